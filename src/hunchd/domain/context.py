@@ -1,0 +1,103 @@
+"""What we are asked (a focus) and what we give (a bundle), with a reason for each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hunchd.domain.memory import Trust
+
+Activity = Literal["", "coding", "debugging", "new_feature", "reviewing"]
+Level = Literal["full", "summary", "compressed", "index"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Focus:
+    """What the developer is at. Paths are relative to the project root; the newest open file comes last."""
+
+    project: str  # project id
+    file: str | None = None
+    open_files: tuple[str, ...] = ()
+    branch: str = ""
+    activity: Activity = ""
+    query: str = ""
+    errors: tuple[str, ...] = ()  # texts, newest first
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedFile:
+    path: str
+    score: float
+    confidence: float  # calibrated probability that it will be used, 0..1
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedUnit:
+    """A past unit of work that matters now."""
+
+    sha: str
+    subject: str
+    at: int  # seconds since the epoch
+    score: float
+    confidence: float
+    reasons: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """`confidence` is that of the best file; below the threshold of silence nothing should be shown unasked."""
+
+    files: tuple[PredictedFile, ...] = ()
+    units: tuple[PredictedUnit, ...] = ()
+    confidence: float = 0.0
+
+
+Tier = Literal[1, 2, 3, 4]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A candidate for a bundle: the same thing at falling levels of detail, longest first."""
+
+    id: str
+    kind: str  # file, error, decision, contradiction, episode, fact, pattern, workflow, convention, topic, …
+    tier: Tier
+    value: float  # expected usefulness, 0..1: probability of use times how much it would help
+    forms: tuple[tuple[Level, str], ...]  # (level, text) longest first; a text may have several lines
+    reasons: tuple[str, ...] = ()
+    source: Mapping[str, Any] = field(default_factory=dict)
+    trust: Trust = Trust.PROJECT
+    about: tuple[str, ...] = ()  # paths it speaks of: two pieces that say the same are not both served
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A piece that was chosen, at the level that fitted."""
+
+    id: str
+    kind: str
+    tier: Tier
+    level: Level
+    tokens: int
+    score: float
+    reasons: tuple[str, ...]
+    source: Mapping[str, Any]
+    trust: Trust
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    status: Literal["ok", "empty", "degraded"]
+    context: str  # Markdown
+    token_count: int
+    budget: int
+    tiers: Mapping[int, int]  # tokens by tier, 1..4
+    items: tuple[Item, ...]
+    degraded: tuple[str, ...] = ()
+    prefetched: bool = False
+    etag: str = ""

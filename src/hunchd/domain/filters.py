@@ -1,0 +1,55 @@
+"""Which memories a question is about: typed, so that no part ever builds a filter out of strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hunchd.domain.memory import Kind, Memory, Scope, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Empty fields let everything through. `project` None means the user's own memories only."""
+
+    project: str | None = None
+    kinds: tuple[Kind, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    statuses: tuple[Status, ...] = (Status.ACTIVE,)
+    branch: str | None = None  # memories of this branch and those of none
+    tags: tuple[str, ...] = ()  # all of them
+    category: str | None = None
+    key: str | None = None
+    path_prefix: str | None = None  # of the path a document, episode or fact is about
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None  # valid at that moment
+
+
+def matches(memory: Memory, filters: Filters) -> bool:
+    """Whether `memory` passes; the same rules that the store applies to its rows."""
+    return (
+        memory.project == filters.project
+        and (not filters.kinds or memory.kind in filters.kinds)
+        and (not filters.scopes or memory.scope in filters.scopes)
+        and (not filters.statuses or memory.status in filters.statuses)
+        and (filters.branch is None or memory.branch in (None, filters.branch))
+        and set(filters.tags) <= set(memory.tags)
+        and (filters.category is None or memory.category == filters.category)
+        and (filters.key is None or memory.key == filters.key)
+        and (filters.path_prefix is None or any(path.startswith(filters.path_prefix) for path in paths_of(memory)))
+        and (filters.since is None or memory.at >= filters.since)
+        and (filters.until is None or memory.at <= filters.until)
+        and (filters.as_of is None or _valid_at(memory, filters.as_of))
+    )
+
+
+def paths_of(memory: Memory) -> tuple[str, ...]:
+    """The paths a memory is about: its file artifacts, or the path a document is kept under."""
+    own = (memory.key,) if memory.kind is Kind.DOCUMENT and memory.key else ()
+    return own + tuple(artifact.ref for artifact in memory.artifacts if artifact.type == "file")
+
+
+def _valid_at(memory: Memory, moment: datetime) -> bool:
+    begins = memory.valid_from or memory.at
+    return begins <= moment and (memory.valid_to is None or moment < memory.valid_to)

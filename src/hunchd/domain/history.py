@@ -1,0 +1,34 @@
+"""What a repository's past is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ChangeStatus = Literal["A", "M", "D", "R", "C", "T"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path of a unit. `old_path` is set for a rename or a copy."""
+
+    status: ChangeStatus
+    path: str
+    old_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One first-parent step of a branch: a merged pull request or a direct commit."""
+
+    sha: str
+    parents: tuple[str, ...]
+    author: str
+    email: str
+    at: int  # author time, seconds since the epoch (UTC)
+    subject: str
+    body: str = ""
+    changes: tuple[Change, ...] = ()
+    tags: tuple[str, ...] = ()
+    branch: str = ""  # the merged branch's name where the subject of the merge tells it
+    coauthors: tuple[str, ...] = ()

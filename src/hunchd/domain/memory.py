@@ -1,0 +1,99 @@
+"""What we keep: one shape for every kind of memory, at four levels of detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    FACT = "fact"
+    EPISODE = "episode"
+    ERROR = "error"
+    PATTERN = "pattern"
+    WORKFLOW = "workflow"
+    DOCUMENT = "document"
+    MESSAGE = "message"
+
+
+class Scope(StrEnum):
+    USER = "user-private"
+    PROJECT = "project-shared"
+    SYSTEM = "system"
+
+
+class Trust(StrEnum):
+    """Who vouches for a text. A derived text is never trusted more than its least trusted source."""
+
+    USER = "user"
+    PROJECT = "project"
+    DERIVED = "derived"
+    UNTRUSTED = "untrusted"
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    ARCHIVED = "archived"
+    SUSPECT = "suspect"
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Shorter forms of the full text; an empty one has not been written yet."""
+
+    summary: str = ""
+    compressed: str = ""
+    index: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a memory rests on: type is commit, pr, adr, file, tag or url."""
+
+    type: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    retrieved: int = 0
+    cited: int = 0
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing we know. `content` is the full text, stored verbatim (after redaction)."""
+
+    id: str
+    kind: Kind
+    title: str
+    content: str
+    at: datetime  # when it happened, aware
+    created: datetime  # when it was stored, aware
+    updated: datetime
+    project: str | None = None  # project id; None: the user's own
+    ref: str | None = None  # the caller's own key, unique within a project
+    levels: Levels = Levels()
+    category: str | None = None
+    key: str | None = None
+    value: str | None = None
+    scope: Scope = Scope.PROJECT
+    branch: str | None = None
+    confidence: float = 1.0  # 0..1
+    importance: float = 0.5  # 0..1
+    tags: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    links: tuple[Mapping[str, str], ...] = ()  # {"type": "about|fixes|part_of|…", "ref": …}
+    artifacts: tuple[Artifact, ...] = ()
+    trust: Trust = Trust.USER
+    source: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = Usage()
+    status: Status = Status.ACTIVE

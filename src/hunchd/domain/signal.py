@@ -1,0 +1,127 @@
+"""What happened: one closed union of the things clients and watchers tell us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What every signal carries. `project` is the absolute path of a working tree, `at` is aware (UTC)."""
+
+    project: str
+    at: datetime
+    id: str = ""  # chosen by the client or at acceptance: replays are recognised by it
+    source: str = "client"  # editor, agent, hook, watcher, cli, ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOpened(Event):
+    path: str  # relative to the project root, with "/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSaved(Event):
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileClosed(Event):
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDeleted(Event):
+    """Seen by the watcher only."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCheckout(Event):
+    branch: str
+    previous: str | None = None  # "from" on the wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit(Event):
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Event):
+    sha: str | None = None
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite(Event):
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSeen(Event):
+    text: str
+    command: str | None = None
+    exit_code: int | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCleared(Event):
+    text: str | None = None
+    command: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFinished(Event):
+    command: str
+    exit_code: int
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollaboratorJoined(Event):
+    name: str
+    email: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted(Event):
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnded(Event):
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used(Event):
+    """Context that was acted on: a path, or the id of a memory."""
+
+    path: str | None = None
+    memory: str | None = None  # "id" on the wire
+
+
+Signal = (
+    FileOpened
+    | FileSaved
+    | FileClosed
+    | FileDeleted
+    | BranchCheckout
+    | Commit
+    | Merge
+    | Rewrite
+    | ErrorSeen
+    | ErrorCleared
+    | CommandFinished
+    | CollaboratorJoined
+    | SessionStarted
+    | SessionEnded
+    | Used
+)
