@@ -1,0 +1,121 @@
+"""Every test runs in a home of its own, without a network, and leaves no process behind."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# What a test's children may need to end after their pipe was closed.
+GRACE = 3.0  # seconds
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def homes() -> Iterator[Path]:
+    """One folder for the homes of a run. Short, because a Unix socket's path may have 107 bytes at most."""
+    folder = Path(tempfile.mkdtemp(prefix="hd-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def hunchd_home(homes: Path) -> Path:
+    """Where everything that hunchd keeps goes during this test; not made yet."""
+    return homes / str(next(_numbers))
+
+
+@pytest.fixture(autouse=True)
+def _own_home(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    user = Path(f"{hunchd_home}-user")
+    monkeypatch.setenv("HUNCHD_HOME", str(hunchd_home))
+    monkeypatch.setenv("HOME", str(user))
+    for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "ANTHROPIC_API_KEY", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+    yield
+    if hunchd_home.exists():
+        leaked = _processes_of(hunchd_home, within=GRACE)
+        for pid in leaked:
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(hunchd_home, ignore_errors=True)
+        shutil.rmtree(user, ignore_errors=True)
+        assert not leaked, f"this test left processes behind: {leaked}"
+
+
+def _processes_of(home: Path, *, within: float) -> list[int]:
+    """The processes that still have `home` as theirs after `within` seconds."""
+    deadline = time.monotonic() + within
+    while (found := [pid for pid in _all_processes() if _home_of(pid) == os.fsencode(home)]) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.05)
+    return found
+
+
+def _all_processes() -> list[int]:
+    proc = Path("/proc")
+    own = os.getpid()
+    return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit() and int(entry.name) != own]
+
+
+def _home_of(pid: int) -> bytes | None:
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        alive = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return None
+    wanted = b"HUNCHD_HOME="
+    return next((line[len(wanted) :] for line in variables if line.startswith(wanted)), None) if alive else None
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections leave this machine neither by name nor by address."""
+    for method in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, method, _guarded(getattr(socket.socket, method)))
+    resolve = socket.getaddrinfo
+
+    def local_only(host: Any, *rest: Any, **options: Any) -> Any:
+        assert host is None or _is_local(host), f"a test asked the network for {host!r}"
+        return resolve(host, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", local_only)
+
+
+def _guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
+    def checked(self: socket.socket, address: Any) -> Any:
+        inet = self.family in (socket.AF_INET, socket.AF_INET6)
+        assert not inet or _is_local(address[0]), f"a test connected to {address!r}"
+        return connect(self, address)
+
+    return checked
+
+
+def _is_local(host: str | bytes) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in ("", "localhost", "ip6-localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
