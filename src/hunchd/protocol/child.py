@@ -1,0 +1,317 @@
+"""Helper processes that come and go: JSON lines over a pipe, answers by number, streams with credit.
+
+A frame is one line of JSON. To the child: `{"i": n, "m": method, "p": params}` asks, `{"a": n}` takes one more
+item of stream n, `{"c": n}` cancels n. From the child: `{"i": n, "r": result}`, `{"i": n, "s": item}`,
+`{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and `{"bye": 1}` when it has been idle long enough: it
+still serves whatever arrives until the parent, which alone knows what is under way, closes the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from hunchd.domain import errors
+
+logger = logging.getLogger(__name__)
+
+# Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
+LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes
+# Items of one stream that may be under way unread: enough to keep both sides busy, few enough to bound memory.
+STREAM_CREDIT: Final = 4
+STOP_GRACE: Final = 2.0  # seconds a child gets to end by itself once its pipe is closed
+
+Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
+_ERRORS: Final = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HunchError)
+}
+_END: Final = object()
+
+
+class Child:
+    """The parent's side: starts the process on the first call, again after it has ended, never twice at once."""
+
+    def __init__(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self._argv = tuple(argv)
+        self._env = dict(env) if env is not None else None
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._waiting: dict[int, asyncio.Queue[Any]] = {}
+        self._next = 0
+        self._leaving = False
+        self._stopped = False
+        self.starts = 0
+        self.failures = 0  # times it ended without being asked to
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        process = self._process
+        return process.pid if process is not None and process.returncode is None else None
+
+    @property
+    def calls(self) -> int:
+        """Calls and streams under way."""
+        return len(self._waiting)
+
+    async def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = 60.0) -> Any:
+        """The answer of one method. Raises the error it raised, or Unavailable if the process fails or is too slow."""
+        number, inbox = await self._ask(method, params)
+        try:
+            async with asyncio.timeout(timeout):
+                return _result(await inbox.get())
+        except TimeoutError:
+            self._send({"c": number})
+            raise errors.Unavailable(f"{self.name} did not answer '{method}' in {timeout:.0f} s") from None
+        except asyncio.CancelledError:
+            self._send({"c": number})
+            raise
+        finally:
+            self._done_with(number)
+
+    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
+        """The items that one method yields, at the pace in which they are taken."""
+        number, inbox = await self._ask(method, params)
+        finished = False
+        try:
+            while (item := await inbox.get()) is not _END:
+                finished = isinstance(item, Exception)
+                yield _result(item)
+                self._send({"a": number})
+            finished = True
+        finally:
+            if not finished:
+                self._send({"c": number})
+            self._done_with(number)
+
+    async def stop(self) -> None:
+        """Close the pipe and wait; kill what does not end in time. No call may follow."""
+        self._stopped = True
+        async with self._starting:
+            await self._end()
+
+    async def _ask(self, method: str, params: Mapping[str, Any] | None) -> tuple[int, asyncio.Queue[Any]]:
+        async with self._starting:
+            await self._ensure()
+            self._next += 1
+            number = self._next
+            inbox: asyncio.Queue[Any] = asyncio.Queue()
+            self._waiting[number] = inbox
+            self._send({"i": number, "m": method, "p": params or {}})
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with contextlib.suppress(ConnectionError):
+                await process.stdin.drain()
+        return number, inbox
+
+    async def _ensure(self) -> None:
+        if self._stopped:
+            raise errors.Unavailable(f"{self.name} is stopping")
+        if self._process is not None and self._process.returncode is None and not self._leaving:
+            return
+        await self._end()
+        self._leaving = False
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=self._env,
+                limit=LONGEST_LINE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise errors.Unavailable(f"{self.name} cannot be started: {error}") from error
+        self.starts += 1
+        self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name}-reader")
+
+    async def _end(self) -> None:
+        process, reader = self._process, self._reader
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        self._leaving = True
+        try:
+            async with asyncio.timeout(STOP_GRACE):
+                await process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if reader is not None:
+            await reader
+        self._process = None
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        try:
+            while line := await process.stdout.readline():
+                self._take(json.loads(line))
+        except (ValueError, ConnectionError):
+            logger.exception("%s sent what cannot be read; it is ended", self.name)
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        code = await process.wait()
+        if not self._leaving:
+            self.failures += 1
+            logger.warning("%s ended by itself (exit status %s)", self.name, code)
+        for inbox in self._waiting.values():
+            inbox.put_nowait(errors.Unavailable(f"{self.name} ended while it was working (exit status {code})"))
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        if "bye" in frame:
+            if not self._waiting and self._process is not None and self._process.stdin is not None:
+                self._leaving = True
+                self._process.stdin.close()
+            return
+        inbox = self._waiting.get(frame["i"])
+        if inbox is None:
+            return
+        if "e" in frame:
+            inbox.put_nowait(_error(frame["e"]))
+        elif "end" in frame:
+            inbox.put_nowait(_END)
+        else:
+            inbox.put_nowait(frame["r"] if "r" in frame else frame["s"])
+
+    def _send(self, frame: dict[str, Any]) -> None:
+        process = self._process
+        if process is None or process.stdin is None or process.stdin.is_closing():
+            return
+        with contextlib.suppress(ConnectionError):
+            process.stdin.write(_line(frame))
+
+    def _done_with(self, number: int) -> None:
+        self._waiting.pop(number, None)
+
+
+def serve(
+    handlers: Mapping[str, Handler],
+    *,
+    idle_after: float | None = None,
+    busy: Callable[[], bool] = lambda: False,
+) -> None:
+    """The child's side: answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye."""
+    pipe = _private_output()
+    _die_with_parent()
+    asyncio.run(_Server(handlers, pipe, idle_after, busy).run())
+
+
+class _Server:
+    def __init__(
+        self, handlers: Mapping[str, Handler], pipe: int, idle_after: float | None, busy: Callable[[], bool]
+    ) -> None:
+        self._handlers = handlers
+        self._pipe = pipe
+        self._idle_after = idle_after
+        self._busy = busy
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._credit: dict[int, asyncio.Semaphore] = {}
+        self._last = time.monotonic()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+        transport, protocol = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, os.fdopen(self._pipe, "wb", buffering=0)
+        )
+        self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
+        farewell = asyncio.create_task(self._say_bye(), name="bye")
+        while line := await reader.readline():
+            self._take(json.loads(line))
+        farewell.cancel()
+        for task in list(self._running.values()):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(list(self._running.values()), timeout=STOP_GRACE / 2)
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        self._last = time.monotonic()
+        if "a" in frame:
+            if credit := self._credit.get(frame["a"]):
+                credit.release()
+        elif "c" in frame:
+            if task := self._running.get(frame["c"]):
+                task.cancel()
+        else:
+            number = frame["i"]
+            task = asyncio.create_task(self._answer(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
+            self._running[number] = task
+            task.add_done_callback(lambda _: self._finished(number))
+
+    def _finished(self, number: int) -> None:
+        self._running.pop(number, None)
+        self._credit.pop(number, None)
+        self._last = time.monotonic()
+
+    async def _answer(self, number: int, method: str, params: dict[str, Any]) -> None:
+        try:
+            if method not in self._handlers:
+                raise errors.NotFound(f"no method '{method}'")
+            outcome = self._handlers[method](params)
+            if isinstance(outcome, AsyncIterator):
+                credit = self._credit[number] = asyncio.Semaphore(STREAM_CREDIT)
+                async for item in outcome:
+                    await credit.acquire()
+                    await self._send({"i": number, "s": item})
+                await self._send({"i": number, "end": 1})
+            else:
+                await self._send({"i": number, "r": await outcome})
+        except errors.HunchError as error:
+            await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
+        except Exception as error:  # a stranger's fault ends one call, not the process
+            logger.exception("%s failed", method)
+            await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
+
+    async def _send(self, frame: dict[str, Any]) -> None:
+        self._writer.write(_line(frame))
+        await self._writer.drain()
+
+    async def _say_bye(self) -> None:
+        while self._idle_after is not None:
+            await asyncio.sleep(min(self._idle_after, max(0.05, self._last + self._idle_after - time.monotonic())))
+            if not self._running and not self._busy() and time.monotonic() - self._last >= self._idle_after:
+                self._last = time.monotonic()
+                await self._send({"bye": 1})
+
+
+def _result(item: Any) -> Any:
+    if isinstance(item, Exception):
+        raise item
+    return item
+
+
+def _error(frame: Mapping[str, str]) -> errors.HunchError:
+    return _ERRORS.get(frame["code"], errors.HunchError)(frame["message"])
+
+
+def _line(frame: Mapping[str, Any]) -> bytes:
+    return json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _private_output() -> int:
+    """Keep the pipe for frames: whatever prints to standard output goes to standard error instead."""
+    pipe = os.dup(1)
+    os.dup2(2, 1)
+    return pipe
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process with its parent, should the parent die without closing the pipe."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

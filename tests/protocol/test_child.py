@@ -1,0 +1,163 @@
+"""A helper process starts when asked, answers, streams at the reader's pace, and is gone when it should be."""
+
+import asyncio
+import os
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import HunchError, NotFound, Unavailable
+from hunchd.protocol.child import Child
+
+SCRIPT = textwrap.dedent(
+    """
+    import asyncio, os, sys, time
+    from hunchd.domain.errors import NotFound
+    from hunchd.protocol.child import serve
+
+    made = 0
+
+    async def double(params):
+        print("noise on standard output")
+        return params["n"] * 2
+
+    async def missing(params):
+        raise NotFound("no such thing")
+
+    async def broken(params):
+        raise RuntimeError("a bug")
+
+    async def pid(params):
+        return os.getpid()
+
+    async def slow(params):
+        await asyncio.sleep(60)
+
+    async def die(params):
+        os._exit(9)
+
+    async def count(params):
+        global made
+        for n in range(params["n"]):
+            made = n + 1
+            yield n
+
+    async def made_so_far(params):
+        return made
+
+    handlers = {f.__name__: f for f in (double, missing, broken, pid, slow, die, count, made_so_far)}
+    serve(handlers, idle_after=float(sys.argv[1]))
+    """
+)
+
+
+@pytest.fixture
+async def child(tmp_path: Path) -> AsyncIterator[Child]:
+    script = tmp_path / "child.py"
+    script.write_text(SCRIPT)
+    made = Child([sys.executable, str(script), "60"], name="helper")
+    yield made
+    await made.stop()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_call_is_answered_and_prints_do_not_disturb_the_pipe(child: Child) -> None:
+    assert await asyncio.gather(*(child.call("double", {"n": n}) for n in range(5))) == [0, 2, 4, 6, 8]
+    assert child.starts == 1
+
+
+async def test_errors_keep_their_kind(child: Child) -> None:
+    with pytest.raises(NotFound, match="no such thing"):
+        await child.call("missing")
+    with pytest.raises(HunchError, match="RuntimeError: a bug"):
+        await child.call("broken")
+    with pytest.raises(NotFound, match="no method"):
+        await child.call("nothing")
+    assert child.calls == 0
+
+
+async def test_a_stream_waits_for_its_reader(child: Child) -> None:
+    stream = child.stream("count", {"n": 1000})
+    assert await anext(stream) == 0
+    assert await child.call("made_so_far") < 10
+    assert [item async for item in stream] == list(range(1, 1000))
+
+
+async def test_a_stream_that_is_left_is_cancelled(child: Child) -> None:
+    stream = child.stream("count", {"n": 1000})
+    await anext(stream)
+    await stream.aclose()
+    assert child.calls == 0
+    assert await child.call("double", {"n": 4}) == 8
+
+
+async def test_a_process_that_dies_fails_its_calls_and_is_started_again(child: Child) -> None:
+    first = await child.call("pid")
+    with pytest.raises(Unavailable, match="helper ended"):
+        await child.call("die")
+    assert await child.call("pid") != first
+    assert (child.starts, child.failures) == (2, 1)
+
+
+async def test_a_slow_call_times_out_and_the_process_goes_on(child: Child) -> None:
+    with pytest.raises(Unavailable, match="did not answer 'slow'"):
+        await child.call("slow", timeout=0.05)
+    assert await child.call("double", {"n": 1}) == 2
+
+
+async def test_stop_leaves_no_process(child: Child) -> None:
+    pid = await child.call("pid")
+    await child.stop()
+    assert not is_alive(pid)
+    with pytest.raises(Unavailable, match="stopping"):
+        await child.call("pid")
+
+
+async def test_an_idle_process_leaves_and_comes_back_for_the_next_call(tmp_path: Path) -> None:
+    script = tmp_path / "child.py"
+    script.write_text(SCRIPT)
+    child = Child([sys.executable, str(script), "0.1"], name="helper")
+    first = await child.call("pid")
+    async with asyncio.timeout(5):
+        while is_alive(first):
+            await asyncio.sleep(0.02)
+    assert child.pid is None
+    assert await child.call("pid") != first
+    assert child.failures == 0
+    await child.stop()
+
+
+async def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
+    script = tmp_path / "child.py"
+    script.write_text(SCRIPT)
+    parent = tmp_path / "parent.py"
+    parent.write_text(
+        textwrap.dedent(
+            f"""
+            import asyncio, os, signal, sys
+            from hunchd.protocol.child import Child
+
+            async def main():
+                child = Child([sys.executable, {str(script)!r}, "60"], name="helper")
+                print(await child.call("pid"), flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            asyncio.run(main())
+            """
+        )
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, str(parent), stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    async with asyncio.timeout(5):
+        while is_alive(int(out)):
+            await asyncio.sleep(0.02)
