@@ -39,6 +39,18 @@ class FileDeleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilesChanged(Event):
+    """Many files at once: a checkout, a generator, a rescan. Seen by the watcher only.
+
+    `complete` is False when there were too many to name: whoever keeps a picture of the tree scans it again.
+    """
+
+    saved: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCheckout(Event):
     branch: str
     previous: str | None = None  # "from" on the wire
@@ -59,6 +71,23 @@ class Merge(Event):
 class Rewrite(Event):
     old: str
     new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationBegan(Event):
+    """A rebase, merge, cherry-pick, revert or bisect is under way: HEAD moves without meaning until it ends."""
+
+    operation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationEnded(Event):
+    """The one summary of an operation: where the branch stood before and after (equal when it was aborted)."""
+
+    operation: str
+    branch: str | None = None
+    old: str | None = None
+    new: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +142,13 @@ Signal = (
     | FileSaved
     | FileClosed
     | FileDeleted
+    | FilesChanged
     | BranchCheckout
     | Commit
     | Merge
     | Rewrite
+    | OperationBegan
+    | OperationEnded
     | ErrorSeen
     | ErrorCleared
     | CommandFinished
