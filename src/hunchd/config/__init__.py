@@ -1,0 +1,1 @@
+"""Settings: frozen values with defaults and reasons, and where files are kept."""

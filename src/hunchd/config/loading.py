@@ -1,0 +1,116 @@
+"""The user's TOML file → settings; a mistake names its file, its key and the choice."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hunchd.config.settings import Settings
+from hunchd.domain.errors import ConfigError
+
+# What a value may be, beyond its type: key → (lowest, highest).
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "serving.port": (0, 65_535),
+    "serving.max_body_bytes": (1_024, 1_073_741_824),
+    "context.budget": (1, 1_000_000),
+    "context.max_budget": (1, 1_000_000),
+    "context.likely_files": (0, 100),
+    "context.past_units": (0, 100),
+    "context.silence": (0, 1),
+    "signals.max_watched_directories": (0, 1_000_000),
+    "signals.burst_ms": (0, 10_000),
+    "signals.bulk_files": (2, 1_000_000),
+    "signals.queue": (100, 1_000_000),
+    "index.newest_units": (1, 1_000_000),
+    "index.max_units": (1, 10_000_000),
+    "index.max_file_bytes": (1_024, 100_000_000),
+    "index.idle_seconds": (0.1, 86_400),
+    "store.commit_ms": (0, 60_000),
+    "store.batch": (1, 10_000),
+    "store.idle_seconds": (0.1, 86_400),
+    "store.reserve_mib": (0, 1_024),
+    "store.min_free_mib": (0, 1_048_576),
+    "store.snapshots": (0, 365),
+    "embedding.idle_seconds": (0.1, 86_400),
+    "daemon.idle_exit_minutes": (0, 525_600),
+    "daemon.log_mib": (1, 1_024),
+}
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def load(path: Path) -> Settings:
+    """The settings of the file at `path`, or the defaults where there is none. Raises ConfigError."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from error
+    return settings_from(table, file=path.name)
+
+
+def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
+    """The settings that a parsed TOML table names, the rest by default."""
+    sections = get_type_hints(Settings)
+    _known(table, sections, where=f"{file}: there is no section", kind="It has")
+    built = {}
+    for name, content in table.items():
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"{file}: '{name}' is a section: write [{name}]")
+        built[name] = _section(sections[name], name, content, file)
+    settings = Settings(**built)
+    if settings.serving.host not in _LOOPBACK:
+        raise ConfigError(f"{file}: [serving] host must be a loopback address: {', '.join(_LOOPBACK)}")
+    if settings.context.budget > settings.context.max_budget:
+        raise ConfigError(f"{file}: [context] budget must not be above max_budget ({settings.context.max_budget})")
+    return settings
+
+
+def _section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:
+    hints = get_type_hints(section)
+    known = {field.name: hints[field.name] for field in fields(section)}
+    _known(content, known, where=f"{file}: [{name}] has no setting", kind="It has")
+    return section(**{key: _value(known[key], f"{name}.{key}", value, file) for key, value in content.items()})
+
+
+def _known(given: Mapping[str, Any], known: Mapping[str, Any], *, where: str, kind: str) -> None:
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            suggestion = f" Did you mean '{near[0]}'?" if near else ""
+            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(known)}.")
+
+
+def _value(hint: Any, key: str, value: Any, file: str) -> Any:
+    """`value` as the setting's type, or a ConfigError that says what is allowed."""
+    section, name = key.split(".")
+    where = f"{file}: [{section}] {name}"
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ConfigError(f"{where} must be one of: {', '.join(get_args(hint))}")
+        return value
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{where} must be a list of strings")
+        return tuple(value)
+    if get_origin(hint) in (Union, types.UnionType):
+        raise TypeError(f"{key}: settings are of one type each")
+    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}[hint]
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not hint:
+        raise ConfigError(f"{where} must be {wanted}, not {value!r}")
+    if key in _RANGES:
+        low, high = _RANGES[key]
+        if not low <= value <= high:
+            raise ConfigError(f"{where} must be between {low:g} and {high:g}, not {value!r}")
+    return value

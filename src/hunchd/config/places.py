@@ -1,0 +1,85 @@
+"""Where files are kept (the only module that asks platformdirs), and folders that are ours alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from hunchd.domain.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders of one user. With HUNCHD_HOME all of them lie below that folder."""
+
+    config: Path  # config.toml
+    data: Path  # what must not be lost: journal, store, projects
+    state: Path  # logs, spool
+    cache: Path  # what can be made again: models of the history, parsed code
+    runtime: Path  # rendezvous file, socket, locks
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def log_file(self) -> Path:
+        return self.state / "hunchd.log"
+
+    @property
+    def spool(self) -> Path:
+        return self.state / "spool"
+
+    @property
+    def rendezvous_file(self) -> Path:
+        return self.runtime / "daemon.json"
+
+    @property
+    def socket_file(self) -> Path:
+        return self.runtime / "hunchd.sock"
+
+
+def places(environment: dict[str, str] | None = None) -> Places:
+    """The folders that `environment` (default: this process's) asks for. Nothing is created."""
+    variables = os.environ if environment is None else environment
+    if home := variables.get("HUNCHD_HOME"):
+        base = Path(home).expanduser().absolute()
+        return Places(base / "config", base / "data", base / "state", base / "cache", base / "run")
+    ask = platformdirs.PlatformDirs("hunchd", appauthor=False)
+    return Places(
+        config=ask.user_config_path,
+        data=ask.user_data_path,
+        state=ask.user_state_path,
+        cache=ask.user_cache_path,
+        runtime=_runtime(variables.get("XDG_RUNTIME_DIR"), ask),
+    )
+
+
+def _runtime(xdg: str | None, ask: platformdirs.PlatformDirs) -> Path:
+    if os.name == "posix" and xdg and Path(xdg).is_dir():
+        return Path(xdg) / "hunchd"
+    if os.name == "posix" and "darwin" not in os.uname().sysname.lower():
+        return ask.user_cache_path / "run"
+    return ask.user_runtime_path
+
+
+def make_private(folder: Path) -> Path:
+    """Create `folder` for this user alone (0700), or see to it that it is so. Raises ConfigError if it cannot be."""
+    for missing in reversed([parent for parent in folder.parents if not parent.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise ConfigError(f"{folder} is a symbolic link; hunchd keeps private data in real folders only")
+    if os.name == "posix":
+        if found.st_uid != os.getuid():
+            raise ConfigError(f"{folder} belongs to another user (uid {found.st_uid})")
+        if stat.S_IMODE(found.st_mode) & 0o022:
+            raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            folder.chmod(0o700)
+    return folder

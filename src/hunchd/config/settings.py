@@ -1,0 +1,91 @@
+"""Every setting with its default. The comment behind a setting is its documentation (see config.example.toml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSettings:
+    """Where the daemon answers."""
+
+    host: str = "127.0.0.1"  # loopback only; another address is refused
+    port: int = 0  # 0: let the system choose; the rendezvous file says which
+    socket: bool = True  # also answer on a Unix socket, which other users cannot even reach
+    max_body_bytes: int = 8_388_608  # larger requests are refused (8 MiB: a thousand long memories)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What a bundle may hold."""
+
+    budget: int = 8_000  # tokens, when the client names none
+    max_budget: int = 64_000  # tokens; a larger wish is refused
+    likely_files: int = 10  # files shown at most under "Likely next"
+    past_units: int = 4  # past episodes shown at most
+    silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSettings:
+    """What is watched."""
+
+    watch_files: bool = True  # saves, creations, deletions, renames
+    watch_opens: bool = False  # opens seen by inotify are mostly grep and test runs; editor plugins know better
+    max_watched_directories: int = 40_000  # beyond this the tree is polled instead
+    burst_ms: int = 100  # changes of one file within this time are one signal
+    bulk_files: int = 200  # this many different files in a second are a tool, not a person
+    queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How history and code are read."""
+
+    newest_units: int = 2_000  # read first, for an answer within a second or two
+    max_units: int = 100_000  # older history is not read
+    max_file_bytes: int = 1_000_000  # larger files are not parsed
+    ignore: tuple[str, ...] = ()  # more patterns, in gitignore syntax
+    idle_seconds: float = 30.0  # the indexer process ends after this time without work
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How memories are stored."""
+
+    commit_ms: int = 250  # accepted records are written in batches at least this far apart
+    batch: int = 256  # records written at once at most
+    idle_seconds: float = 60.0  # the store process ends after this time without work, and gives its memory back
+    reserve_mib: int = 16  # kept aside so that a full disk can be mended
+    min_free_mib: int = 64  # less free space than this is reported as degraded
+    snapshots: int = 7  # nightly snapshots kept
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Which model turns text into vectors."""
+
+    model: str = "minilm-int8"  # the one that ships with the package; any other fastembed model may download itself
+    enabled: bool = True  # false: search by words only
+    idle_seconds: float = 600.0  # the model is dropped after this time without use
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """How the daemon lives."""
+
+    idle_exit_minutes: float = 0.0  # end after this time without requests; 0: never
+    log_level: Literal["debug", "info", "warning", "error"] = "info"  # what the log file tells
+    log_mib: int = 5  # size at which the log file is rotated; three old ones are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    serving: ServingSettings = field(default_factory=ServingSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    signals: SignalSettings = field(default_factory=SignalSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)

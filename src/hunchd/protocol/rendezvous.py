@@ -1,0 +1,76 @@
+"""Where the running daemon is found: one private file, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    protocol: int
+    url: str
+    socket: str | None
+    token: str  # 256 bits, new at each start
+    pid: int
+    version: str
+
+
+def read(file: Path) -> Rendezvous | None:
+    """What the file says, or None where there is none or it cannot be trusted or understood."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as opened:
+        found = os.fstat(opened.fileno())
+        if not stat.S_ISREG(found.st_mode) or (os.name == "posix" and found.st_uid != os.getuid()):
+            return None
+        content = opened.read(65_536)
+    try:
+        told = json.loads(content)
+        return Rendezvous(
+            protocol=int(told["protocol"]),
+            url=str(told["url"]),
+            socket=told.get("socket"),
+            token=str(told["token"]),
+            pid=int(told["pid"]),
+            version=str(told["version"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def write(file: Path, rendezvous: Rendezvous) -> None:
+    """Replace the file in one step, readable by this user only."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            json.dump(asdict(rendezvous), opened)
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def remove(file: Path, *, pid: int) -> None:
+    """Take the file away if it is still that process's own."""
+    told = read(file)
+    if told is not None and told.pid == pid:
+        file.unlink(missing_ok=True)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of that id exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,52 @@
+"""A mistake in the settings names its file, its key and the choice."""
+
+from pathlib import Path
+
+import pytest
+
+from hunchd.config.loading import load, settings_from
+from hunchd.config.settings import Settings
+from hunchd.domain.errors import ConfigError
+
+
+def test_no_file_means_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path / "none.toml") == Settings()
+
+
+def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[context]\nbudget = 4000\n[index]\nignore = ["*.gen.ts"]\n')
+    settings = load(file)
+    assert settings.context.budget == 4000
+    assert settings.index.ignore == ("*.gen.ts",)
+    assert settings.serving == Settings().serving
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"servng": {}}, "me.toml: there is no section 'servng'. Did you mean 'serving'?"),
+        ({"serving": {"prot": 1}}, "me.toml: [serving] has no setting 'prot'. Did you mean 'port'? It has: host, port"),
+        ({"serving": 3}, "'serving' is a section"),
+        ({"serving": {"port": "80"}}, "me.toml: [serving] port must be a whole number, not '80'"),
+        ({"serving": {"port": True}}, "must be a whole number"),
+        ({"serving": {"port": 70000}}, "must be between 0 and 65535"),
+        ({"serving": {"host": "0.0.0.0"}}, "must be a loopback address"),
+        ({"signals": {"watch_files": 1}}, "must be true or false"),
+        ({"index": {"ignore": "x"}}, "must be a list of strings"),
+        ({"daemon": {"log_level": "loud"}}, "must be one of: debug, info"),
+        ({"context": {"budget": 70000}}, "must not be above max_budget"),
+    ],
+)
+def test_mistakes_are_named(table: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings_from(table, file="me.toml")
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("content", [b"[serving", b"\xff\xfe"])
+def test_an_unreadable_file_is_an_error_not_a_default(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"config\.toml"):
+        load(file)

@@ -1,0 +1,47 @@
+"""Everything lies below HUNCHD_HOME when it is set, and folders are private."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from hunchd.config.places import make_private, places
+from hunchd.domain.errors import ConfigError
+
+
+def test_hunchd_home_moves_everything(tmp_path: Path) -> None:
+    here = places({"HUNCHD_HOME": str(tmp_path)})
+    folders = (here.config, here.data, here.state, here.cache, here.runtime, here.spool, here.socket_file.parent)
+    assert all(folder.is_relative_to(tmp_path) for folder in folders)
+
+
+def test_the_runtime_folder_of_the_session_is_preferred(tmp_path: Path) -> None:
+    assert places({"XDG_RUNTIME_DIR": str(tmp_path)}).runtime == tmp_path / "hunchd"
+    assert places({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}).runtime.name == "run"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_folders_are_private_under_any_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        folder = make_private(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+
+
+def test_a_link_is_no_private_folder(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(ConfigError, match="symbolic link"):
+        make_private(tmp_path / "link")
+
+
+def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(ConfigError, match="chmod 700"):
+        make_private(folder)
