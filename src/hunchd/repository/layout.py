@@ -1,0 +1,280 @@
+"""Where a repository's parts are and what is checked out, told from its files alone: no git process, no writes.
+
+Everything read here may have been written by a stranger: every read is bounded, references are checked before
+they become paths, and nothing but branch names and object ids is ever given back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from hunchd.repository.reading import read_bounded
+
+# HEAD, .git files and loose references are one short line.
+_LINE_BYTES = 8_192
+# 100,000 packed references are about 8 MB.
+_PACKED_BYTES = 64 * 1024 * 1024
+_CONFIG_BYTES = 256 * 1024
+# Git itself gives up after five symbolic references.
+_SYMBOLIC_DEPTH = 5
+_MAX_WORKTREES = 1_000
+
+_SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]+\Z")
+_REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The places of one working tree. A plain folder has no `git_dir`; `trouble` says why a repository is not usable.
+
+    `git_dir` holds HEAD and the state of operations; `common_dir` holds references and objects. They differ in a
+    linked worktree only.
+    """
+
+    root: Path
+    git_dir: Path | None = None
+    common_dir: Path | None = None
+    is_worktree: bool = False
+    bare: bool = False
+    reftable: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is checked out. An unborn branch has no `sha`; a detached HEAD has no `branch`."""
+
+    branch: str | None = None
+    sha: str | None = None
+    detached: bool = False
+
+
+def plain(path: Path) -> Layout:
+    """A folder without version control."""
+    return Layout(root=Path(os.path.realpath(path)))
+
+
+def find(path: Path) -> Layout | None:
+    """The repository that `path` (a file or folder, existing or not) belongs to, or None.
+
+    Like git, the search goes upwards and stops at the border of the file system.
+    """
+    place = Path(os.path.realpath(path))
+    device: int | None = None
+    for folder in (place, *place.parents):
+        try:
+            here = folder.stat().st_dev
+        except OSError:
+            continue  # a path that is not there yet: its folders may be
+        if device is not None and here != device:
+            return None
+        device = here
+        layout = _repository_at(folder)
+        if layout is not None:
+            return layout
+    return None
+
+
+def head(layout: Layout) -> Head:
+    """The branch and commit that are checked out, read from HEAD, loose and packed references."""
+    if layout.git_dir is None or layout.reftable:
+        return Head()
+    target = _symbolic_target(layout.git_dir / "HEAD")
+    if target is None:
+        content = _line(layout.git_dir / "HEAD")
+        return Head(sha=content.decode(), detached=True) if content and _SHA.match(content) else Head()
+    branch = target.removeprefix("refs/heads/")
+    return Head(branch=branch, sha=resolve(layout, target))
+
+
+def resolve(layout: Layout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | None:
+    """The object id that a reference such as `refs/heads/main` or `ORIG_HEAD` stands for."""
+    if layout.git_dir is None or layout.common_dir is None or not _safe_name(ref):
+        return None
+    for base in dict.fromkeys((layout.git_dir, layout.common_dir)):
+        content = _line(base / ref)
+        if content is None:
+            continue
+        if _SHA.match(content):
+            return content.decode()
+        target = _symbolic_target(base / ref)
+        return resolve(layout, target, depth=depth - 1) if target and depth else None
+    return _packed(layout.common_dir / "packed-refs", ref) if ref.startswith("refs/") else None
+
+
+def operation(layout: Layout) -> str:
+    """The operation that is under way: rebase, merge, cherry-pick, revert, bisect, or "" for none."""
+    git_dir = layout.git_dir
+    if git_dir is None:
+        return ""
+    if _is_dir(git_dir / "rebase-merge") or _is_dir(git_dir / "rebase-apply"):
+        return "rebase"
+    for marker, name in _MARKERS:
+        if os.path.lexists(git_dir / marker):
+            return name
+    return _sequence(git_dir)
+
+
+_MARKERS = (
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+)
+
+
+def rebased_branch(layout: Layout) -> str | None:
+    """The branch that the running rebase will move, if there is one: HEAD is detached meanwhile."""
+    if layout.git_dir is None:
+        return None
+    for folder in ("rebase-merge", "rebase-apply"):
+        name = _text(layout.git_dir / folder / "head-name")
+        if name is not None and name.startswith("refs/heads/") and _safe_name(name):
+            return name.removeprefix("refs/heads/")
+    return None
+
+
+def worktrees(layout: Layout) -> tuple[Path, ...]:
+    """Every linked working tree that still exists, sorted; the main one is not among them."""
+    if layout.common_dir is None:
+        return ()
+    found = []
+    try:
+        with os.scandir(layout.common_dir / "worktrees") as entries:
+            for _, entry in zip(range(_MAX_WORKTREES), entries, strict=False):
+                pointer = _text(Path(entry.path) / "gitdir")
+                if pointer:
+                    found.append(Path(entry.path, pointer).parent)  # joining keeps an absolute pointer as it is
+    except OSError:
+        return ()
+    real = {Path(os.path.realpath(path)) for path in found if _is_dir(path)}
+    return tuple(sorted(real))
+
+
+def _repository_at(folder: Path) -> Layout | None:
+    """The layout of the repository whose working tree, or bare git folder, `folder` itself is."""
+    dot_git = folder / ".git"
+    if _is_dir(dot_git):
+        if _is_git_dir(dot_git):
+            return _layout(folder, Path(os.path.realpath(dot_git)))
+        return None
+    if os.path.lexists(dot_git):
+        return _linked(folder, dot_git)
+    # The inside of a `.git` folder looks like a bare repository; it belongs to the tree around it.
+    if folder.name != ".git" and _is_git_dir(folder) and not (folder / "commondir").exists():
+        return _layout(folder, folder, bare=True)
+    return None
+
+
+def _linked(folder: Path, dot_git: Path) -> Layout | None:
+    """The layout behind a `.git` file: a linked worktree or a submodule."""
+    content = _text(dot_git)
+    if content is None or not content.startswith("gitdir:"):
+        return None
+    git_dir = Path(os.path.realpath(folder / content.removeprefix("gitdir:").strip()))
+    if not _is_git_dir(git_dir):
+        return Layout(root=folder, trouble=f"{dot_git} names a git folder that is not there: {git_dir}")
+    return _layout(folder, git_dir)
+
+
+def _layout(root: Path, git_dir: Path, *, bare: bool = False) -> Layout:
+    common = _common_dir(git_dir)
+    config = read_bounded(common / "config", limit=_CONFIG_BYTES) or b""
+    reftable = bool(_REFTABLE.search(config.decode("utf-8", "replace")))
+    return Layout(
+        root=root,
+        git_dir=git_dir,
+        common_dir=common,
+        is_worktree=common != git_dir,
+        bare=bare,
+        reftable=reftable,
+        trouble="references are kept as a reftable, which cannot be read yet: branches are unknown" if reftable else "",
+    )
+
+
+def _common_dir(git_dir: Path) -> Path:
+    pointer = _text(git_dir / "commondir")
+    return Path(os.path.realpath(git_dir / pointer)) if pointer else git_dir
+
+
+def _is_git_dir(path: Path) -> bool:
+    """Git's own test: a HEAD, and objects and references here or in the common folder."""
+    if not os.path.lexists(path / "HEAD"):
+        return False
+    common = _common_dir(path)
+    return _is_dir(common / "objects") and _is_dir(common / "refs")
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # Python before 3.14 lets "permission denied" through
+        return False
+
+
+def _sequence(git_dir: Path) -> str:
+    """A cherry-pick or revert of several commits, between two of its steps."""
+    todo = read_bounded(git_dir / "sequencer" / "todo", limit=_CONFIG_BYTES)
+    if todo is None:
+        return ""
+    return "revert" if todo.startswith(b"revert") else "cherry-pick"
+
+
+def _symbolic_target(path: Path) -> str | None:
+    """The reference that a symbolic one names, written as `ref: …` or, by old gits, as a symbolic link."""
+    content = _line(path)
+    if content is not None and content.startswith(b"ref:"):
+        target = content[4:].strip().decode("utf-8", "replace")
+    elif path.is_symlink():
+        target = os.fspath(path.readlink())
+    else:
+        return None
+    return target if target.startswith("refs/") and _safe_name(target) else None
+
+
+def _safe_name(ref: str) -> bool:
+    """Whether `ref` may become a path below the git folder."""
+    if ref.isupper() and ref.replace("_", "").isalpha():
+        return True  # HEAD, ORIG_HEAD, MERGE_HEAD
+    if not _REF.match(ref) or "\ufffd" in ref or "@{" in ref:
+        return False
+    parts = ref.split("/")
+    return not any(part in ("", ".", "..") or part.endswith(".lock") for part in parts)
+
+
+def _packed(path: Path, ref: str) -> str | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _packed_sha(path, (found.st_mtime_ns, found.st_size, found.st_ino), ref)
+
+
+# The whole file is searched; asking again is free until it changes.
+@lru_cache(maxsize=256)
+def _packed_sha(path: Path, stamp: tuple[int, int, int], ref: str) -> str | None:
+    del stamp  # part of the cache's key only
+    content = read_bounded(path, limit=_PACKED_BYTES)
+    if content is None:
+        return None
+    match = re.search(rb"^([0-9a-f]{40}(?:[0-9a-f]{24})?) " + re.escape(ref.encode()) + rb"\r?$", content, re.MULTILINE)
+    return match[1].decode() if match else None
+
+
+def _text(path: Path) -> str | None:
+    content = _line(path)
+    return os.fsdecode(content) if content is not None else None
+
+
+def _line(path: Path) -> bytes | None:
+    """The one line of a small file, without its end; None when it is absent, too large or of several lines."""
+    content = read_bounded(path, limit=_LINE_BYTES)
+    if content is None:
+        return None
+    line = content.strip(b" \t\r\n")
+    return line if line and b"\n" not in line and b"\0" not in line else None

@@ -1,0 +1,76 @@
+"""Reading files of a tree that somebody else may have prepared: bounded, never blocking, never outside the root."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+# Source files worth reading are smaller; data and generated files are not.
+MAX_FILE_BYTES = 1_000_000
+
+# O_NONBLOCK: opening a FIFO or a device must not wait for its other end.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd
+
+
+def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes | None:
+    """The bytes of a regular file of at most `limit` bytes; None when it is absent, larger, or not a plain file."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS | (0 if follow else _NOFOLLOW))
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return None
+    return _read_and_close(descriptor, limit)
+
+
+def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
+    """The bytes of `relpath` below `root`, or None; no component of it may be a symbolic link or lead upwards.
+
+    Checked while opening, component by component, so a link that appears meanwhile is not followed either.
+    """
+    parts = relpath.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        return None
+    if not _BY_DESCRIPTOR:
+        return _read_below(root, parts, limit)
+    try:
+        folder = os.open(root, _OPEN_FLAGS | getattr(os, "O_DIRECTORY", 0))
+    except OSError:
+        return None
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _OPEN_FLAGS | _NOFOLLOW | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        descriptor = os.open(parts[-1], _OPEN_FLAGS | _NOFOLLOW, dir_fd=folder)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
+    return _read_and_close(descriptor, limit)
+
+
+def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
+    """The same where the system cannot open relative to a descriptor (Windows)."""
+    path = root.joinpath(*parts)
+    try:
+        if path.resolve().is_relative_to(root.resolve()):
+            return read_bounded(path, limit=limit, follow=False)
+    except OSError:
+        pass
+    return None
+
+
+def _read_and_close(descriptor: int, limit: int) -> bytes | None:
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(limit + 1)  # files of /proc have size 0 and content all the same
+        return content if len(content) <= limit else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

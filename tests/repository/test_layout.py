@@ -1,0 +1,304 @@
+"""What is checked out is told from files alone, whatever shape the repository has and whoever wrote it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hunchd.repository.layout import Head, find, head, operation, plain, rebased_branch, resolve, worktrees
+
+
+def git(where: Path, *args: str) -> str:
+    done = subprocess.run(["git", "-C", str(where), *args], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with two commits on `main`."""
+    root = tmp_path / "work"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    for number in (1, 2):
+        (root / "a.txt").write_text(f"{number}\n")
+        git(root, "add", ".")
+        git(root, "commit", "-qm", f"change {number}")
+    return root
+
+
+def test_the_root_is_found_from_a_file_that_does_not_exist_yet(repository: Path) -> None:
+    layout = find(repository / "src" / "new" / "file.py")
+
+    assert layout is not None
+    assert layout.root == repository
+    assert layout.git_dir == layout.common_dir == repository / ".git"
+    assert not layout.is_worktree
+    assert not layout.bare
+    assert layout.trouble == ""
+
+
+def test_the_inside_of_the_git_folder_belongs_to_the_tree_around_it(repository: Path) -> None:
+    layout = find(repository / ".git" / "hooks")
+
+    assert layout is not None
+    assert layout.root == repository
+
+
+def test_a_folder_outside_any_repository_has_no_layout_but_a_plain_one(tmp_path: Path) -> None:
+    assert find(tmp_path) is None
+    assert plain(tmp_path).root == tmp_path
+    assert plain(tmp_path).git_dir is None
+    assert head(plain(tmp_path)) == Head()
+    assert operation(plain(tmp_path)) == ""
+    assert worktrees(plain(tmp_path)) == ()
+
+
+def test_head_is_the_branch_and_its_commit(repository: Path) -> None:
+    layout = find(repository)
+    assert layout is not None
+
+    assert head(layout) == Head(branch="main", sha=git(repository, "rev-parse", "HEAD"))
+
+
+def test_a_branch_with_a_slash_keeps_its_whole_name(repository: Path) -> None:
+    git(repository, "checkout", "-qb", "feature/json/provider-ö")
+    layout = find(repository)
+    assert layout is not None
+
+    assert head(layout).branch == "feature/json/provider-ö"
+
+
+def test_packed_references_are_read_and_a_loose_one_wins(repository: Path) -> None:
+    first = git(repository, "rev-parse", "HEAD~1")
+    git(repository, "branch", "older", first)
+    git(repository, "pack-refs", "--all")
+    layout = find(repository)
+    assert layout is not None
+    assert not (repository / ".git/refs/heads/main").exists()
+    assert head(layout).sha == git(repository, "rev-parse", "HEAD")
+    assert resolve(layout, "refs/heads/older") == first
+
+    git(repository, "commit", "-q", "--allow-empty", "-m", "third")
+
+    assert head(layout).sha == git(repository, "rev-parse", "HEAD")
+
+
+def test_packed_references_are_read_again_when_they_change(repository: Path) -> None:
+    git(repository, "pack-refs", "--all")
+    layout = find(repository)
+    assert layout is not None
+    before = head(layout).sha
+    git(repository, "commit", "-q", "--allow-empty", "-m", "third")
+    git(repository, "pack-refs", "--all")
+
+    assert head(layout).sha != before
+    assert head(layout).sha == git(repository, "rev-parse", "HEAD")
+
+
+def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
+    sha = git(repository, "rev-parse", "HEAD~1")
+    git(repository, "checkout", "-q", "--detach", sha)
+    layout = find(repository)
+    assert layout is not None
+
+    assert head(layout) == Head(sha=sha, detached=True)
+
+
+def test_an_unborn_branch_has_a_name_and_no_commit(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "trunk")
+    layout = find(tmp_path)
+    assert layout is not None
+
+    assert head(layout) == Head(branch="trunk")
+
+
+def test_a_bare_repository_is_told_as_bare(repository: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "mirror.git"
+    git(tmp_path, "clone", "-q", "--bare", str(repository), str(bare))
+    layout = find(bare / "refs")
+    assert layout is not None
+
+    assert layout.bare
+    assert layout.root == layout.git_dir == bare
+    assert head(layout).branch == "main"
+
+
+def test_linked_worktrees_share_references_and_have_their_own_head(repository: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(repository, "worktree", "add", "-q", "-b", "side", str(other))
+    layout = find(other / "a.txt")
+    main = find(repository)
+    assert layout is not None
+    assert main is not None
+
+    assert layout.is_worktree
+    assert layout.root == other
+    assert layout.common_dir == main.common_dir
+    assert layout.git_dir == repository / ".git/worktrees/other"
+    assert head(layout).branch == "side"
+    assert head(main).branch == "main"
+    assert head(layout).sha == head(main).sha
+    assert worktrees(main) == worktrees(layout) == (other,)
+
+
+def test_a_deleted_worktree_is_no_longer_listed(repository: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(repository, "worktree", "add", "-q", str(other))
+    shutil.rmtree(other)
+    layout = find(repository)
+    assert layout is not None
+
+    assert worktrees(layout) == ()
+
+
+def test_a_worktree_moved_by_git_is_found_at_its_new_place(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", "-b", "side", str(tmp_path / "old"))
+    git(repository, "worktree", "move", str(tmp_path / "old"), str(tmp_path / "new"))
+    layout = find(tmp_path / "new")
+    assert layout is not None
+
+    assert head(layout).branch == "side"
+    assert worktrees(layout) == (tmp_path / "new",)
+
+
+def test_a_worktree_whose_main_repository_moved_says_what_is_wrong(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", str(tmp_path / "other"))
+    repository.rename(tmp_path / "elsewhere")
+    layout = find(tmp_path / "other")
+    assert layout is not None
+
+    assert layout.git_dir is None
+    assert "not there" in layout.trouble
+    assert head(layout) == Head()
+
+
+def test_a_submodule_is_a_repository_of_its_own(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main", "outer")
+    outer = tmp_path / "outer"
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "lib")
+    layout = find(outer / "lib" / "a.txt")
+    assert layout is not None
+
+    assert layout.root == outer / "lib"
+    assert layout.git_dir == outer / ".git/modules/lib"
+    assert not layout.is_worktree
+    assert head(layout).branch == "main"
+
+
+def test_a_head_that_is_a_symbolic_link_is_understood(repository: Path) -> None:
+    (repository / ".git/HEAD").unlink()
+    (repository / ".git/HEAD").symlink_to("refs/heads/main")
+    layout = find(repository)
+    assert layout is not None
+
+    assert head(layout).branch == "main"
+
+
+def test_a_symbolic_reference_is_followed_but_not_in_circles(repository: Path) -> None:
+    heads = repository / ".git/refs/heads"
+    (heads / "alias").write_text("ref: refs/heads/main\n")
+    (heads / "one").write_text("ref: refs/heads/two\n")
+    (heads / "two").write_text("ref: refs/heads/one\n")
+    layout = find(repository)
+    assert layout is not None
+
+    assert resolve(layout, "refs/heads/alias") == git(repository, "rev-parse", "main")
+    assert resolve(layout, "refs/heads/one") is None
+
+
+def test_a_reftable_repository_says_that_its_branches_are_unknown(repository: Path) -> None:
+    with (repository / ".git/config").open("a") as config:
+        config.write("[extensions]\n\trefStorage = reftable\n")
+    layout = find(repository)
+    assert layout is not None
+
+    assert layout.reftable
+    assert "reftable" in layout.trouble
+    assert head(layout) == Head()
+
+
+@pytest.mark.parametrize(
+    ("arrange", "expected"),
+    [
+        (("rebase", "side"), "rebase"),
+        (("merge", "side"), "merge"),
+        (("cherry-pick", "side"), "cherry-pick"),
+        (("revert", "HEAD~1"), "revert"),
+        (("bisect", "start"), "bisect"),
+    ],
+)
+def test_an_operation_under_way_is_named(repository: Path, arrange: tuple[str, ...], expected: str) -> None:
+    git(repository, "checkout", "-qb", "side", "HEAD~1")
+    (repository / "a.txt").write_text("conflict\n")
+    git(repository, "commit", "-qam", "side")
+    git(repository, "checkout", "-q", "main")
+    layout = find(repository)
+    assert layout is not None
+    assert operation(layout) == ""
+
+    subprocess.run(["git", "-C", str(repository), *arrange], capture_output=True)
+
+    assert operation(layout) == expected
+    assert rebased_branch(layout) == ("main" if expected == "rebase" else None)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"ref: refs/heads/../../../../../../etc/hostname\n",
+        b"ref: ../config\n",
+        b"ref: /etc/hostname\n",
+        b"ref: refs/heads/a\nb\n",
+        b"ref: refs/heads/a\x00b\n",
+        b"ref: refs/heads/a b\n",
+        b"ref: refs/heads/x.lock\n",
+        b"0123\n",
+        b"\xff\xfe" * 100,
+        b"ref: refs/heads/" + b"a" * 100_000,
+        b"",
+    ],
+)
+def test_a_hostile_head_is_no_head(repository: Path, content: bytes) -> None:
+    (repository / ".git/HEAD").write_bytes(content)
+    layout = find(repository)
+    assert layout is not None
+
+    assert head(layout) == Head()
+
+
+@pytest.mark.parametrize("name", ["HEAD", "packed-refs", "refs/heads/main", "config", "commondir"])
+def test_a_fifo_in_place_of_any_file_does_not_hang(repository: Path, name: str) -> None:
+    place = repository / ".git" / name
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    began = time.monotonic()
+
+    layout = find(repository)
+    assert layout is not None
+    head(layout)
+    operation(layout)
+
+    assert time.monotonic() - began < 1
+
+
+def test_a_git_file_that_names_a_device_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").symlink_to("/dev/zero")
+
+    assert find(tmp_path) is None
+
+
+def test_reading_head_takes_less_than_a_fifth_of_a_millisecond(repository: Path) -> None:
+    layout = find(repository)
+    assert layout is not None
+    took = []
+    for _ in range(200):
+        began = time.perf_counter()
+        head(layout)
+        took.append(time.perf_counter() - began)
+
+    assert sorted(took)[100] < 0.000_2
