@@ -1,0 +1,1 @@
+"""The product on one page: what happens to a signal, and how a question is answered."""

@@ -1,0 +1,35 @@
+"""What happens, told to whoever listens; a listener who does not keep up loses the oldest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+WAITING = 256  # events a listener may lag behind
+
+
+class Events:
+    def __init__(self) -> None:
+        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+
+    def tell(self, kind: str, **content: Any) -> None:
+        """Hand one event to every listener, without waiting."""
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait({"type": kind, **content})
+
+    async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        """Events from now on, until the listener leaves."""
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(WAITING)
+        self._listeners.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._listeners.discard(queue)
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)

@@ -1,0 +1,154 @@
+"""What the daemon holds in memory of one project: its trees, its models, what was opened and what went wrong."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hunchd.domain.memory import Memory
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.layout import Layout, head
+from hunchd.store.code import CodeCache
+
+# A person keeps about this many files in mind; older ones say little about what comes next.
+OPEN_FILES = 12
+RECENT_ERRORS = 8
+# An error that nobody saw again for a working day no longer belongs in "Now".
+ERROR_FRESH = timedelta(hours=12)
+
+
+@dataclass(slots=True)
+class SeenError:
+    """One error as it keeps coming: `memory` is the id under which it is kept."""
+
+    memory: str
+    headline: str
+    text: str
+    path: str | None
+    line: int | None
+    command: str | None
+    first: datetime
+    last: datetime
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Tree:
+    """One working tree: the main one or a linked worktree, each with its own branch and open files."""
+
+    root: Path
+    layout: Layout
+    branch: str = ""
+    sha: str | None = None
+    opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+
+    def look(self) -> bool:
+        """Read HEAD again; True if the branch or the commit changed."""
+        now = head(self.layout)
+        changed = (now.branch or "", now.sha) != (self.branch, self.sha)
+        self.branch, self.sha = now.branch or "", now.sha
+        return changed
+
+    def open(self, path: str, at: datetime) -> None:
+        self.opened.pop(path, None)
+        self.opened[path] = at
+        while len(self.opened) > OPEN_FILES:
+            self.opened.popitem(last=False)
+
+    def close(self, path: str) -> None:
+        self.opened.pop(path, None)
+
+
+@dataclass(slots=True)
+class Progress:
+    done: int = 0
+    total: int = 0
+
+    def json(self) -> dict[str, int]:
+        return {"done": self.done, "total": self.total}
+
+
+@dataclass(slots=True)
+class Project:
+    """`revision` grows with whatever may change an answer; bundles remember the one they were built at."""
+
+    id: str
+    name: str
+    main: Tree
+    cache: Path  # folder of the models that can be made again
+    trees: dict[Path, Tree] = field(default_factory=dict)
+    predictor: Predictor | None = None
+    code: CodeCache | None = None
+    indexing: bool = True
+    index_error: str = ""
+    learnt: str | None = None  # sha of the newest unit that the predictor knows
+    commits: Progress = field(default_factory=Progress)
+    files: Progress = field(default_factory=Progress)
+    embeddings: Progress = field(default_factory=Progress)
+    errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
+    facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
+    topics: tuple[str, ...] = ()
+    revision: int = 0
+    last_signal: datetime | None = None
+
+    @property
+    def root(self) -> Path:
+        return self.main.root
+
+    @property
+    def missing(self) -> bool:
+        return not self.root.is_dir()
+
+    @property
+    def state(self) -> str:
+        return "missing" if self.missing else "indexing" if self.indexing else "ready"
+
+    def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
+        """The tree that an absolute path lies in; the main one if it is in none."""
+        if path is not None:
+            for root, tree in self.trees.items():
+                if Path(path).is_relative_to(root):
+                    return tree
+        return self.main
+
+    def touch(self) -> None:
+        self.revision += 1
+
+    def saw(self, error: SeenError) -> SeenError:
+        """Count one more occurrence; the newest comes last."""
+        known = self.errors.pop(error.memory, None)
+        if known is not None:
+            known.times += 1
+            known.last = max(known.last, error.last)
+            error = known
+        self.errors[error.memory] = error
+        while len(self.errors) > RECENT_ERRORS:
+            self.errors.popitem(last=False)
+        return error
+
+    def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
+        """The errors that still matter, newest first."""
+        return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
+
+    def json(self) -> dict[str, Any]:
+        """The project as the contract shows it."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "path": str(self.root),
+            "name": self.name,
+            "branch": self.main.branch,
+            "state": self.state,
+            "progress": {
+                "commits": self.commits.json(),
+                "files": self.files.json(),
+                "embeddings": self.embeddings.json(),
+            },
+            "worktrees": [str(root) for root in self.trees if root != self.root],
+        }
+        if self.index_error:
+            shown["index_error"] = self.index_error
+        return shown

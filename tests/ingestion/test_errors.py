@@ -1,0 +1,53 @@
+"""An error is known again by what stays the same, and its places are found."""
+
+from hunchd.ingestion.errors import Place, masked, understood
+
+TRACE = """Traceback (most recent call last):
+  File "/home/ann/shop/app.py", line 12, in main
+    run(3)
+  File "/home/ann/shop/core/run.py", line 40, in run
+    raise KeyError("basket 17 at 0x7f00aa")
+KeyError: 'basket 17 at 0x7f00aa'
+"""
+
+
+def test_a_python_trace_is_read() -> None:
+    error = understood(TRACE)
+    assert error.headline == "KeyError: 'basket 17 at 0x7f00aa'"
+    assert error.type == "KeyError"
+    assert error.places[-1] == Place("/home/ann/shop/core/run.py", 40, "run")
+
+
+def test_the_same_error_elsewhere_has_the_same_fingerprint() -> None:
+    moved = TRACE.replace("line 40", "line 57").replace("/home/ann", "/srv/ci").replace("17 at 0x7f00aa", "9 at 0xdead")
+    assert understood(moved).fingerprint == understood(TRACE).fingerprint
+
+
+def test_another_message_or_another_function_is_another_error() -> None:
+    prints = {
+        understood(TRACE).fingerprint,
+        understood(TRACE.replace("basket", "voucher")).fingerprint,
+        understood(TRACE.replace("in run", "in walk")).fingerprint,
+        understood(TRACE.replace("KeyError", "IndexError")).fingerprint,
+    }
+    assert len(prints) == 4
+
+
+def test_compilers_and_runners_are_read() -> None:
+    rust = understood("error[E0308]: mismatched types\n  --> src/net/tcp.rs:10:5\n")
+    assert (rust.type, rust.places) == ("error[e0308]", (Place("src/net/tcp.rs", 10),))
+    pytest_line = understood("tests/test_a.py:7: in test_x\nE   AssertionError: assert 1 == 2\n")
+    assert pytest_line.headline == "AssertionError: assert 1 == 2"
+    assert pytest_line.places[0] == Place("tests/test_a.py", 7)
+    typescript = understood("src/a.ts(3,14): error TS2304: Cannot find name 'x'.")
+    assert typescript.places == (Place("src/a.ts", 3),)
+
+
+def test_any_text_has_a_headline_or_none() -> None:
+    assert understood("").headline == ""
+    assert understood("it broke\n\n").headline == "it broke"
+    assert len(understood("x" * 500_000).headline) == 200
+
+
+def test_masking_leaves_the_words() -> None:
+    assert masked("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)") == "timeout after <n> s for <path> (id <address>)"
