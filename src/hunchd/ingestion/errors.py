@@ -14,7 +14,7 @@ _NAMED = re.compile(
     r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration))\b:?\s*(.*)$"
 )
 _LABELLED = re.compile(
-    r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)\b:?\s*(.*)$", re.I
+    r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
 )
 
 # What differs between two occurrences of one error, and the word put in its place.
