@@ -1,0 +1,120 @@
+"""Text that others wrote, made safe to stand beside our own words.
+
+Everything from repositories, commands, commit messages and the web passes through here. Three promises: nothing
+invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of our own marks; and
+what nobody vouches for stands between marks that it cannot contain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+# Marks of a quotation. They are taken out of every text that is quoted, so no text can close its own quotation.
+OPEN, CLOSE = "«", "»"
+ELLIPSIS = "…"
+# Long enough for a trace or a commit message; a longer one is cut: a fence is no place to read a log.
+LONGEST_BLOCK = 60  # lines
+LONGEST_LINE = 400  # characters
+
+_ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)?"  # OSC, DCS, …: titles, links
+    r"|\x1b[ -/]*[0-~]?"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Invisible or directional: C0 and C1 but tab and newline, soft hyphen, zero-width, bidi, variation selectors,
+# Hangul fillers, interlinear marks, the tag block, lone surrogates, private-use planes.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+)
+# A tag or a model's control token. Generic types (`Vec<T>`, `List<String>`) follow a word and stay.
+_TAG = re.compile(
+    r"(?<![\w>)\]])<(?=[A-Za-z/!?|])"
+    r"|<(?=[/!?|])"
+    r"|<(?=(?:system|assistant|user|human|developer|instructions?|prompt|context|tools?|function|important|untrusted"
+    r"|script|style|iframe|img|svg|a\s)\b)",
+    re.IGNORECASE,
+)
+_CONTROL_TOKEN = re.compile(r"\|>|\[/?INST\]|<</?SYS>>|\[(?=(?:data|end) [0-9a-f]{4,})", re.IGNORECASE)
+_FENCE = re.compile(r"`{3,}|~{3,}")
+# What begins a block in Markdown, at the start of a line.
+_BLOCK_START = re.compile(r"^(\s*)(#{1,6}(?=\s|$)|>|[-*_=](?:\s*[-*_=]){2,}\s*$|\[[^\]]+\]:)", re.MULTILINE)
+_LEADING_MARKS = re.compile(r"^(?:[\s#>*+=|~-]+(?=\s)|[\s#>|]+)")
+_SPACES = re.compile(r"\s+")
+_OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
+
+
+def visible(text: str) -> str:
+    """`text` without escapes, control, zero-width and bidi characters; every kind of line end becomes a newline."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ANSI.sub("", text)))
+
+
+def neutral(text: str, *, keep_quotations: bool = False) -> str:
+    """`text` in which nothing begins a heading, a fence, a tag or, unless kept, one of our quotations. Idempotent."""
+    plain = visible(text)
+    plain = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), plain)
+    plain = _TAG.sub("‹", plain)
+    plain = _FENCE.sub(lambda mark: "'" * 3, plain)
+    plain = _BLOCK_START.sub(r"\1\\\2", plain)
+    return plain if keep_quotations else plain.translate(_OWN_MARKS)
+
+
+def single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
+    """At most `limit` characters on one line, neutral, without leading Markdown marks; cut at a word if it can be."""
+    flat = _SPACES.sub(" ", neutral(text[: limit * 4], keep_quotations=keep_quotations)).strip()
+    flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
+    if len(flat) <= limit:
+        return flat
+    cut = flat[: limit - 1]
+    at_word = cut.rsplit(" ", 1)[0] if " " in cut[limit // 2 :] else cut
+    return at_word.rstrip() + ELLIPSIS
+
+
+def quoted(text: str, limit: int = 200) -> str:
+    """One line of somebody else's words between marks that it cannot contain."""
+    return f"{OPEN}{single_line(text, limit)}{CLOSE}"
+
+
+def fenced(text: str, *, provenance: str, nonce: str) -> str:
+    """A block of somebody else's words: opened and closed by `nonce`, every line of it prefixed.
+
+    Even a text that knew the nonce could not close the block, because no line of it can begin at the margin.
+    """
+    lines = neutral(text).strip("\n").split("\n")
+    kept = [f"| {line.rstrip()[:LONGEST_LINE]}".rstrip() for line in lines[:LONGEST_BLOCK]]
+    if len(lines) > LONGEST_BLOCK:
+        kept.append(f"| {ELLIPSIS} {len(lines) - LONGEST_BLOCK} more lines")
+    head = f"[data {nonce}: {single_line(provenance, 80) or 'unknown'}]"
+    return "\n".join((head, *kept, f"[end {nonce}]"))
+
+
+def nonce_for(secret: bytes, *parts: str) -> str:
+    """Eight hexadecimal digits that only who holds `secret` can compute; the same for the same parts."""
+    seen = "\x00".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2s(seen, key=secret[:32], digest_size=4).hexdigest()
+
+
+# Phrases that address a model rather than a reader, in the languages that are most often used for it. This decides
+# only about an additional mark: what is untrusted is delimited whether or not it is recognised here.
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|the|system)\b"
+    r"|\byou (?:are now|must now|will now|have been)\b|\bnew instructions?\b|\bsystem prompt\b|\bdeveloper mode\b"
+    r"|\b(?:as an?|dear|hey|attention) (?:ai|llm|assistant|agent|model)s?\b|\bdo not (?:tell|inform|mention|reveal)\b"
+    r"|\b(?:system|assistant|developer)\s*:\s|\bjailbreak|\bact as (?:an?|the)\b|\bexfiltrat"
+    r"|\b(?:ignora|olvida|omite)\b.{0,40}\b(?:instrucci|anterior|reglas)|\bignorez?\b.{0,40}\b(?:instructions?|consignes)"
+    r"|\b(?:ignoriere|vergiss|missachte)\b.{0,40}\b(?:anweisung|vorherig|regeln)|\bignore as instruç"
+    r"|忽略.{0,12}(?:指令|指示|提示|以上|之前)|无视.{0,12}(?:指令|指示)|(?:以前|これまで|上記).{0,12}(?:指示|命令).{0,8}無視"
+    r"|игнорируй.{0,30}(?:инструкци|указани)|забудь.{0,30}(?:инструкци|указани)|تجاهل.{0,30}(?:التعليمات|السابقة)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def addresses_a_model(text: str) -> bool:
+    """Whether `text` reads like an instruction to whoever reads the context."""
+    return _INSTRUCTION.search(visible(text[:4000])) is not None

@@ -1,0 +1,225 @@
+"""Which pieces, and how much of each: greedy by value per token, each piece falling to a shorter form when it must."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hunchd.domain.context import Level, Piece, Tier
+from hunchd.domain.memory import Trust
+
+# Below this a line is more likely to cost trust than to help: one reader in twenty would use it.
+MINIMUM_VALUE = 0.05
+# What a form keeps of the usefulness of the whole text.
+WORTH_OF: Mapping[Level, float] = {"full": 1.0, "summary": 0.85, "compressed": 0.6, "index": 0.35}
+# Usefulness that a token must bring. Short beats full: 300 tokens of a skeleton need a piece worth 0.2 or more.
+MINIMUM_GAIN = 3e-4
+# Two texts of which four words in five are the same say the same.
+SAME_WORDS = 0.8
+# … and of two texts of one kind about the same paths, one in two.
+SAME_WORDS_ABOUT_THE_SAME = 0.5
+# Kinds of which a bundle has one piece for a path.
+ONE_A_PATH = frozenset({"file", "skeleton", "test"})
+# No single source fills a context: one commit message or one page cannot crowd out the rest.
+LARGEST_SHARE_OF_A_SOURCE = 0.3
+# With fewer sources than this, a third each is arithmetic and not flooding; it then holds for untrusted ones only.
+SOURCES_FOR_THE_CAP = 4
+# This much is never a flood, however small the context: the eight lines of a trace.
+HARMLESS = 128  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One form of a piece as it would be rendered."""
+
+    level: Level
+    block: str
+    tokens: int
+    worth: float
+
+
+@dataclass(slots=True)
+class Choice:
+    """A piece on its way into a bundle: its useful forms, shortest first, and which of them is chosen (-1: none)."""
+
+    piece: Piece
+    options: tuple[Option, ...]
+    chosen: int = -1
+
+    @property
+    def option(self) -> Option:
+        return self.options[self.chosen]
+
+    @property
+    def tokens(self) -> int:
+        return self.options[self.chosen].tokens if self.chosen >= 0 else 0
+
+    @property
+    def worth(self) -> float:
+        return self.options[self.chosen].worth if self.chosen >= 0 else 0.0
+
+
+Render = Callable[[Piece, Level, str], str]
+Count = Callable[[str], int]
+
+
+def choices(pieces: Iterable[Piece], render: Render, count: Count) -> list[Choice]:
+    """What is worth serving, each thing once, in an order that depends on nothing but the pieces."""
+    return [
+        Choice(piece, options)
+        for piece in without_repeats(piece for piece in pieces if piece.value >= MINIMUM_VALUE)
+        if (options := options_of(piece, render, count))
+    ]
+
+
+def options_of(piece: Piece, render: Render, count: Count) -> tuple[Option, ...]:
+    """The forms of a piece that gain by their length, shortest first."""
+    found: list[Option] = []
+    for level, text in sorted(piece.forms, key=lambda form: WORTH_OF[form[0]]):
+        if not text.strip():
+            continue
+        block = render(piece, level, text)
+        found.append(Option(level, block, count(block), piece.value * WORTH_OF[level]))
+    found.sort(key=lambda option: (option.tokens, -option.worth))
+    rising: list[Option] = []
+    for option in found:
+        if not rising or option.worth > rising[-1].worth:
+            rising.append(option)
+    return tuple(rising)
+
+
+def fill(candidates: Sequence[Choice], capacity: int) -> int:
+    """Raise `candidates` to better forms while a step fits and pays; returns the tokens that were used."""
+    left = capacity
+    queue = [step for index, choice in enumerate(candidates) if (step := _best_step(choice, index, left))]
+    heapq.heapify(queue)
+    while queue:
+        _, _, _, index, target = heapq.heappop(queue)
+        choice = candidates[index]
+        cost = choice.options[target].tokens - choice.tokens
+        if cost <= left:
+            choice.chosen = target
+            left -= cost
+        if step := _best_step(choice, index, left):
+            heapq.heappush(queue, step)
+    return capacity - left
+
+
+def _best_step(choice: Choice, index: int, left: int) -> tuple[float, float, str, int, int] | None:
+    """The step up with the best gain a token that still fits; ordered by gain, then value, then id."""
+    best: tuple[float, int] | None = None
+    for target in range(choice.chosen + 1, len(choice.options)):
+        option = choice.options[target]
+        cost = max(option.tokens - choice.tokens, 1)
+        gain = (option.worth - choice.worth) / cost
+        if cost <= left and gain >= MINIMUM_GAIN and (best is None or gain > best[0]):
+            best = (gain, target)
+    if best is None:
+        return None
+    return (-best[0], -choice.piece.value, choice.piece.id, index, best[1])
+
+
+def without_repeats(pieces: Iterable[Piece]) -> list[Piece]:
+    """Each thing once: the most critical, then the most valuable telling of it stays."""
+    kept: list[Piece] = []
+    ids: set[str] = set()
+    paths: set[str] = set()
+    signs: list[tuple[str, tuple[str, ...], _Words]] = []
+    for piece in sorted(pieces, key=lambda piece: (piece.tier, -piece.value, piece.id)):
+        path = piece.about[0] if piece.kind in ONE_A_PATH and piece.about else None
+        words = _words(" ".join(text for _, text in piece.forms[:1]))
+        if piece.id in ids or (path is not None and path in paths):
+            continue
+        if path is None and any(_says_the_same(piece, words, sign) for sign in signs):
+            continue
+        kept.append(piece)
+        ids.add(piece.id)
+        if path is not None:
+            paths.add(path)
+        else:
+            signs.append((piece.kind, tuple(sorted(piece.about)), words))
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    all: frozenset[str]
+    bits: int  # a 256-bit sketch of the same words: a quick no
+
+
+_WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=2048)
+def _words(text: str) -> _Words:
+    found = frozenset(_WORD.findall(text[:4000].casefold()))
+    bits = 0
+    for word in found:
+        bits |= 1 << (zlib.crc32(word.encode("utf-8", "replace")) & 255)
+    return _Words(found, bits)
+
+
+def _says_the_same(piece: Piece, words: _Words, other: tuple[str, tuple[str, ...], _Words]) -> bool:
+    kind, about, theirs = other
+    about_the_same = bool(piece.about) and kind == piece.kind and about == tuple(sorted(piece.about))
+    needed = SAME_WORDS_ABOUT_THE_SAME if about_the_same else SAME_WORDS
+    small, large = sorted((len(words.all), len(theirs.all)))
+    if large == 0:
+        return True
+    # Shared words can be no more than shared bits plus collisions; a sketch far apart is decided without sets.
+    if small < needed * large or (words.bits & theirs.bits).bit_count() < 0.6 * needed * min(small, 200):
+        return False
+    shared = len(words.all & theirs.all)
+    return shared >= needed * (small + large - shared)
+
+
+def source_of(piece: Piece) -> str:
+    """Who stands behind a piece: everything that one commit, file, page or command says counts together."""
+    for name in ("origin", "sha", "path", "url", "command", "ref"):
+        if piece.source.get(name):
+            return f"{name}:{piece.source[name]}"
+    return f"id:{piece.id}"
+
+
+def hold_back_floods(chosen: Sequence[Choice], overhead: int) -> None:
+    """Shorten, then drop, what comes from a source that fills more than its share of the context."""
+    while True:
+        served = [choice for choice in chosen if choice.chosen >= 0]
+        by_source: dict[str, list[Choice]] = {}
+        for choice in served:
+            by_source.setdefault(source_of(choice.piece), []).append(choice)
+        if len(by_source) < 2:
+            return
+        total = overhead + sum(choice.tokens for choice in served)
+        strict = len(by_source) >= SOURCES_FOR_THE_CAP
+        floods = [
+            victim
+            for source, theirs in by_source.items()
+            if sum(choice.tokens for choice in theirs) > max(LARGEST_SHARE_OF_A_SOURCE * total, HARMLESS)
+            and (victim := _victim(theirs, strict=strict))
+        ]
+        if not floods:
+            return
+        worst = max(floods, key=lambda choice: (choice.tokens, choice.piece.id))
+        worst.chosen -= 1
+
+
+def _victim(theirs: Sequence[Choice], *, strict: bool) -> Choice | None:
+    """The longest text of a source that may be shortened; the user's own words never are."""
+    able = [
+        choice
+        for choice in theirs
+        if choice.piece.trust is not Trust.USER and (strict or choice.piece.trust is Trust.UNTRUSTED)
+    ]
+    return max(able, key=lambda choice: (choice.tokens, -choice.piece.value, choice.piece.id), default=None)
+
+
+def by_tier(candidates: Sequence[Choice]) -> dict[Tier, list[Choice]]:
+    tiers: dict[Tier, list[Choice]] = {1: [], 2: [], 3: [], 4: []}
+    for choice in candidates:
+        tiers[choice.piece.tier].append(choice)
+    return tiers
