@@ -1,0 +1,141 @@
+"""What the doors answer: bundles, predictions, projects, errors, pages, export lines, in the contract's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from hunchd.domain.context import Bundle, Item, Prediction
+from hunchd.domain.errors import HunchError, InvalidInput
+
+EXPORT_VERSION: Final = 1
+EXPORT_TYPES: Final = (
+    "memory", "message", "document", "signal", "contradiction", "feedback", "link", "project", "meta",
+)  # fmt: skip
+
+Progress = tuple[int, int]  # done, total
+
+
+def iso(moment: datetime) -> str:
+    """ISO 8601 in UTC, with Z."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def bundle_json(bundle: Bundle) -> dict[str, Any]:
+    return {
+        "status": bundle.status,
+        "degraded": list(bundle.degraded),
+        "context": bundle.context,
+        "token_count": bundle.token_count,
+        "budget": bundle.budget,
+        "tiers": {f"tier{tier}": bundle.tiers.get(tier, 0) for tier in (1, 2, 3, 4)},
+        "items": [_item_json(item) for item in bundle.items],
+        "prefetched": bundle.prefetched,
+        "etag": bundle.etag,
+    }
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "tier": item.tier,
+        "level": item.level,
+        "tokens": item.tokens,
+        "score": round(item.score, 4),
+        "reasons": list(item.reasons),
+        "source": dict(item.source),
+        "trust": str(item.trust),
+    }
+
+
+def prediction_json(
+    prediction: Prediction,
+    *,
+    k: int,
+    episode_id: Callable[[str], str] = str,
+    memories: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The best `k` files and memories. `episode_id` names the memory that keeps a commit; `memories` are further
+    ones, {"id", "kind", "title", "confidence", "reasons"}."""
+    units: list[Mapping[str, Any]] = [
+        {
+            "id": episode_id(unit.sha),
+            "kind": "episode",
+            "title": unit.subject,
+            "confidence": round(unit.confidence, 4),
+            "reasons": list(unit.reasons),
+        }
+        for unit in prediction.units
+    ]
+    ranked = sorted([*units, *memories], key=lambda memory: -memory["confidence"])
+    return {
+        "predicted_files": [
+            {
+                "path": file.path,
+                "score": round(file.score, 4),
+                "confidence": round(file.confidence, 4),
+                "reasons": list(file.reasons),
+            }
+            for file in prediction.files[:k]
+        ],
+        "predicted_memories": [dict(memory) for memory in ranked[:k]],
+        "confidence": round(prediction.confidence, 4),
+    }
+
+
+def project_json(
+    *,
+    id: str,
+    path: str,
+    name: str,
+    branch: str,
+    state: Literal["indexing", "ready", "missing"],
+    commits: Progress = (0, 0),
+    files: Progress = (0, 0),
+    embeddings: Progress = (0, 0),
+) -> dict[str, Any]:
+    progress = {"commits": commits, "files": files, "embeddings": embeddings}
+    return {
+        "id": id,
+        "path": path,
+        "name": name,
+        "branch": branch,
+        "state": state,
+        "progress": {stage: {"done": done, "total": total} for stage, (done, total) in progress.items()},
+    }
+
+
+def page_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, total: int) -> dict[str, Any]:
+    return {"items": list(items), "next": next_cursor, "total": total}
+
+
+def error_json(error: HunchError) -> dict[str, Any]:
+    """{"error": {"code", "message", "field"?, "hint"?}}"""
+    said = {"code": error.code, "message": error.message, "field": error.field, "hint": error.hint}
+    return {"error": {key: value for key, value in said.items() if value is not None}}
+
+
+def rejection_json(index: int, error: HunchError) -> dict[str, Any]:
+    """A refused entry of a batch: its index, and the error in the shape of all errors."""
+    return {"index": index, **error_json(error)}
+
+
+def export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": type_, "version": EXPORT_VERSION, "data": payload}
+
+
+def parse_export_line(raw: Any) -> tuple[str, dict[str, Any]]:
+    """The type and the data of one export line. InvalidInput for another version or an unknown type."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("data"), dict):
+        raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")
+    if raw.get("version") != EXPORT_VERSION:
+        raise InvalidInput(
+            f"export version {EXPORT_VERSION} is understood; got {ascii(raw.get('version'))[:40]}", field="version"
+        )
+    if raw.get("type") not in EXPORT_TYPES:
+        raise InvalidInput(
+            f"unknown type {ascii(raw.get('type'))[:40]}; allowed: {', '.join(EXPORT_TYPES)}", field="type"
+        )
+    return raw["type"], raw["data"]

@@ -1,0 +1,105 @@
+"""Bytes from outside → plain JSON values, refusing what no honest client sends before it costs anything."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final, NoReturn
+
+from hunchd.domain.errors import InvalidInput
+
+# Deeper than any message of ours (7), far from the interpreter's recursion limit.
+DEPTH_LIMIT: Final = 64
+# What a signed 64-bit column can hold: the store's integers.
+LARGEST_INTEGER: Final = 2**63 - 1
+
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class Malformed(InvalidInput):
+    """The request cannot be read at all: not JSON, or JSON that no two readers would read alike."""
+
+    code = "malformed"
+
+
+def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
+    """The JSON value in `raw`. Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers
+    beyond 64 bits and nesting beyond `depth`; never a RecursionError."""
+    if nests_deeper_than(raw, depth):
+        raise Malformed(f"the JSON nests deeper than {depth} levels, or its brackets do not match")
+    try:
+        return _DECODER.decode(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise Malformed(f"the body is not UTF-8 (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise Malformed(f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from error
+
+
+def nests_deeper_than(raw: bytes, depth: int) -> bool:
+    """Whether brackets outside strings nest deeper than `depth` or do not match; linear, without recursion."""
+    if raw.count(b"[") + raw.count(b"{") <= depth:
+        return False
+    brackets = _STRINGS.sub(b"", raw).translate(_BRACES_AS_BRACKETS, _ALL_BUT_BRACKETS)
+    for _ in range(depth):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")  # takes the innermost level away
+    return bool(brackets)
+
+
+def refuse_unstorable(value: Any, field: str) -> None:
+    """Malformed when a string in `value`, a key or a value, holds NUL or half a surrogate pair."""
+    match value:
+        case str():
+            _refuse_unstorable_text(value, field)
+        case dict():
+            for key, inner in value.items():
+                _refuse_unstorable_text(key, field)
+                refuse_unstorable(inner, f"{field}.{key}" if field else key)
+        case list():
+            for index, inner in enumerate(value):
+                refuse_unstorable(inner, f"{field}[{index}]")
+
+
+def _refuse_unstorable_text(text: str, field: str) -> None:
+    if text.isascii():
+        unstorable = "\0" in text
+    else:
+        unstorable = "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
+    if unstorable:
+        shown = field.encode("ascii", "backslashreplace").decode()[:80]
+        raise Malformed("the text holds a NUL or an unpaired surrogate; send valid Unicode", field=shown or None)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Malformed(f"the key {twice[:40]!a} appears twice in one object")
+    return result
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20 or abs(number := int(digits)) > LARGEST_INTEGER:
+        raise Malformed("an integer is beyond 64 bits")
+    return number
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise Malformed("a number is too large to be represented")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise Malformed(f"{name} is not JSON; numbers are finite")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant
+)

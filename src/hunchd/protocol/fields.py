@@ -1,0 +1,222 @@
+"""Reads the fields of one JSON object or query string; each refusal names the field and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+from urllib.parse import parse_qsl
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
+
+# A longer text is no memory but a file. Traces and commands are shortened to it, contents are refused.
+TEXT_LIMIT: Final = 64 * 1024  # bytes of UTF-8
+NAME_LIMIT: Final = 1024  # characters of a title, branch, key, query word, …
+LIST_LIMIT: Final = 200  # entries of tags, open files, links, …
+
+# Git itself is older than no repository we will meet; clocks that lost their battery say 1970.
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+
+# An unknown field is left to newer clients unless it is this near to a known one that is missing.
+_MISSPELLED: Final = 0.8
+
+
+class Fields:
+    """One object's fields. `where` is put before a field's name in refusals ("memories[2].")."""
+
+    def __init__(self, raw: Any, known: Sequence[str], *, where: str = "") -> None:
+        if not isinstance(raw, dict):
+            raise InvalidInput(
+                f"expected a JSON object with {', '.join(known)}; got {kind_of_json(raw)}",
+                field=where.rstrip(".") or None,
+            )
+        self._where = where
+        self._textual = False
+        self._error: type[InvalidInput] = InvalidInput
+        refuse_unstorable(raw, where.rstrip("."))
+        self._values: Mapping[str, Any] = {key: value for key, value in raw.items() if value is not None}
+        self._refuse_misspellings(known)
+
+    @classmethod
+    def of_query(cls, query: str, known: Sequence[str]) -> Self:
+        """The fields of a query string: numbers as digits, lists separated by commas, "" as left out."""
+        try:
+            pairs = parse_qsl(query, errors="strict", max_num_fields=100)
+        except ValueError as error:
+            raise Malformed("the query string is not valid: broken percent-encoding, or over 100 fields") from error
+        twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
+        if twice:
+            raise Malformed(f"the query names {min(twice)[:40]!a} twice")
+        fields = cls(dict(pairs), known)
+        fields._textual = True
+        fields._error = Malformed
+        return fields
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def required_text(self, name: str, *, limit: int = NAME_LIMIT) -> str:
+        text = self.text(name, limit=limit)
+        if text is None or not text.strip():
+            raise self.refused(name, "is missing or empty; give a text")
+        return text
+
+    def text(self, name: str, *, limit: int = NAME_LIMIT) -> str | None:
+        """None when left out. `limit` counts bytes of UTF-8."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self.refused(name, f"must be a text; got {kind_of_json(value)}")
+        if len(value) * 4 > limit and len(value.encode()) > limit:
+            raise self.refused(name, f"is longer than {limit:,} bytes")
+        return value
+
+    def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
+        """Like `text`, but what is too long loses its middle instead of being refused."""
+        value = self.text(name, limit=2**62)
+        return None if value is None else shortened(value, limit)
+
+    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
+        value = self.maybe_integer(name, low=low, high=high)
+        return default if value is None else value
+
+    def maybe_integer(self, name: str, *, low: int = -LARGEST_INTEGER, high: int = LARGEST_INTEGER) -> int | None:
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if self._textual and isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # clients whose only number is a float
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.refused(name, f"must be an integer from {low:,} to {high:,}; got {shown(value)}")
+        return value
+
+    def fraction(self, name: str, default: float) -> float:
+        value = self._values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.refused(name, f"must be a number from 0 to 1; got {shown(value)}")
+        return float(value)
+
+    def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+        value = self._values.get(name, default)
+        if value is None:
+            raise self.refused(name, f"is missing; allowed: {', '.join(allowed)}")
+        return self._one_of(name, value, allowed)
+
+    def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._one_of(name, value, allowed) for value in self.texts(name))
+
+    def texts(self, name: str, *, limit: int = NAME_LIMIT, most: int = LIST_LIMIT) -> tuple[str, ...]:
+        """A list of texts without empty ones; () when left out. `limit` counts characters of one."""
+        value = self._values.get(name, [])
+        if self._textual and isinstance(value, str):
+            value = [part.strip() for part in value.split(",")]
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self.refused(name, f"must be a list of texts; got {kind_of_json(value)}")
+        if len(value) > most or any(len(each) > limit for each in value):
+            raise self.refused(name, f"may hold {most} texts of {limit:,} characters")
+        return tuple(each for each in value if each.strip())
+
+    def objects(self, name: str, *, most: int) -> list[Any]:
+        """The entries of a list, as they are; [] when left out."""
+        value = self._values.get(name, [])
+        if not isinstance(value, list):
+            raise self.refused(name, f"must be a list; got {kind_of_json(value)}")
+        if len(value) > most:
+            raise self.refused(name, f"may hold {most:,} entries; got {len(value):,}")
+        return value
+
+    def mapping(self, name: str, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:
+        """A JSON object as it is; {} when left out. `limit` counts characters of its printed form."""
+        value = self._values.get(name, {})
+        if not isinstance(value, dict) or len(repr(value)) > limit:
+            raise self.refused(name, f"must be an object of at most {limit:,} characters")
+        return value
+
+    def time(self, name: str) -> datetime | None:
+        """An aware time in UTC; a time without a zone is taken as UTC."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        moment = _moment(value)
+        if moment is None:
+            raise self.refused(name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {shown(value)}")
+        if not EARLIEST <= moment <= LATEST:
+            raise self.refused(name, f"must lie between 1970 and 2100; got {shown(value)}")
+        return moment
+
+    def refused(self, name: str, why: str, *, hint: str | None = None) -> InvalidInput:
+        field = f"{self._where}{name}"
+        return self._error(f"'{field}' {why}", field=field, hint=hint)
+
+    def _one_of(self, name: str, value: Any, allowed: Sequence[str]) -> str:
+        if isinstance(value, str) and value in allowed:
+            return value
+        raise self.refused(
+            name,
+            f"is {shown(value)}; allowed: {', '.join(each or '(empty)' for each in allowed)}",
+            hint=suggestion(value, allowed),
+        )
+
+    def _refuse_misspellings(self, known: Sequence[str]) -> None:
+        missing = [name for name in known if name not in self._values]
+        for name in self._values:
+            if name not in known and (near := difflib.get_close_matches(name[:80], missing, n=1, cutoff=_MISSPELLED)):
+                raise self.refused(
+                    name, f"is not a field here; known: {', '.join(known)}", hint=f"did you mean '{near[0]}'?"
+                )
+
+
+def suggestion(value: Any, allowed: Sequence[str]) -> str | None:
+    """ "did you mean …?" for a near miss."""
+    wanted = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
+    near = difflib.get_close_matches(wanted, allowed, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None
+
+
+def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
+    """`text`, its middle replaced by a marker when it is longer than `limit` bytes: errors say what
+    happened at the end and where at the beginning."""
+    raw = text.encode()
+    if len(raw) <= limit:
+        return text
+    marker = f"\n… [{len(raw) - limit:,} bytes left out] …\n"
+    half = (limit - len(marker.encode())) // 2
+    return raw[:half].decode(errors="ignore") + marker + raw[-half:].decode(errors="ignore")
+
+
+def kind_of_json(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def shown(value: Any) -> str:
+    """A refused value, short and printable."""
+    return ascii(value[:60]) if isinstance(value, str) else ascii(value)[:60]
+
+
+def _moment(value: Any) -> datetime | None:
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,280 @@
+"""Memories on the wire: drafts that clients add, patches, and the full shape both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
+from hunchd.protocol.answers import iso
+from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields
+from hunchd.protocol.paths import PATH_LIMIT
+from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
+
+DRAFTS_LIMIT: Final = 1000  # memories a request
+TITLE_LIMIT: Final = 120  # characters of a title made from the content
+# Our own exports may hold longer texts than clients may send.
+STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
+TRUSTS: Final = tuple(trust.value for trust in Trust)
+ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
+
+DRAFT_FIELDS: Final = (
+    "kind", "content", "title", "project", "ref", "levels", "category", "key", "value", "scope", "branch", "confidence",
+    "importance", "tags", "at", "valid_from", "valid_to", "supersedes", "links", "artifacts", "trust", "source",
+)  # fmt: skip
+PATCH_FIELDS: Final = (
+    "title", "content", "levels", "category", "key", "value", "scope", "branch", "confidence", "importance", "tags",
+    "valid_from", "valid_to", "links", "artifacts", "trust", "status",
+)  # fmt: skip
+MEMORY_FIELDS: Final = (
+    *DRAFT_FIELDS, "id", "superseded_by", "usage", "status", "created", "updated",
+)  # fmt: skip
+_CLEARABLE: Final = ("category", "key", "value", "branch", "valid_from", "valid_to")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDraft:
+    """A memory before it has an id. `project` is the path or the id of a project; None: the user's own."""
+
+    kind: Kind
+    title: str
+    content: str
+    project: str | None = None
+    ref: str | None = None
+    levels: Levels = field(default_factory=Levels)
+    category: str | None = None
+    key: str | None = None
+    value: str | None = None
+    scope: Scope = Scope.PROJECT
+    branch: str | None = None
+    confidence: float = 1.0
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    at: datetime | None = None  # None: now
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+    links: tuple[Mapping[str, str], ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    trust: Trust = Trust.USER
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+
+def drafts_of_body(raw: Any) -> list[MemoryDraft]:
+    """One memory, or {"memories": […]}: all of them or none; a refusal names the entry."""
+    if not isinstance(raw, dict) or "memories" not in raw:
+        return [memory_draft(raw)]
+    entries = Fields(raw, ("memories",)).objects("memories", most=DRAFTS_LIMIT)
+    return [memory_draft(entry, where=f"memories[{index}].") for index, entry in enumerate(entries)]
+
+
+def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
+    """`kind` and `content` are enough; a fact also by `key` and `value`."""
+    fields = Fields(raw, DRAFT_FIELDS, where=where)
+    kind = Kind(fields.choice("kind", KINDS))
+    project = fields.text("project", limit=PATH_LIMIT) or None
+    key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
+    content = _content(fields, key, value)
+    return MemoryDraft(
+        kind=kind,
+        title=fields.text("title") or title_of(content),
+        content=content,
+        project=project,
+        ref=fields.text("ref") or None,
+        levels=_levels(fields),
+        category=fields.text("category") or None,
+        key=key,
+        value=value,
+        scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT if project else Scope.USER)),
+        branch=fields.text("branch") or None,
+        confidence=fields.fraction("confidence", 1.0),
+        importance=fields.fraction("importance", 0.5),
+        tags=fields.texts("tags"),
+        at=fields.time("at"),
+        valid_from=fields.time("valid_from"),
+        valid_to=_valid_to(fields),
+        supersedes=fields.text("supersedes") or None,
+        links=_links(fields),
+        artifacts=_artifacts(fields),
+        trust=Trust(fields.choice("trust", TRUSTS, Trust.USER)),
+        source=fields.mapping("source"),
+    )
+
+
+def memory_patch(raw: Any) -> dict[str, Any]:
+    """The fields to change, in domain types, ready for `dataclasses.replace`; null clears what may be empty."""
+    fields = Fields(raw, PATCH_FIELDS)
+    fixed = [name for name in raw if name in MEMORY_FIELDS and name not in PATCH_FIELDS]
+    if fixed:
+        raise fields.refused(fixed[0], f"cannot be changed; can be: {', '.join(PATCH_FIELDS)}")
+    patch: dict[str, Any] = {name: _patched(fields, name) for name in PATCH_FIELDS if fields.has(name)}
+    patch |= {name: None for name in _CLEARABLE if name in raw and raw[name] is None}
+    if not patch:
+        raise InvalidInput(f"nothing to change; can be: {', '.join(PATCH_FIELDS)}")
+    return patch
+
+
+def memory_json(memory: Memory) -> dict[str, Any]:
+    """The contract's shape; optional fields that are empty are left out."""
+    optional: dict[str, Any] = {
+        "ref": memory.ref,
+        "levels": _levels_json(memory.levels),
+        "category": memory.category,
+        "key": memory.key,
+        "value": memory.value,
+        "project": memory.project,
+        "branch": memory.branch,
+        "valid_from": memory.valid_from and iso(memory.valid_from),
+        "valid_to": memory.valid_to and iso(memory.valid_to),
+        "supersedes": memory.supersedes,
+        "superseded_by": memory.superseded_by,
+    }
+    return {
+        "id": memory.id,
+        "kind": str(memory.kind),
+        "title": memory.title,
+        "content": memory.content,
+        **{name: value for name, value in optional.items() if value is not None},
+        "scope": str(memory.scope),
+        "confidence": memory.confidence,
+        "importance": memory.importance,
+        "tags": list(memory.tags),
+        "at": iso(memory.at),
+        "created": iso(memory.created),
+        "updated": iso(memory.updated),
+        "links": [dict(link) for link in memory.links],
+        "artifacts": [{"type": artifact.type, "ref": artifact.ref} for artifact in memory.artifacts],
+        "trust": str(memory.trust),
+        "source": dict(memory.source),
+        "usage": {
+            "retrieved": memory.usage.retrieved,
+            "cited": memory.usage.cited,
+            "ignored": memory.usage.ignored,
+        },
+        "status": str(memory.status),
+    }
+
+
+def memory_from_json(raw: Any) -> Memory:
+    """What `memory_json` wrote, equal to what it was written from."""
+    fields = Fields(raw, MEMORY_FIELDS)
+    at = fields.time("at")
+    if at is None:
+        raise fields.refused("at", "is missing")
+    return Memory(
+        id=fields.required_text("id"),
+        kind=Kind(fields.choice("kind", KINDS)),
+        title=fields.text("title", limit=TEXT_LIMIT) or "",
+        content=fields.text("content", limit=STORED_LIMIT) or "",
+        at=at,
+        created=fields.time("created") or at,
+        updated=fields.time("updated") or at,
+        project=fields.text("project", limit=PATH_LIMIT),
+        ref=fields.text("ref"),
+        levels=_levels(fields, limit=STORED_LIMIT),
+        category=fields.text("category"),
+        key=fields.text("key", limit=TEXT_LIMIT),
+        value=fields.text("value", limit=STORED_LIMIT),
+        scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT)),
+        branch=fields.text("branch"),
+        confidence=fields.fraction("confidence", 1.0),
+        importance=fields.fraction("importance", 0.5),
+        tags=fields.texts("tags", most=10_000),
+        valid_from=fields.time("valid_from"),
+        valid_to=fields.time("valid_to"),
+        supersedes=fields.text("supersedes"),
+        superseded_by=fields.text("superseded_by"),
+        links=_links(fields, most=10_000),
+        artifacts=_artifacts(fields, most=10_000),
+        trust=Trust(fields.choice("trust", TRUSTS, Trust.USER)),
+        source=fields.mapping("source", limit=STORED_LIMIT),
+        usage=_usage(fields),
+        status=Status(fields.choice("status", STATUSES, Status.ACTIVE)),
+    )
+
+
+def title_of(content: str) -> str:
+    """The first line that says something, shortened."""
+    line = next((line.strip() for line in content.splitlines() if line.strip()), "")
+    return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1].rstrip() + "…"
+
+
+def _content(fields: Fields, key: str | None, value: str | None) -> str:
+    content = fields.text("content", limit=TEXT_LIMIT)
+    if content and content.strip():
+        return content
+    if key and value:
+        return f"{key}: {value}"
+    raise fields.refused("content", "is missing or empty; give a text (a fact may have 'key' and 'value' instead)")
+
+
+def _patched(fields: Fields, name: str) -> Any:
+    match name:
+        case "title":
+            return fields.required_text(name)
+        case "content":
+            return fields.required_text(name, limit=TEXT_LIMIT)
+        case "levels":
+            return _levels(fields)
+        case "value":
+            return fields.text(name, limit=TEXT_LIMIT)
+        case "scope":
+            return Scope(fields.choice(name, SCOPES))
+        case "confidence" | "importance":
+            return fields.fraction(name, 0.0)
+        case "tags":
+            return fields.texts(name)
+        case "valid_from" | "valid_to":
+            return fields.time(name)
+        case "links":
+            return _links(fields)
+        case "artifacts":
+            return _artifacts(fields)
+        case "trust":
+            return Trust(fields.choice(name, TRUSTS))
+        case "status":
+            return Status(fields.choice(name, STATUSES))
+        case _:
+            return fields.text(name)
+
+
+def _levels(fields: Fields, *, limit: int = TEXT_LIMIT) -> Levels:
+    inner = Fields(fields.mapping("levels", limit=4 * limit), ("summary", "compressed", "index"), where="levels.")
+    return Levels(*(inner.text(name, limit=limit) or "" for name in ("summary", "compressed", "index")))
+
+
+def _levels_json(levels: Levels) -> dict[str, str] | None:
+    if levels == Levels():
+        return None
+    return {"summary": levels.summary, "compressed": levels.compressed, "index": levels.index}
+
+
+def _links(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Mapping[str, str], ...]:
+    links = fields.objects("links", most=most)
+    for link in links:
+        if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
+            raise fields.refused("links", 'must hold objects of texts, {"type": …, "ref": …}')
+    return tuple(links)
+
+
+def _artifacts(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Artifact, ...]:
+    artifacts = []
+    for index, raw in enumerate(fields.objects("artifacts", most=most)):
+        inner = Fields(raw, ("type", "ref"), where=f"artifacts[{index}].")
+        artifacts.append(Artifact(inner.choice("type", ARTIFACT_TYPES), inner.required_text("ref", limit=PATH_LIMIT)))
+    return tuple(artifacts)
+
+
+def _usage(fields: Fields) -> Usage:
+    inner = Fields(fields.mapping("usage"), ("retrieved", "cited", "ignored"), where="usage.")
+    return Usage(*(inner.integer(name, 0, low=0, high=2**62) for name in ("retrieved", "cited", "ignored")))
+
+
+def _valid_to(fields: Fields) -> datetime | None:
+    begins, ends = fields.time("valid_from"), fields.time("valid_to")
+    if begins and ends and ends < begins:
+        raise fields.refused("valid_to", "lies before 'valid_from'")
+    return ends

@@ -1,0 +1,246 @@
+"""Signals on the wire: JSON → domain strictly, domain → JSON exactly.
+
+Beside it: `requests` (what the doors are asked), `memories` (drafts, patches, the full shape), `answers` (bundles,
+predictions, projects, errors), `paths`, and below them `fields` and `decoding`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
+from dataclasses import fields as fields_of
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.signal import (
+    BranchCheckout,
+    CollaboratorJoined,
+    CommandFinished,
+    Commit,
+    ErrorCleared,
+    ErrorSeen,
+    FileClosed,
+    FileDeleted,
+    FileOpened,
+    FileSaved,
+    FilesChanged,
+    Merge,
+    OperationBegan,
+    OperationEnded,
+    Rewrite,
+    SessionEnded,
+    SessionStarted,
+    Signal,
+    Used,
+)
+from hunchd.protocol.answers import iso
+from hunchd.protocol.fields import Fields, kind_of_json, shown, suggestion
+from hunchd.protocol.paths import PATH_LIMIT, project_path, relative_path
+
+SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
+
+# (path as sent, project) → path inside the project
+PlaceOf = Callable[[str, str], str]
+
+_SENT: Final[Mapping[str, type[Signal]]] = {
+    "file_opened": FileOpened,
+    "file_saved": FileSaved,
+    "file_closed": FileClosed,
+    "branch_checkout": BranchCheckout,
+    "commit": Commit,
+    "merge": Merge,
+    "rewrite": Rewrite,
+    "error": ErrorSeen,
+    "error_cleared": ErrorCleared,
+    "command_finished": CommandFinished,
+    "collaborator_joined": CollaboratorJoined,
+    "session_started": SessionStarted,
+    "session_ended": SessionEnded,
+    "used": Used,
+}
+SIGNAL_KINDS: Final = tuple(_SENT)
+# Kept and exported like the others, but never taken from a client: only our own watcher can know them.
+_SEEN: Final[Mapping[str, type[Signal]]] = {
+    "file_deleted": FileDeleted,
+    "files_changed": FilesChanged,
+    "operation_began": OperationBegan,
+    "operation_ended": OperationEnded,
+}
+_KEPT: Final = {**_SENT, **_SEEN}
+_KIND_OF: Final = {of: kind for kind, of in _KEPT.items()}
+
+SIGNAL_FIELDS: Final = ("kind", "project", "at", "event_id", "source")
+# Of each kind, beside those. A file's path may also be called "file", as in an error.
+FIELDS_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
+    "file_opened": ("path", "file", "id"),
+    "file_saved": ("path", "file", "id"),
+    "file_closed": ("path", "file", "id"),
+    "branch_checkout": ("branch", "from", "id"),
+    "commit": ("sha", "id"),
+    "merge": ("sha", "branch", "id"),
+    "rewrite": ("old", "new", "id"),
+    "error": ("text", "command", "exit_code", "file", "line", "id"),
+    "error_cleared": ("text", "command", "file", "id"),
+    "command_finished": ("command", "exit_code", "duration_ms", "id"),
+    "collaborator_joined": ("name", "email", "id"),
+    "session_started": ("session", "id"),
+    "session_ended": ("session", "id"),
+    "used": ("path", "id"),
+}
+# (type, attribute) → name on the wire, where they differ
+_WIRE_NAMES: Final[Mapping[tuple[type[Signal], str], str]] = {
+    **{(of, "id"): "event_id" for of in _KEPT.values()},
+    (BranchCheckout, "previous"): "from",
+    (Used, "memory"): "id",
+}
+
+_SHA = re.compile(r"[0-9a-fA-F]{4,64}")
+
+
+def parse_signal(raw: Any, *, now: datetime, place: PlaceOf = relative_path) -> Signal:
+    """One signal as a client sent it. `at` defaults to `now` and is never later; `place` puts a path inside the
+    project. The event's own id is `event_id` on the wire (`id` too, except in `used`, where that is a memory)."""
+    kind = _kind(raw)
+    fields = Fields(raw, SIGNAL_FIELDS + FIELDS_OF_KIND[kind])
+    project = project_path(fields.required_text("project", limit=PATH_LIMIT))
+    at = fields.time("at")
+    event_id = fields.text("event_id", limit=200) or (fields.text("id", limit=200) if kind != "used" else None)
+    common: dict[str, Any] = {
+        "project": project,
+        "at": now if at is None or at > now else at,  # a clock that runs ahead would rank above all
+        "id": event_id or "",
+        "source": fields.text("source", limit=64) or "client",
+    }
+    return _SENT[kind](**common, **_own_fields(kind, fields, lambda path: place(path, project)))
+
+
+def signal_json(signal: Signal) -> dict[str, Any]:
+    """As it is kept and exported; what is left at its default is left out."""
+    result: dict[str, Any] = {"kind": _KIND_OF[type(signal)]}
+    for each in fields_of(signal):
+        value = getattr(signal, each.name)
+        if value != each.default:
+            result[_WIRE_NAMES.get((type(signal), each.name), each.name)] = _plain(value)
+    return result
+
+
+def signal_from_json(raw: Any) -> Signal:
+    """What `signal_json` wrote, unchanged: nothing is asked of the disk, no time is moved."""
+    of = _KEPT.get(raw.get("kind", "")) if isinstance(raw, dict) else None
+    if of is None:
+        raise InvalidInput(f"not a kept signal; its kind is one of: {', '.join(_KEPT)}", field="kind")
+    values: dict[str, Any] = {}
+    for each in fields_of(of):
+        name = _WIRE_NAMES.get((of, each.name), each.name)
+        if name in raw:
+            values[each.name] = tuple(raw[name]) if isinstance(raw[name], list) else raw[name]
+        elif each.default is MISSING:
+            raise InvalidInput(f"the kept signal has no '{name}'", field=name)
+    at = Fields({"at": values["at"]}, ("at",)).time("at")
+    return of(**(values | {"at": at}))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return iso(value)
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def _kind(raw: Any) -> str:
+    if not isinstance(raw, dict):
+        raise InvalidInput(f"a signal is a JSON object with 'kind' and 'project'; got {kind_of_json(raw)}")
+    kind = raw.get("kind")
+    if isinstance(kind, str) and kind in _SENT:
+        return kind
+    said = f"unknown signal kind {shown(kind)}" if kind is not None else "'kind' is missing"
+    raise InvalidInput(
+        f"{said}; allowed: {', '.join(SIGNAL_KINDS)}", field="kind", hint=suggestion(kind or "", SIGNAL_KINDS)
+    )
+
+
+def _own_fields(kind: str, fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+    """The fields that a kind adds to the common ones."""
+    match kind:
+        case "file_opened" | "file_saved" | "file_closed":
+            name = "file" if fields.has("file") and not fields.has("path") else "path"
+            return {"path": place(fields.required_text(name, limit=PATH_LIMIT))}
+        case "branch_checkout":
+            return {"branch": fields.required_text("branch"), "previous": fields.text("from")}
+        case "commit":
+            return {"sha": _sha(fields, "sha")}
+        case "merge":
+            return {"sha": _sha(fields, "sha") if fields.has("sha") else None, "branch": fields.text("branch")}
+        case "rewrite":
+            return {"old": _sha(fields, "old"), "new": _sha(fields, "new")}
+        case "error":
+            return _error_fields(fields, place)
+        case "error_cleared":
+            return {
+                "text": fields.shortened_text("text"),
+                "command": fields.shortened_text("command", limit=4096),
+                "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), place),
+            }
+        case "command_finished":
+            return _command_fields(fields)
+        case "collaborator_joined":
+            return {"name": fields.required_text("name"), "email": fields.text("email")}
+        case "session_started" | "session_ended":
+            return {"session": fields.text("session")}
+        case _:
+            return _used_fields(fields, place)
+
+
+def _error_fields(fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+    text = fields.shortened_text("text")
+    if text is None or not text.strip():
+        raise fields.refused("text", "is missing or empty; give the error's text")
+    return {
+        "text": text,
+        "command": fields.shortened_text("command", limit=4096),
+        "exit_code": fields.maybe_integer("exit_code", low=-(2**31), high=2**32),
+        "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), place),
+        "line": fields.maybe_integer("line", low=0, high=2**31),
+    }
+
+
+def _command_fields(fields: Fields) -> dict[str, Any]:
+    command = fields.shortened_text("command", limit=4096)
+    if command is None or not command.strip():
+        raise fields.refused("command", "is missing or empty; give the command line")
+    if not fields.has("exit_code"):
+        raise fields.refused("exit_code", "is missing; give the command's exit status")
+    return {
+        "command": command,
+        "exit_code": fields.integer("exit_code", 0, low=-(2**31), high=2**32),
+        "duration_ms": fields.integer("duration_ms", 0, low=0, high=10**10),
+    }
+
+
+def _used_fields(fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+    path, memory = fields.text("path", limit=PATH_LIMIT), fields.text("id")
+    if not path and not memory:
+        raise fields.refused("path", "is missing; give the 'path' or the 'id' of what was acted on")
+    return {"path": place(path) if path else None, "memory": memory or None}
+
+
+def _lenient_place(path: str | None, place: Callable[[str], str]) -> str | None:
+    """Errors point into installed libraries too: such a place is left out, the error is kept."""
+    if not path:
+        return None
+    try:
+        return place(path)
+    except InvalidInput:
+        return None
+
+
+def _sha(fields: Fields, name: str) -> str:
+    text = fields.required_text(name)
+    if not _SHA.fullmatch(text):
+        raise fields.refused(name, f"must be a commit id of 4 to 64 hexadecimal digits; got {shown(text)}")
+    return text.lower()

@@ -1,0 +1,68 @@
+"""Paths as clients name them → paths as the product names them: relative to the project root, with "/"."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Final
+
+from hunchd.domain.errors import InvalidInput
+
+PATH_LIMIT: Final = 4096  # characters; PATH_MAX on Linux
+
+_ALLOWED: Final = "a path inside the project, absolute or relative to its root"
+
+
+def relative_path(raw: str, root: str | os.PathLike[str]) -> str:
+    """`raw` as it is named inside `root`; links are followed, so that two names of a file become one.
+
+    InvalidInput when it leads outside, by "..", by a link, or by being another absolute path. The file need
+    not exist and is never opened.
+    """
+    if not raw.strip() or len(raw) > PATH_LIMIT or "\0" in raw:
+        raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED}", field="path")
+    if not PurePath(raw).is_absolute() and os.path.normpath(raw).split(os.sep, 1)[0] == os.pardir:
+        raise _outside(raw)  # before anything is asked of the disk
+    real_root = _real_root(os.fspath(root))
+    real = os.path.realpath(os.path.join(real_root, raw))  # noqa: PTH118 - Path would drop the meaning of ".." behind links
+    base = real_root if real_root.endswith(os.sep) else real_root + os.sep
+    if not real.startswith(base):
+        raise (
+            _outside(raw)
+            if real != real_root
+            else InvalidInput(f"the path names the project folder itself; allowed: {_ALLOWED}", field="path")
+        )
+    return _storable(real[len(base) :])
+
+
+def project_path(raw: str) -> str:
+    """The absolute, normalised path of a project's folder. InvalidInput when it is relative."""
+    if len(raw) > PATH_LIMIT or not PurePath(raw).is_absolute():
+        raise InvalidInput("'project' must be the absolute path of a working tree", field="project")
+    return os.path.normpath(raw)
+
+
+def _real_root(root: str) -> str:
+    try:
+        known = os.stat(root)  # noqa: PTH116 - a tenth of the time of Path.stat, on the path of every signal
+    except OSError:
+        return os.path.realpath(root)  # a folder that is gone still has a name
+    return _resolved(root, known.st_dev, known.st_ino)
+
+
+@lru_cache(maxsize=64)  # projects at work at once; keyed by inode too, so that a link that is moved is seen
+def _resolved(root: str, _device: int, _inode: int) -> str:
+    return os.path.realpath(root)
+
+
+def _storable(relative: str) -> str:
+    try:
+        relative.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput("the path leads to a name that is not Unicode", field="path") from error
+    return relative if os.sep == "/" else PurePath(relative).as_posix()
+
+
+def _outside(raw: str) -> InvalidInput:
+    return InvalidInput(f"{raw[:80]!a} is outside the project; allowed: {_ALLOWED}", field="path")

@@ -1,0 +1,259 @@
+"""What the doors are asked: frozen values and their strict parsers, from bodies and from query strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, cast, get_args
+
+from hunchd.domain.context import Activity, Level
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Scope, Status
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, shortened
+from hunchd.protocol.messages import SIGNALS_LIMIT
+from hunchd.protocol.paths import PATH_LIMIT
+
+DEFAULT_BUDGET: Final = 8000  # tokens
+LARGEST_BUDGET: Final = 200_000  # tokens; the largest common model window
+OPEN_FILES_LIMIT: Final = 100
+ERRORS_LIMIT: Final = 20
+QUERY_LIMIT: Final = 4096  # bytes; a longer question is a document
+FEEDBACK_LIMIT: Final = 1000  # items a request
+PAGE: Final = 50  # items when no limit is asked for
+LARGEST_PAGE: Final = 1000
+
+Format = Literal["json", "markdown"]
+Depth = Literal["shallow", "deep", "specific"]
+Outcome = Literal["cited", "ignored", "wrong", "missed"]
+
+ACTIVITIES: Final[tuple[str, ...]] = get_args(Activity)
+LEVELS: Final[tuple[str, ...]] = get_args(Level)
+DEPTHS: Final[tuple[str, ...]] = get_args(Depth)
+OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
+FORMATS: Final[tuple[str, ...]] = get_args(Format)
+KINDS: Final = tuple(kind.value for kind in Kind)
+SCOPES: Final = tuple(scope.value for scope in Scope)
+STATUSES: Final = tuple(status.value for status in Status)
+
+CONTEXT_FIELDS: Final = ("project", "file", "budget", "activity", "branch", "query", "format")
+ASSEMBLE_FIELDS: Final = ("project", "budget", "signals")
+ASSEMBLE_SIGNALS: Final = ("current_file", "open_files", "recent_errors", "branch", "activity", "query")
+PREDICT_FIELDS: Final = ("project", "file_opened", "open_files", "query", "branch", "error", "k")
+SEARCH_FIELDS: Final = ("project", "query", "depth", "kinds", "path_prefix", "tags", "session", "as_of", "k")
+EXPAND_FIELDS: Final = ("id", "topic", "level", "project")
+FEEDBACK_FIELDS: Final = ("id", "outcome", "note", "project")
+MEMORIES_FIELDS: Final = (
+    "project", "kind", "scope", "status", "branch", "tag", "category", "key", "path_prefix", "since", "until", "as_of",
+    "limit", "cursor",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRequest:
+    """`project` is the path or the id of a project; paths are as the client sent them (see `relative_path`)."""
+
+    project: str
+    file: str | None = None
+    open_files: tuple[str, ...] = ()
+    budget: int = DEFAULT_BUDGET  # tokens
+    activity: Activity = ""
+    branch: str = ""
+    query: str = ""
+    errors: tuple[str, ...] = ()  # texts, newest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictRequest:
+    project: str
+    file_opened: str | None = None
+    open_files: tuple[str, ...] = ()
+    query: str = ""
+    branch: str = ""
+    error: str = ""
+    k: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    query: str
+    project: str | None = None  # None: the user's own memories
+    depth: Depth = "shallow"
+    kinds: tuple[Kind, ...] = ()
+    path_prefix: str | None = None
+    tags: tuple[str, ...] = ()
+    session: str | None = None
+    as_of: datetime | None = None
+    k: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandRequest:
+    """Exactly one of `id` and `topic`. A topic needs its project."""
+
+    id: str | None = None
+    topic: str | None = None
+    level: Level = "full"
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackItem:
+    id: str
+    outcome: Outcome
+    note: str = ""
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoriesRequest:
+    """`filters.project` is the path or the id of a project, as it was sent."""
+
+    filters: Filters = field(default_factory=Filters)
+    limit: int = PAGE
+    cursor: str | None = None
+
+
+def context_of_query(query: str) -> tuple[ContextRequest, Format]:
+    """The question of GET /context."""
+    fields = Fields.of_query(query, CONTEXT_FIELDS)
+    request = ContextRequest(
+        project=fields.required_text("project", limit=PATH_LIMIT),
+        file=fields.text("file", limit=PATH_LIMIT),
+        budget=_budget(fields),
+        activity=_activity(fields),
+        branch=fields.text("branch") or "",
+        query=fields.text("query", limit=QUERY_LIMIT) or "",
+    )
+    return request, cast(Format, fields.choice("format", FORMATS, "json"))
+
+
+def context_of_body(raw: Any) -> ContextRequest:
+    """The question of POST /context/assemble."""
+    fields = Fields(raw, ASSEMBLE_FIELDS)
+    signals = Fields(fields.mapping("signals", limit=ERRORS_LIMIT * TEXT_LIMIT), ASSEMBLE_SIGNALS, where="signals.")
+    return ContextRequest(
+        project=fields.required_text("project", limit=PATH_LIMIT),
+        file=signals.text("current_file", limit=PATH_LIMIT) or None,
+        open_files=signals.texts("open_files", limit=PATH_LIMIT, most=OPEN_FILES_LIMIT),
+        budget=_budget(fields),
+        activity=_activity(signals),
+        branch=signals.text("branch") or "",
+        query=signals.text("query", limit=QUERY_LIMIT) or "",
+        errors=tuple(_error_text(signals, error) for error in signals.objects("recent_errors", most=ERRORS_LIMIT)),
+    )
+
+
+def predict_of_body(raw: Any) -> PredictRequest:
+    fields = Fields(raw, PREDICT_FIELDS)
+    return PredictRequest(
+        project=fields.required_text("project", limit=PATH_LIMIT),
+        file_opened=fields.text("file_opened", limit=PATH_LIMIT) or None,
+        open_files=fields.texts("open_files", limit=PATH_LIMIT, most=OPEN_FILES_LIMIT),
+        query=fields.text("query", limit=QUERY_LIMIT) or "",
+        branch=fields.text("branch") or "",
+        error=fields.shortened_text("error") or "",
+        k=fields.integer("k", 10, low=1, high=100),
+    )
+
+
+def search_of_body(raw: Any) -> SearchRequest:
+    fields = Fields(raw, SEARCH_FIELDS)
+    return SearchRequest(
+        query=fields.required_text("query", limit=QUERY_LIMIT),
+        project=fields.text("project", limit=PATH_LIMIT) or None,
+        depth=cast(Depth, fields.choice("depth", DEPTHS, "shallow")),
+        kinds=tuple(Kind(kind) for kind in fields.choices("kinds", KINDS)),
+        path_prefix=fields.text("path_prefix", limit=PATH_LIMIT) or None,
+        tags=fields.texts("tags"),
+        session=fields.text("session") or None,
+        as_of=fields.time("as_of"),
+        k=fields.integer("k", 10, low=1, high=100),
+    )
+
+
+def expand_of_body(raw: Any) -> ExpandRequest:
+    fields = Fields(raw, EXPAND_FIELDS)
+    request = ExpandRequest(
+        id=fields.text("id") or None,
+        topic=fields.text("topic") or None,
+        level=cast(Level, fields.choice("level", LEVELS, "full")),
+        project=fields.text("project", limit=PATH_LIMIT) or None,
+    )
+    if (request.id is None) == (request.topic is None):
+        raise fields.refused("id", "or 'topic' is needed, one of them")
+    return request
+
+
+def feedback_of_body(raw: Any) -> list[FeedbackItem]:
+    """All items or none: a refusal names the item."""
+    items = Fields(raw, ("items",)).objects("items", most=FEEDBACK_LIMIT)
+    return [_feedback_item(item, f"items[{index}].") for index, item in enumerate(items)]
+
+
+def signals_of_body(raw: Any) -> list[Any]:
+    """The signals as they were sent; each is parsed on its own so that one bad one does not cost the others."""
+    signals = raw.get("signals") if isinstance(raw, dict) else None
+    if not isinstance(signals, list):
+        raise InvalidInput('expected {"signals": […]}', field="signals")
+    if len(signals) > SIGNALS_LIMIT:
+        raise InvalidInput(f"'signals' may hold {SIGNALS_LIMIT:,} entries a request", field="signals")
+    return signals
+
+
+def project_of_body(raw: Any) -> str:
+    return Fields(raw, ("path",)).required_text("path", limit=PATH_LIMIT)
+
+
+def project_of_query(query: str) -> str | None:
+    """The optional project of GET /export."""
+    return Fields.of_query(query, ("project",)).text("project", limit=PATH_LIMIT)
+
+
+def memories_of_query(query: str) -> MemoriesRequest:
+    """The question of GET /memories: "kind", "scope", "status" and "tag" take several, separated by commas."""
+    fields = Fields.of_query(query, MEMORIES_FIELDS)
+    statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
+    filters = Filters(
+        project=fields.text("project", limit=PATH_LIMIT),
+        kinds=tuple(Kind(kind) for kind in fields.choices("kind", KINDS)),
+        scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
+        statuses=statuses or (Status.ACTIVE,),
+        branch=fields.text("branch"),
+        tags=fields.texts("tag"),
+        category=fields.text("category"),
+        key=fields.text("key"),
+        path_prefix=fields.text("path_prefix", limit=PATH_LIMIT),
+        since=fields.time("since"),
+        until=fields.time("until"),
+        as_of=fields.time("as_of"),
+    )
+    return MemoriesRequest(
+        filters=filters, limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE), cursor=fields.text("cursor")
+    )
+
+
+def _feedback_item(raw: Any, where: str) -> FeedbackItem:
+    fields = Fields(raw, FEEDBACK_FIELDS, where=where)
+    return FeedbackItem(
+        id=fields.required_text("id"),
+        outcome=cast(Outcome, fields.choice("outcome", OUTCOMES)),
+        note=fields.text("note", limit=QUERY_LIMIT) or "",
+        project=fields.text("project", limit=PATH_LIMIT) or None,
+    )
+
+
+def _error_text(signals: Fields, raw: Any) -> str:
+    """A recent error is a text, or an object with one, as in an `error` signal."""
+    text = raw.get("text") if isinstance(raw, dict) else raw
+    if not isinstance(text, str) or not text.strip():
+        raise signals.refused("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
+    return shortened(text)
+
+
+def _budget(fields: Fields) -> int:
+    return fields.integer("budget", DEFAULT_BUDGET, low=1, high=LARGEST_BUDGET)
+
+
+def _activity(fields: Fields) -> Activity:
+    return cast(Activity, fields.choice("activity", ACTIVITIES, ""))
