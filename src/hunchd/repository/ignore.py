@@ -1,0 +1,394 @@
+"""What of a tree is worth reading: gitignore's rules, `.hunchignore`, and what experience adds to both.
+
+The only module that imports pathspec. Rules are a snapshot: whoever sees an ignore file change calls `reloaded()`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from hunchd.repository import layout
+from hunchd.repository.names import (
+    is_lock_file,
+    is_readable_name,
+    is_secret_file,
+    is_secret_folder,
+    is_vendored,
+    kind_of_file,
+)
+from hunchd.repository.reading import MAX_FILE_BYTES, read_bounded, read_file
+
+__all__ = ["IGNORE_FILES", "IgnoreRules", "Limits", "Listing", "Walk", "is_lock_file", "is_secret_file", "walk"]
+
+logger = logging.getLogger(__name__)
+
+IGNORE_FILES = (".gitignore", ".hunchignore")
+
+_IGNORE_FILE_BYTES = 1_000_000
+# Hostile ignore files could make every look-up slow; real ones have tens of wildcard lines.
+_MAX_LINES = 20_000
+_MAX_WILDCARD_LINES = 1_000
+# More stars in one part of a path make matching take time without bound.
+_MAX_STARS = 4
+_MAX_CACHED_FOLDERS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a walk goes. A tree beyond them is served in part, and `Walk.truncated` says so."""
+
+    files: int = 200_000
+    folders: int = 100_000
+    entries_per_folder: int = 50_000  # a folder with more is data, not source
+    depth: int = 100
+    file_bytes: int = MAX_FILE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One folder: the wanted files with their `lstat`, the wanted folders (both sorted), and what was left out."""
+
+    files: tuple[tuple[str, os.stat_result], ...] = ()
+    folders: tuple[str, ...] = ()
+    skipped: Counter[str] = field(default_factory=Counter)
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    number: int  # the later line wins
+    ignored: bool
+    folders_only: bool
+
+
+class _Patterns:
+    """One ignore file, sorted by how its lines can be looked up: most need no regular expression."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._names: dict[str, list[_Rule]] = {}
+        self._suffixes: dict[str, list[_Rule]] = {}
+        self._paths: dict[str, list[_Rule]] = {}
+        self._everything: list[_Rule] = []
+        self._wildcards: list[tuple[_Rule, re.Pattern[str]]] = []
+        for number, line in enumerate(lines[:_MAX_LINES]):
+            self._add(number, line)
+        self._wildcards.reverse()
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._suffixes or self._paths or self._everything or self._wildcards)
+
+    def verdict(self, path: str, name: str, is_dir: bool) -> bool | None:
+        """True: ignored; False: a `!` line takes it back; None: no line speaks of it. `path` is below this file."""
+        best: _Rule | None = None
+        found = [self._everything, self._names.get(name, _NONE), self._paths.get(path, _NONE)]
+        if self._suffixes:
+            found += [self._suffixes[suffix] for suffix in _suffixes_of(name) if suffix in self._suffixes]
+        for rules in found:
+            for rule in rules:
+                if (best is None or rule.number > best.number) and (is_dir or not rule.folders_only):
+                    best = rule
+        for rule, regex in self._wildcards:
+            if best is not None and rule.number < best.number:
+                break
+            if (is_dir or not rule.folders_only) and _matches_itself(regex, path, rule.folders_only):
+                best = rule
+                break
+        return best.ignored if best is not None else None
+
+    def _add(self, number: int, line: str) -> None:
+        text = line.rstrip("\r\n")
+        if not text.endswith("\\ "):
+            text = text.rstrip(" ")
+        if not text or text.startswith("#"):
+            return
+        ignored = not text.startswith("!")
+        pattern = text if ignored else text[1:]
+        folders_only = pattern.endswith("/")
+        rule = _Rule(number, ignored, folders_only)
+        bare = pattern.removesuffix("/")
+        if bare in ("*", "**", "**/*"):
+            self._everything.append(rule)
+        elif not _SPECIAL.search(bare):
+            anchored = "/" in bare
+            table = self._paths if anchored else self._names
+            table.setdefault(bare.removeprefix("/"), []).append(rule)
+        elif _STAR_SUFFIX.fullmatch(bare):
+            self._suffixes.setdefault(bare[1:], []).append(rule)
+        else:
+            self._add_wildcard(rule, pattern)
+
+    def _add_wildcard(self, rule: _Rule, pattern: str) -> None:
+        if len(self._wildcards) >= _MAX_WILDCARD_LINES:
+            return
+        if any(len(_STARS.findall(part)) > _MAX_STARS for part in pattern.split("/")) or pattern.count("**/") > 3:
+            logger.warning("an ignore pattern has too many stars and is left out: %.80r", pattern)
+            return
+        try:
+            compiled = GitIgnoreSpec.from_lines([pattern]).patterns
+            regex = compiled[0].regex if compiled else None
+        except (ValueError, TypeError, re.error):
+            return  # git, too, matches nothing with a line that makes no sense
+        if regex is not None:
+            self._wildcards.append((rule, regex))
+
+
+_NONE: list[_Rule] = []
+_SPECIAL = re.compile(r"[*?\[\\]")
+_STARS = re.compile(r"\*+")
+_STAR_SUFFIX = re.compile(r"\*\.[^*?\[\\/]+")
+
+
+def _suffixes_of(name: str) -> Iterator[str]:
+    dot = name.find(".")
+    while dot >= 0:
+        yield name[dot:]
+        dot = name.find(".", dot + 1)
+
+
+def _matches_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
+    """Whether the pattern speaks of `path` and not merely of a folder above it, which was decided before."""
+    subject = f"{path}/" if folders_only else path
+    match = regex.search(subject)
+    if match is None:
+        return False
+    if "ps_d" not in regex.groupindex or match["ps_d"] is None:
+        return True
+    return match.end("ps_d") == len(subject)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The patterns of one file and where they count from; `label` is the reason they give."""
+
+    base: int  # characters of the folder's path, with its slash
+    patterns: _Patterns
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    reason: str
+    # Innermost first. What hunchd was told goes before what git was told.
+    told: tuple[_Source, ...] = ()
+    git: tuple[_Source, ...] = ()
+
+
+class IgnoreRules:
+    """Whether a path of one tree is wanted, and why not.
+
+    Reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`, `vendored`, `nested` (a repository of its own),
+    `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`, `special`, `depth`.
+    """
+
+    def __init__(self, root: Path, extra: Sequence[str] = ()) -> None:
+        self.root = root
+        self._base = os.fspath(root)
+        self._extra = tuple(extra)
+        found = layout.find(root)
+        self._versioned = found is not None and found.git_dir is not None
+        self._folders: dict[str, _Folder] = {"": self._top(found.common_dir if found is not None else None)}
+
+    @classmethod
+    def load(cls, root: Path, extra: Sequence[str] = ()) -> IgnoreRules:
+        """The rules of the tree at `root`; `extra` are gitignore lines that count most."""
+        return cls(Path(os.path.realpath(root)), extra)
+
+    def reloaded(self) -> IgnoreRules:
+        """The rules as the ignore files have them now."""
+        return IgnoreRules(self.root, self._extra)
+
+    def reason(self, relpath: str, is_dir: bool = False) -> str:
+        """Why `relpath` (with "/", below the root) is not wanted, or "" when it is."""
+        parts = relpath.split("/")
+        if "" in parts or "." in parts or ".." in parts:
+            return "outside" if relpath else ""
+        if is_dir:
+            return self._folder(relpath).reason
+        parent, _, name = relpath.rpartition("/")
+        folder = self._folder(parent)
+        return folder.reason or self._reason_of(folder, relpath, name, is_dir=False)
+
+    def listing(self, relpath: str, limits: Limits | None = None) -> Listing:
+        """What is wanted of one folder. Links are never followed, and nothing is opened."""
+        bounds = limits or Limits()
+        folder = self._folder(relpath)
+        if folder.reason:
+            return Listing(skipped=Counter({folder.reason: 1}))
+        prefix = f"{relpath}/" if relpath else ""
+        files: list[tuple[str, os.stat_result]] = []
+        folders: list[str] = []
+        skipped: Counter[str] = Counter()
+        truncated = False
+        try:
+            with os.scandir(f"{self._base}/{relpath}") as entries:
+                for count, entry in enumerate(entries):
+                    if count >= bounds.entries_per_folder:
+                        truncated = True
+                        break
+                    reason = self._sort_in(folder, prefix, entry, bounds, files, folders)
+                    if reason:
+                        skipped[reason] += 1
+        except OSError:
+            skipped["unreadable"] += 1
+        return Listing(tuple(sorted(files, key=_path)), tuple(sorted(folders)), skipped, truncated)
+
+    def walk(self, limits: Limits | None = None) -> Walk:
+        """Every wanted file below the root with its `lstat`, folder by folder, in a stable order."""
+        return Walk(self, limits or Limits())
+
+    def _sort_in(
+        self,
+        folder: _Folder,
+        prefix: str,
+        entry: os.DirEntry[str],
+        limits: Limits,
+        files: list[tuple[str, os.stat_result]],
+        folders: list[str],
+    ) -> str:
+        """Put one entry where it belongs, or return the reason why it is left out."""
+        relpath = prefix + entry.name
+        try:
+            if entry.is_symlink():
+                return "link"
+            if entry.is_dir(follow_symlinks=False):
+                reason = self._folder(relpath).reason
+                if not reason:
+                    folders.append(relpath)
+                return reason
+            reason = self._reason_of(folder, relpath, entry.name, is_dir=False)
+            if reason:
+                return reason
+            found = entry.stat(follow_symlinks=False)
+        except OSError:
+            return "unreadable"
+        if not stat.S_ISREG(found.st_mode):
+            return "special"
+        if found.st_size > limits.file_bytes:
+            return "too_large"
+        files.append((relpath, found))
+        return ""
+
+    def _folder(self, relpath: str) -> _Folder:
+        known = self._folders.get(relpath)
+        if known is not None:
+            return known
+        parent_path, _, name = relpath.rpartition("/")
+        parent = self._folder(parent_path)
+        reason = parent.reason or self._reason_of(parent, relpath, name, is_dir=True)
+        folder = _Folder(reason) if reason else self._opened(parent, relpath)
+        if len(self._folders) >= _MAX_CACHED_FOLDERS:
+            self._folders = {"": self._folders[""]}
+        self._folders[relpath] = folder
+        return folder
+
+    def _reason_of(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
+        """The reason against one entry of a wanted folder."""
+        if not is_readable_name(name):
+            return "name"
+        if name == ".git":
+            return "git"
+        if is_secret_folder(name) if is_dir else is_secret_file(relpath):
+            return "secret"  # nothing takes this back
+        for source in folder.told:
+            verdict = source.patterns.verdict(relpath[source.base :], name, is_dir)
+            if verdict is not None:
+                return source.label if verdict else self._nature(relpath, name, is_dir, vendored=False)
+        for source in folder.git:
+            verdict = source.patterns.verdict(relpath[source.base :], name, is_dir)
+            if verdict:
+                return source.label
+            if verdict is False:
+                break
+        return self._nature(relpath, name, is_dir, vendored=True)
+
+    def _nature(self, relpath: str, name: str, is_dir: bool, *, vendored: bool) -> str:
+        if not is_dir:
+            return kind_of_file(name)
+        if vendored and is_vendored(self.root, relpath, versioned=self._versioned):
+            return "vendored"
+        return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
+
+    def _opened(self, parent: _Folder, relpath: str) -> _Folder:
+        """A wanted folder, with the rules that its own ignore files add."""
+        base = len(relpath) + 1 if relpath else 0
+        git, told = (self._read(relpath, name) for name in IGNORE_FILES)
+        return _Folder(
+            "",
+            (_Source(base, told, "hunchignore"), *parent.told) if told else parent.told,
+            (_Source(base, git, "gitignore"), *parent.git) if git else parent.git,
+        )
+
+    def _read(self, relpath: str, name: str) -> _Patterns | None:
+        path = f"{relpath}/{name}" if relpath else name
+        if not os.path.lexists(f"{self._base}/{path}"):  # most folders: one call instead of one a component
+            return None
+        content = read_file(self.root, path, limit=_IGNORE_FILE_BYTES)
+        return _Patterns(_lines(content)) if content else None
+
+    def _top(self, common: Path | None) -> _Folder:
+        told = (_Source(0, _Patterns(self._extra), "configured"),) if self._extra else ()
+        content = read_bounded(common / "info" / "exclude", limit=_IGNORE_FILE_BYTES) if common is not None else None
+        git = (_Source(0, _Patterns(_lines(content)), "gitignore"),) if content else ()
+        top = self._opened(_Folder("", (), git), "")
+        return _Folder("", told + top.told, top.git)
+
+
+class Walk(Iterator[tuple[str, os.stat_result]]):
+    """A walk under way. `skipped` counts what was left out by reason, `truncated` says which limit was hit."""
+
+    def __init__(self, rules: IgnoreRules, limits: Limits) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.folders = 0
+        self.files = 0
+        self.truncated = ""
+        self._found = self._run(rules, limits)
+
+    def __next__(self) -> tuple[str, os.stat_result]:
+        return next(self._found)
+
+    def _run(self, rules: IgnoreRules, limits: Limits) -> Iterator[tuple[str, os.stat_result]]:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            if self.folders >= limits.folders:
+                self.truncated = f"more than {limits.folders:,} folders: the rest was left out"
+                return
+            self.folders += 1
+            listing = rules.listing(folder, limits)
+            self.skipped.update(listing.skipped)
+            if listing.truncated:
+                self.truncated = (
+                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all were read"
+                )
+            for file in listing.files:
+                if self.files >= limits.files:
+                    self.truncated = f"more than {limits.files:,} files: the rest was left out"
+                    return
+                self.files += 1
+                yield file
+            if folder.count("/") + 1 < limits.depth:
+                waiting.extend(reversed(listing.folders))
+            elif listing.folders:
+                self.skipped["depth"] += len(listing.folders)
+
+
+def walk(root: Path, limits: Limits | None = None) -> Walk:
+    """Every wanted file of the tree at `root`, by the rules found in it."""
+    return IgnoreRules.load(root).walk(limits)
+
+
+def _path(file: tuple[str, os.stat_result]) -> str:
+    return file[0]
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")

@@ -1,0 +1,301 @@
+"""What is read of a tree: git's own rules to the letter, and nothing secret, foreign, giant or special besides."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hunchd.repository.ignore import IgnoreRules, Limits, is_lock_file, is_secret_file, walk
+from hunchd.repository.reading import read_file
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def write(root: Path, path: str, content: str = "x\n") -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(content)
+
+
+def init(root: Path) -> None:
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+
+
+def test_nested_ignore_files_and_negations_count_from_the_inside_out(tmp_path: Path) -> None:
+    init(tmp_path)
+    write(tmp_path, ".gitignore", "*.log\n/generated/\n!keep.log\n")
+    write(tmp_path, "docs/.gitignore", "!*.log\nsecret-plan.md\n")
+    write(tmp_path, ".git/info/exclude", "scratch*\n")
+    rules = IgnoreRules.load(tmp_path)
+
+    assert rules.reason("a.log") == "gitignore"
+    assert rules.reason("keep.log") == ""
+    assert rules.reason("docs/a.log") == ""
+    assert rules.reason("docs/secret-plan.md") == "gitignore"
+    assert rules.reason("generated", is_dir=True) == "gitignore"
+    assert rules.reason("generated/deep/file.py") == "gitignore"
+    assert rules.reason("src/generated", is_dir=True) == ""
+    assert rules.reason("scratch.py") == "gitignore"
+
+
+PATTERNS = [
+    "*", "!*/", "!*.py", "*.py", "*.p*", "a", "/a", "a/", "!a/", "a/b", "a/*", "!a/b", "a/**", "**/b", "**/b/",
+    "b/**/c", "/*/c", "[ab]", "[!a]*", "?", "a*b", "!b", "c.txt", "\\!x", "#x", "\\#x", "x ", "x\\ ", "", "   ",
+    "/", "**", "!**/c.py", "*.py/", "a.py", "a/b/c.py", "/b/*.py", "!/b/a.py", "d*/", "dd", "**/d/*.py",
+    "a/**/c.py", "***", "b**", "*/b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_verdicts_are_those_of_git(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    init(tmp_path)
+    names = ["a", "b", "c", "dd", "a.py", "c.py", "c.txt", "x", "#x", "!x", "x ", "aab"]
+    for _ in range(60):
+        depth = chance.randint(1, 4)
+        path = tmp_path.joinpath(*(chance.choice(names) for _ in range(depth)))
+        if any(parent.is_file() for parent in path.parents) or path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    folders = [tmp_path, *[path for path in sorted(tmp_path.iterdir()) if path.is_dir() and path.name != ".git"]]
+    for folder in folders:
+        lines = [chance.choice(PATTERNS) for _ in range(chance.randint(0, 6))]
+        (folder / ".gitignore").write_text("\n".join(lines) + "\n")
+    paths = [os.fspath(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()]
+    paths = [path for path in paths if not path.startswith(".git/")]
+    asked = subprocess.run(
+        ["git", "-C", str(tmp_path), "check-ignore", "--stdin", "-z", "--no-index"],
+        input="\0".join(paths).encode(),
+        capture_output=True,
+    )
+    expected = set(asked.stdout.decode().split("\0")) - {""}
+    rules = IgnoreRules.load(tmp_path)
+
+    found = {path for path in paths if rules.reason(path) == "gitignore"}
+
+    assert found == expected, {str(f): (f / ".gitignore").read_text() for f in folders if (f / ".gitignore").exists()}
+
+
+def test_hunchignore_goes_before_gitignore_and_the_built_in_list(tmp_path: Path) -> None:
+    init(tmp_path)
+    write(tmp_path, ".gitignore", "*.gen\n")
+    write(tmp_path, ".hunchignore", "!vendor/\n!*.gen\nfixtures/\n!.env\n")
+    rules = IgnoreRules.load(tmp_path, extra=["legacy/"])
+
+    assert rules.reason("vendor", is_dir=True) == ""
+    assert rules.reason("a.gen") == ""
+    assert rules.reason("fixtures/a.py") == "hunchignore"
+    assert rules.reason("legacy/a.py") == "configured"
+    assert rules.reason(".env") == "secret", "nothing takes a secret file back"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["node_modules/a/b.js", ".venv/lib/x.py", "src/__pycache__/a.py", ".tox/py/x.py", "web/bower_components/x.js"],
+)
+def test_vendored_trees_are_left_out(tmp_path: Path, path: str) -> None:
+    assert IgnoreRules.load(tmp_path).reason(path) == "vendored"
+
+
+def test_build_folders_are_left_out_where_a_tool_made_them(tmp_path: Path) -> None:
+    write(tmp_path, "Cargo.toml")
+    write(tmp_path, "tools/build/main.py")
+    write(tmp_path, "cpp/build/CMakeCache.txt")
+    write(tmp_path, "myenv/env/pyvenv.cfg")
+    rules = IgnoreRules.load(tmp_path)
+
+    assert rules.reason("target", is_dir=True) == "vendored"
+    assert rules.reason("cpp/build", is_dir=True) == "vendored"
+    assert rules.reason("myenv/env", is_dir=True) == "vendored"
+    assert rules.reason("tools/build/main.py") == ""
+
+
+def test_a_build_folder_that_people_wrote_and_committed_is_kept(tmp_path: Path) -> None:
+    init(tmp_path)
+    write(tmp_path, "package.json")
+    write(tmp_path, "build/webpack.config.js")
+
+    assert IgnoreRules.load(tmp_path).reason("build/webpack.config.js") == ""
+
+
+SECRETS = words("""
+.env .env.local .env.production config/.envrc prod.env server.pem tls/site.key id_rsa id_ed25519.pub
+deploy_id_rsa credentials credentials.json .aws/config .ssh/known_hosts .netrc _netrc .npmrc .pypirc
+.pgpass store.p12 cert.pfx passwords.kdbx terraform.tfstate terraform.tfstate.backup prod.tfvars
+service-account.json my-service-account-dev.json secrets.yml app_secrets.json client_secret_123.json
+.git-credentials .htpasswd .dockercfg .docker/config.json kubeconfig release.jks debug.keystore
+.vault-token .git/config ID_RSA Secrets.YAML
+""")
+
+PUBLIC = words("""
+environment.py src/env.py credentials.py secrets.py key.py keys.md id_rsa.md monkey.txt tokens.json
+keyboard.json docs/secrets.md credential_store.go pem.rs service_account.py netrc.c README.md
+package.json config/config.json
+""")
+
+
+@pytest.mark.parametrize("path", SECRETS)
+def test_files_kept_for_secrets_are_known_by_name(path: str) -> None:
+    assert is_secret_file(path)
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
+    assert not is_secret_file(path)
+
+
+def test_lock_files_are_known_and_told_apart(tmp_path: Path) -> None:
+    write(tmp_path, "yarn.lock")
+
+    assert [path for path, _ in walk(tmp_path)] == ["yarn.lock"]
+    assert is_lock_file("web/yarn.lock")
+    assert is_lock_file("Cargo.lock")
+    assert not is_lock_file("lock.py")
+
+
+def test_a_walk_yields_wanted_files_in_order_and_counts_the_others(tmp_path: Path) -> None:
+    init(tmp_path)
+    for path in ("src/b.py", "src/a.py", "README.md", "logo.png", "id_rsa", "node_modules/x.js", "a.min.js"):
+        write(tmp_path, path)
+    (tmp_path / "giant.csv").write_bytes(b"x" * 1_000_001)
+    (tmp_path / "sparse.txt").touch()
+    os.truncate(tmp_path / "sparse.txt", 10 * 1024**3)
+    walked = walk(tmp_path)
+
+    found = list(walked)
+
+    assert [path for path, _ in found] == ["README.md", "src/a.py", "src/b.py"]
+    assert found[0][1].st_size == 2
+    assert walked.skipped == {
+        "git": 1, "binary": 1, "secret": 1, "vendored": 1, "generated": 1, "too_large": 2,
+    }  # fmt: skip
+    assert walked.truncated == ""
+
+
+def test_a_walk_opens_no_fifo_follows_no_link_and_never_leaves_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write(root, "src/a.py")
+    write(tmp_path, "outside/private.py")
+    os.mkfifo(root / "pipe.py")
+    (root / "loop").symlink_to(root)
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "file.py").symlink_to(tmp_path / "outside" / "private.py")
+    (root / "proc").symlink_to("/proc")
+    walked = walk(root)
+    began = time.monotonic()
+
+    assert [path for path, _ in walked] == ["src/a.py"]
+    assert walked.skipped == {"special": 1, "link": 4}
+    assert time.monotonic() - began < 1
+
+
+def test_names_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
+    for name in (b"new\nline.py", b"latin\xe9.py", "bidi\u202egnp.py".encode(), b"bell\x07.py"):
+        (tmp_path / os.fsdecode(name)).write_text("x")
+    write(tmp_path, "größe 日本.py")
+    walked = walk(tmp_path)
+
+    assert [path for path, _ in walked] == ["größe 日本.py"]
+    assert walked.skipped == {"name": 4}
+
+
+def test_a_repository_inside_is_a_project_of_its_own(tmp_path: Path) -> None:
+    init(tmp_path)
+    write(tmp_path, "lib/.git", "gitdir: ../.git/modules/lib\n")
+    write(tmp_path, "lib/a.py")
+
+    assert IgnoreRules.load(tmp_path).reason("lib/a.py") == "nested"
+
+
+def test_a_walk_stops_at_its_limits_and_says_which(tmp_path: Path) -> None:
+    for number in range(30):
+        write(tmp_path, f"wide/{number:02}.py")
+        write(tmp_path, f"many/{number:02}/a.py")
+    deep = tmp_path / "/".join(["d"] * 20)
+    deep.mkdir(parents=True)
+
+    few_files = walk(tmp_path, Limits(files=10))
+    assert len(list(few_files)) == 10
+    assert "10 files" in few_files.truncated
+
+    few_folders = walk(tmp_path, Limits(folders=5))
+    list(few_folders)
+    assert few_folders.folders == 5
+    assert "5 folders" in few_folders.truncated
+
+    narrow = walk(tmp_path, Limits(entries_per_folder=20))
+    assert len([path for path, _ in narrow if path.startswith("wide/")]) == 20
+    assert "20 entries" in narrow.truncated
+
+    shallow = walk(tmp_path, Limits(depth=3))
+    list(shallow)
+    assert shallow.skipped["depth"] == 1
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../b", "a//b", "./a"])
+def test_a_path_that_is_not_below_the_root_is_outside(tmp_path: Path, path: str) -> None:
+    assert IgnoreRules.load(tmp_path).reason(path) == "outside"
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.py", "/etc/passwd", "link.py", "linked/private.py", "pipe.py", "a\0b", ""]
+)
+def test_reading_never_leaves_the_root_and_never_waits(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    write(tmp_path, "outside.py", "private")
+    write(tmp_path, "elsewhere/private.py", "private")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(root / "pipe.py")
+
+    assert read_file(root, path) is None
+
+
+def test_reading_takes_files_up_to_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+
+    assert read_file(tmp_path, "a", limit=5) == b"12345"
+    assert read_file(tmp_path, "a", limit=4) is None
+
+
+def test_rules_are_a_snapshot_until_they_are_reloaded(tmp_path: Path) -> None:
+    rules = IgnoreRules.load(tmp_path)
+    assert rules.reason("a.log") == ""
+    write(tmp_path, ".gitignore", "*.log\n")
+
+    assert rules.reason("a.log") == ""
+    assert rules.reloaded().reason("a.log") == "gitignore"
+
+
+def test_a_hostile_pattern_does_not_slow_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", "*a*a*a*a*a*a*a*a*a*b\n" + "**/x/" * 40 + "y*\n" + "*.log\n")
+    rules = IgnoreRules.load(tmp_path)
+    began = time.monotonic()
+
+    assert rules.reason("a" * 250) == ""
+    assert rules.reason("x/" * 100 + "z") == ""
+    assert rules.reason("a.log") == "gitignore"
+    assert time.monotonic() - began < 0.5
+
+
+def test_fifty_thousand_paths_are_judged_in_three_seconds(tmp_path: Path) -> None:
+    init(tmp_path)
+    lines = [f"*.{number}x" for number in range(60)] + [f"/only/{number}" for number in range(60)]
+    lines += [f"*cache{number}*" for number in range(30)] + ["*.py[cod]", "*$py.class", "!*.keep"]
+    write(tmp_path, ".gitignore", "\n".join(lines))
+    rules = IgnoreRules.load(tmp_path)
+    paths = [f"pkg{folder % 50}/mod{folder}/file_{number}.py" for folder in range(500) for number in range(100)]
+    began = time.process_time()
+
+    wanted = [path for path in paths if not rules.reason(path)]
+
+    assert len(wanted) == 50_000
+    assert time.process_time() - began < 3
