@@ -1,0 +1,1 @@
+"""The `hunch` command: one more client of the daemon, made to start fast."""

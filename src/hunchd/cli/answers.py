@@ -1,0 +1,113 @@
+"""`hunch context` and `hunch predict`: what comes next."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.cli.client import Client
+from hunchd.cli.errors import Refused
+from hunchd.cli.launching import connect
+from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json
+from hunchd.cli.progress import indexing, watched
+from hunchd.cli.targets import root_of, text_file
+
+_LOOK: Final = 0.1  # seconds between two looks at a project that is being read
+
+
+def context(arguments: Namespace) -> int:
+    """Print the bundle for a file, or for the project the command is run in."""
+    path = text_file(arguments.file) if arguments.file else None
+    with connect(start=not arguments.no_start) as client:
+        root = root_of(path or str(Path.cwd()), client)
+        question = {
+            "project": root,
+            "file": path,
+            "budget": arguments.budget,
+            "activity": arguments.activity,
+            "branch": arguments.branch,
+            "query": arguments.query,
+        }
+        bundle = bundle_for(client, root, question, wait=arguments.wait)
+    if arguments.json:
+        print_json(bundle)
+        return 0
+    if bundle["context"].strip():
+        print(clean(bundle["context"]).rstrip("\n"))
+    if bundle["status"] == "empty":
+        note(f"nothing relevant is known about {arguments.file or root} yet.")
+    for reason in bundle["degraded"]:
+        note(clean(reason))
+    return 0
+
+
+def predict(arguments: Namespace) -> int:
+    """Print the files that come next, most likely first."""
+    path = text_file(arguments.file)
+    with connect(start=not arguments.no_start) as client:
+        root = root_of(path, client)
+        question = {
+            "project": root,
+            "file_opened": path,
+            "k": arguments.k,
+            "query": arguments.query,
+            "branch": arguments.branch,
+        }
+        body = {name: value for name, value in question.items() if value is not None}
+        prediction = known_first(client, root, lambda: client.post("/context/predict", body))
+    if arguments.json:
+        print_json(prediction)
+        return 0
+    files = prediction["predicted_files"][: arguments.k]
+    for file in files:
+        reasons = " · ".join(clean(reason) for reason in file["reasons"])
+        print(f"{file['confidence']:4.0%}  {coloured(clean(file['path']), BOLD)}" + (f"  {reasons}" if reasons else ""))
+    if not files:
+        note(f"no hunch what comes after {arguments.file}.")
+    return 0
+
+
+def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
+    """The bundle; of a project that is still being read the first useful one, or the best after `wait` seconds."""
+    deadline = time.monotonic() + wait
+    bundle = known_first(client, root, lambda: client.get("/context", **question))
+    if _is_useful(bundle) or wait == 0:
+        return bundle
+    with watched(sys.stderr) as show:
+        while time.monotonic() < deadline and not _is_useful(bundle):
+            project = indexing(client, root)
+            if project is None:
+                return client.get("/context", **question)
+            show(progress_of(project))
+            time.sleep(_LOOK)
+            bundle = client.get("/context", **question)
+    return bundle
+
+
+def known_first(client: Client, root: str, ask: Any) -> Any:
+    """The answer; a project that the daemon does not know is added and asked about again."""
+    try:
+        return ask()
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+    client.post("/projects", {"path": root})
+    return ask()
+
+
+def _is_useful(bundle: Any) -> bool:
+    """Whether it holds something about the focus, and not merely general conventions."""
+    return any(item["tier"] <= 2 for item in bundle["items"])
+
+
+def progress_of(project: dict[str, Any]) -> str:
+    """One line: how far the indexing of a project has come."""
+    parts = [
+        f"{number(told['done'])} of {number(told['total'])} {name}"
+        for name, told in project["progress"].items()
+        if told["total"] and told["done"] < told["total"]
+    ]
+    return f"reading {clean(project['name'])}" + (f": {', '.join(parts)}" if parts else " …")

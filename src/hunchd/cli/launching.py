@@ -1,0 +1,172 @@
+"""Finds the daemon, starts it when there is none, ends it when asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from hunchd.cli.client import PING, Client, answers, check_protocol, is_connectable
+from hunchd.cli.errors import CommandError, NoDaemon
+from hunchd.config.places import Places, make_private, places
+from hunchd.protocol.rendezvous import Rendezvous, is_alive, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READY: Final = 10.0  # seconds a start may take
+GRACEFUL: Final = 8.0  # seconds a stop may take before it is forced; the daemon allows itself 5
+_PAUSE: Final = 0.02  # seconds between two looks
+
+DAEMON: Final = (sys.executable, "-m", "hunchd.daemon.main")
+
+
+def connect(*, start: bool = True) -> Client:
+    """A client of the running daemon, which is started first when there is none and `start` allows it."""
+    daemon = running()
+    if daemon is None:
+        if not start:
+            raise NoDaemon("no daemon is running.", hint="hunch start starts it.")
+        daemon = launch()
+    check_protocol(daemon)
+    return Client(daemon)
+
+
+def running(where: Places | None = None) -> Rendezvous | None:
+    """The daemon that answers, or None where there is none. Raises NoDaemon for one that hangs."""
+    daemon = read((where or places()).rendezvous_file)
+    if daemon is None or answers(daemon):
+        return daemon
+    # A file without a daemon behind it is left over from a crash: the next one replaces it.
+    if not is_alive(daemon.pid) or not is_connectable(daemon):
+        return None
+    raise NoDaemon(
+        f"the daemon (pid {daemon.pid}) does not answer within {PING:.0f} s.", hint="hunch restart replaces it."
+    )
+
+
+def launch() -> Rendezvous:
+    """Start a daemon and wait until it answers. Of several callers at once one starts it, the others wait with it."""
+    where = places()
+    for folder in (where.runtime, where.state):
+        make_private(folder)
+    deadline = time.monotonic() + READY
+    with _turn(where, deadline):
+        if (daemon := running(where)) is not None:
+            return daemon
+        with _log_end(where) as log:
+            process = subprocess.Popen(
+                DAEMON, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+            )
+        return _until_ready(where, process, deadline)
+
+
+def _until_ready(where: Places, process: subprocess.Popen[bytes], deadline: float) -> Rendezvous:
+    ended: int | None = None
+    while time.monotonic() < deadline:
+        daemon = read(where.rendezvous_file)
+        if daemon is not None and is_alive(daemon.pid) and answers(daemon):
+            return daemon
+        # One that ends because another was quicker is no failure: the other will answer in a moment.
+        if (ended := process.poll()) is not None and not _another_is_coming(where):
+            break
+        time.sleep(_PAUSE)
+    what = f"ended with code {ended}" if ended is not None else f"did not answer within {READY:.0f} s"
+    raise NoDaemon(
+        f"the daemon {what}.{_last_words(where)}", hint="hunch doctor looks for the cause; hunch logs for more."
+    )
+
+
+def _another_is_coming(where: Places) -> bool:
+    daemon = read(where.rendezvous_file)
+    return daemon is not None and is_alive(daemon.pid)
+
+
+def end(daemon: Rendezvous) -> None:
+    """Ask the daemon to stop, wait, and force it if it does not. Returns when the process is gone."""
+    for request, patience in ((signal.SIGTERM, GRACEFUL), (signal.SIGKILL, 2.0)):
+        try:
+            os.kill(daemon.pid, request)
+        except ProcessLookupError:
+            return
+        except PermissionError as error:
+            raise CommandError(f"process {daemon.pid} belongs to another user.") from error
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if not is_alive(daemon.pid) or _is_zombie(daemon.pid):
+                return
+            time.sleep(_PAUSE)
+    raise CommandError(f"process {daemon.pid} cannot be ended.", hint=f"Try: kill -9 {daemon.pid}")
+
+
+def recorded() -> Rendezvous | None:
+    """The daemon that the rendezvous file names, if that process still is a daemon, well or not."""
+    daemon = read(places().rendezvous_file)
+    if daemon is None or not is_alive(daemon.pid):
+        return None
+    # Process ids are used again: never signal a stranger.
+    return daemon if answers(daemon) or "hunchd" in _command_line(daemon.pid) else None
+
+
+def _command_line(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - quicker to load than pathlib is to say
+            return file.read().decode(errors="replace")
+    except OSError:
+        listing = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, check=False, text=True)
+        return listing.stdout
+
+
+def _is_zombie(pid: int) -> bool:
+    """Ended, but not yet noticed by its parent: gone for every purpose of ours."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False
+
+
+@contextmanager
+def _turn(where: Places, deadline: float) -> Iterator[None]:
+    """One starter at a time. The lock is the kernel's: it goes with its holder, so it can never be stale."""
+    if os.name != "posix":
+        yield  # the daemon's own lock decides
+        return
+    import fcntl
+
+    descriptor = os.open(where.runtime / "start.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise NoDaemon("another command has been starting the daemon for too long.") from None
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _log_end(where: Places) -> Iterator[int]:
+    """The log file, for what a process says before (or instead of) its own logging."""
+    descriptor = os.open(where.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _last_words(where: Places) -> str:
+    """The log's last line, which mostly tells the cause."""
+    try:
+        lines = where.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((f" It said: {line.strip()}" for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,60 @@
+"""Entry of `hunch`: reads the arguments, runs one command, turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hunchd.cli.errors import CommandError
+from hunchd.cli.parser import parse
+from hunchd.domain.errors import HunchError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+# What shells report for a command that these signals ended.
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `hunch ARGV`; the exit code: 0 done, 1 the work failed, 2 wrong usage, 3 no daemon."""
+    # A name that is no UTF-8, or a terminal that is not, must not end a command half way.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except CommandError as error:
+        _say(error)
+        return error.exit_code
+    except HunchError as error:
+        _say(error)
+        return 1
+    except BrokenPipeError:
+        # The reader has gone; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        _say(CommandError(f"{error.filename or 'system'}: {error.strerror or error}"))
+        return 1
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    arguments = parse(argv)
+    module, _, function = arguments.runs.partition(":")
+    command: Callable[[Namespace], int] = getattr(import_module(module), function)
+    return command(arguments)
+
+
+def _say(error: HunchError) -> None:
+    print(f"hunch: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"       {error.hint}", file=sys.stderr)

@@ -1,0 +1,264 @@
+"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why`, `expand`: what is known, in its owner's hands."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from hunchd.cli.answers import bundle_for, known_first
+from hunchd.cli.client import Client
+from hunchd.cli.errors import CommandError, Refused, WrongUsage
+from hunchd.cli.launching import connect
+from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
+from hunchd.cli.targets import items, root_of, root_or_none, text_file
+
+# What the daemon says about a memory beyond its text, in the order people want it.
+_DETAILS = (
+    "kind",
+    "category",
+    "key",
+    "value",
+    "tags",
+    "branch",
+    "scope",
+    "trust",
+    "status",
+    "confidence",
+    "importance",
+)
+
+
+def remember(arguments: Namespace) -> int:
+    content = _text(arguments.text)
+    if not content.strip():
+        raise WrongUsage("there is nothing to remember: TEXT is empty.")
+    if arguments.value is not None and not arguments.key:
+        raise WrongUsage("--value belongs to a --key.")
+    draft = {
+        "kind": arguments.kind,
+        "content": content,
+        "title": arguments.title,
+        "category": arguments.category,
+        "key": arguments.key,
+        "value": arguments.value if arguments.value is not None or not arguments.key else content,
+        "tags": arguments.tag or None,
+        "importance": arguments.importance,
+        "branch": arguments.branch,
+        "ref": arguments.ref,
+        "project": None if arguments.everywhere else root_or_none(arguments.project),
+        "scope": "user-private" if arguments.everywhere else None,
+    }
+    body = {name: value for name, value in draft.items() if value is not None}
+    with connect(start=not arguments.no_start) as client:
+        answer = _in_project(client, body.get("project"), lambda: client.post("/memories", body))
+    if arguments.json:
+        print_json(answer)
+    else:
+        print(answer["ids"][0])
+    return 0
+
+
+def search(arguments: Namespace) -> int:
+    root = root_or_none(arguments.project)
+    question = {
+        "project": root,
+        "query": " ".join(arguments.query),
+        "depth": arguments.depth,
+        "kinds": arguments.kind or None,
+        "tags": arguments.tag or None,
+        "path_prefix": arguments.path,
+        "as_of": arguments.as_of,
+        "k": arguments.k,
+    }
+    body = {name: value for name, value in question.items() if value is not None}
+    with connect(start=not arguments.no_start) as client:
+        answer = _in_project(client, root, lambda: client.post("/search", body))
+    if arguments.json:
+        print_json(answer)
+        return 0
+    for result in answer["results"]:
+        print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']} · {clean(result['id'])}")
+        if result.get("snippet"):
+            print(f"    {line(result['snippet'], 200)}")
+        if result.get("reasons"):
+            print(coloured(f"    {line(' · '.join(result['reasons']))}", DIM))
+    if not answer["results"]:
+        note("nothing found.")
+    return 0
+
+
+def show(arguments: Namespace) -> int:
+    with connect(start=not arguments.no_start) as client:
+        memory = client.get(_address(arguments.id))
+    if arguments.json:
+        print_json(memory)
+    else:
+        print(_described(memory))
+    return 0
+
+
+def edit(arguments: Namespace) -> int:
+    wanted = ("content", "title", "value", "importance")
+    changes = {name: getattr(arguments, name) for name in wanted if getattr(arguments, name) is not None}
+    if arguments.tag is not None:
+        changes["tags"] = arguments.tag
+    if "content" in changes:
+        changes["content"] = _text(changes["content"])
+    with connect(start=not arguments.no_start) as client:
+        if not changes:
+            before = client.get(_address(arguments.id))["content"]
+            after = _edited(before)
+            if after == before:
+                note("nothing changed.")
+                return 0
+            changes = {"content": after}
+        memory = client.patch(_address(arguments.id), changes)
+    if arguments.json:
+        print_json(memory)
+    else:
+        print(f"{clean(arguments.id)}: changed.")
+    return 0
+
+
+def forget(arguments: Namespace) -> int:
+    forgotten = []
+    with connect(start=not arguments.no_start) as client:
+        for identity in arguments.ids:
+            client.delete(_address(identity))
+            forgotten.append(identity)
+            if not arguments.json:
+                print(f"{clean(identity)}: forgotten.")
+    if arguments.json:
+        print_json({"forgotten": forgotten})
+    return 0
+
+
+def why(arguments: Namespace) -> int:
+    if Path(arguments.subject).exists():
+        return _why_file(arguments)
+    address = _address(arguments.subject)
+    with connect(start=not arguments.no_start) as client:
+        try:
+            memory = client.get(address)
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            raise WrongUsage(f"{arguments.subject!r} is neither a file here nor the id of a memory.") from refusal
+        history = items(client.get(f"{address}/history"))
+    if arguments.json:
+        print_json({"memory": memory, "history": history})
+        return 0
+    print(_described(memory))
+    for name, value in (memory.get("source") or {}).items():
+        print(f"source {clean(name)}: {line(value)}")
+    usage = memory.get("usage") or {}
+    print(", ".join(f"{name} {number(count)} times" for name, count in usage.items()))
+    for version in history:
+        print(
+            f"{ago(version.get('at'))}: {line(version.get('value') or version.get('title') or version.get('content'))}"
+        )
+    return 0
+
+
+def _why_file(arguments: Namespace) -> int:
+    path = text_file(arguments.subject)
+    with connect(start=not arguments.no_start) as client:
+        root = root_of(path, client)
+        bundle = bundle_for(client, root, {"project": root, "file": path}, wait=8.0)
+    if arguments.json:
+        print_json(bundle["items"])
+        return 0
+    rows = [
+        (
+            str(item["tier"]),
+            clean(item["kind"]),
+            line(item["source"].get("path") or item["id"], 50),
+            number(item["tokens"]),
+            f"{item['score']:.2f}",
+            item["trust"],
+            line(" · ".join(item["reasons"]), 90),
+        )
+        for item in bundle["items"]
+    ]
+    if rows:
+        print(table(("tier", "kind", "what", "tokens", "score", "trust", "why"), rows, right=(3, 4)))
+    else:
+        note(f"nothing would be shown for {arguments.subject}.")
+    return 0
+
+
+def expand(arguments: Namespace) -> int:
+    root = root_or_none(arguments.project)
+    with connect(start=not arguments.no_start) as client:
+        answer = _in_project(client, root, lambda: _expanded(client, arguments.subject, arguments.level, root))
+    if arguments.json:
+        print_json(answer)
+        return 0
+    text = answer.get("text") or answer.get("content") or ""
+    if text.strip():
+        print(clean(text).rstrip("\n"))
+    else:
+        note(f"there is nothing behind {arguments.subject!r}.")
+    return 0
+
+
+def _expanded(client: Client, subject: str, level: str, root: str | None) -> Any:
+    """What is behind an id, or else behind a topic of that name."""
+    common = {"level": level} | ({"project": root} if root else {})
+    try:
+        return client.post("/expand", {"id": subject, **common})
+    except Refused as refusal:
+        if refusal.status not in (400, 404):
+            raise
+    return client.post("/expand", {"topic": subject, **common})
+
+
+def _in_project(client: Client, root: str | None, ask: Any) -> Any:
+    return ask() if root is None else known_first(client, root, ask)
+
+
+def _address(identity: str) -> str:
+    return f"/memories/{quote(identity, safe='')}"
+
+
+def _described(memory: dict[str, Any]) -> str:
+    details = []
+    for name in _DETAILS:
+        value = memory.get(name)
+        if value not in (None, "", []):
+            details.append(f"{name} {clean(', '.join(value) if isinstance(value, list) else value)}")
+    heading = coloured(line(memory.get("title") or memory["id"]), BOLD)
+    return "\n".join(
+        (heading, coloured(" · ".join((*details, ago(memory.get("at")))), DIM), "", clean(memory["content"]))
+    )
+
+
+def _text(argument: str) -> str:
+    return sys.stdin.read() if argument == "-" else argument
+
+
+def _edited(text: str) -> str:
+    """`text` after the user's editor. Raises CommandError when the editor fails."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise WrongUsage("there is nothing to change.", hint="Say what (--content, --title, …) or set $EDITOR.")
+    descriptor, name = tempfile.mkstemp(prefix="hunch-", suffix=".md")
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        code = subprocess.run([*shlex.split(editor), name], check=False).returncode
+        if code != 0:
+            raise CommandError(f"{editor} ended with code {code}; nothing was changed.")
+        return draft.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise CommandError(f"the editor {editor!r} was not found.", hint="Set $VISUAL or $EDITOR.") from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,107 @@
+"""What commands print: JSON for programs, aligned columns for people, colours only on a terminal that wants them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+BOLD: Final = "1"
+DIM: Final = "2"
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+
+# Everything that could move the cursor, retitle the window or reverse the text; tab and newline stay.
+_CONTROLS: Final = {
+    **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160))),
+    **dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+}
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def clean(text: object) -> str:
+    """`text` without characters that control a terminal: it may come from anybody's repository."""
+    return str(text).translate(_CONTROLS)
+
+
+def line(text: object, width: int = 100) -> str:
+    """`text` on one line of at most `width` characters."""
+    flat = " ".join(clean(text).split())
+    return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
+
+
+def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
+    return f"\033[{colour}m{text}\033[0m" if wants_colour(stream or sys.stdout) else text
+
+
+def wants_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Columns as wide as they must be; those numbered in `right` are set flush right."""
+    cells = [tuple(header), *(tuple(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join((coloured(lines[0], BOLD), *lines[1:]))
+
+
+def number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def size(count: float) -> str:
+    """Bytes as people say them."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it."""
+    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def ago(moment: str | None, *, now: datetime | None = None) -> str:
+    """How long ago an ISO 8601 moment was; an unreadable one is given back as it is."""
+    if not moment:
+        return "never"
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return clean(moment)
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    return f"{span(seconds)} ago" if seconds >= 1 else "now"
+
+
+def note(text: str) -> None:
+    """Something about the answer that is not the answer: to standard error."""
+    print(coloured(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
+
+
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal says yes; without a terminal nobody does."""
+    if not sys.stdin.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

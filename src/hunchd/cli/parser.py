@@ -1,0 +1,87 @@
+"""From `hunch ARGUMENTS` to a namespace: the overview, the help of each command, and mistakes in one line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import NoReturn
+
+from hunchd import __version__
+from hunchd.cli.commands import COMMANDS, GROUPS, Command
+from hunchd.cli.errors import WrongUsage
+
+
+class Parser(argparse.ArgumentParser):
+    """Mistakes are raised, for `main` to print like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongUsage(message, hint=f"{self.prog} --help shows what it takes.")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments, with `runs` naming the function to call. `--help` and `--version` print and exit."""
+    if not argv:
+        print(overview())
+        raise SystemExit(0)
+    name = argv[0]
+    if name in ("-h", "--help", "help"):
+        if name == "help" and len(argv) > 1:
+            return parse([argv[1], "--help"])
+        print(overview())
+        raise SystemExit(0)
+    if name in ("-V", "--version"):
+        print(f"hunch {__version__}")
+        raise SystemExit(0)
+    command = next((each for each in COMMANDS if each.name == name), None)
+    if command is None:
+        raise WrongUsage(_unknown(name), hint="hunch --help lists the commands.")
+    return parser_of(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
+
+
+def parser_of(command: Command) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=f"hunch {command.name}",
+        description=command.description,
+        epilog="\n".join(("examples:", *(f"  {example}" for example in command.examples)))
+        if command.examples
+        else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.arguments(parser)
+    if command.prints_data:
+        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    if command.asks_daemon:
+        parser.add_argument("--no-start", action="store_true", help="fail (exit code 3) when no daemon is running")
+    return parser
+
+
+def overview() -> str:
+    """What `hunch` alone prints: every command in a line, by what one wants to do."""
+    width = max(len(command.name) for command in COMMANDS) + 2
+    lines = [
+        "hunch: what will you need next? A local daemon knows before you ask.",
+        "",
+        "usage: hunch COMMAND [ARGUMENTS]      hunch COMMAND --help teaches one command",
+    ]
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        lines += [f"  {command.name:<{width}}{command.summary}" for command in COMMANDS if command.group == group]
+    lines += [
+        "",
+        "Commands start the daemon when it is not running. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon.",
+    ]
+    return "\n".join(lines)
+
+
+def _unknown(name: str) -> str:
+    if name.startswith("-"):
+        return f"options come after the command: hunch COMMAND {name}"
+    near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    return f"there is no command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+def help_of(name: str) -> str:
+    """The help text of one command, as `hunch NAME --help` prints it."""
+    return next(parser_of(command) for command in COMMANDS if command.name == name).format_help()

@@ -1,0 +1,99 @@
+"""`hunch add`, `remove` and `projects`: what is watched."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from typing import Final
+
+from hunchd.cli.answers import progress_of
+from hunchd.cli.client import Client
+from hunchd.cli.errors import CommandError
+from hunchd.cli.launching import connect
+from hunchd.cli.output import clean, confirmed, note, number, print_json, table
+from hunchd.cli.progress import watched
+from hunchd.cli.targets import folder, items, known_project
+
+_LOOK: Final = 0.2  # seconds between two looks at the progress
+
+
+def add(arguments: Namespace) -> int:
+    path = folder(arguments.path)
+    with connect(start=not arguments.no_start) as client:
+        project = client.post("/projects", {"path": path})
+        if arguments.wait:
+            project = _indexed(client, project["id"])
+    if arguments.json:
+        print_json(project)
+    else:
+        print(f"{clean(project['name'])}: {project['state']}, {clean(project['path'])}")
+    return 0
+
+
+def _indexed(client: Client, identity: str) -> dict[str, object]:
+    """The project once it is no longer being read."""
+    with watched(sys.stderr) as show:
+        while True:
+            project = known_project(client, identity)
+            if project["state"] != "indexing":
+                return project
+            show(progress_of(project))
+            time.sleep(_LOOK)
+
+
+def remove(arguments: Namespace) -> int:
+    with connect(start=not arguments.no_start) as client:
+        return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
+
+
+def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) -> int:
+    """Erase what is kept of one project, after a yes."""
+    project = known_project(client, argument)
+    name, path = clean(project["name"]), clean(project["path"])
+    if not yes and not confirmed(f"Erase all that is kept of {name} ({path})? The repository is not touched."):
+        raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    answer = client.delete(f"/projects/{project['id']}")
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"{name}: erased.")
+    return 0
+
+
+def listing(arguments: Namespace) -> int:
+    with connect(start=not arguments.no_start) as client:
+        answer = client.get("/projects")
+    if arguments.json:
+        print_json(answer)
+        return 0
+    projects = items(answer)
+    if projects:
+        print(projects_table(projects))
+    else:
+        note("no project yet: run `hunch context FILE` or `hunch add` in a repository.")
+    return 0
+
+
+def projects_table(projects: list[dict[str, object]]) -> str:
+    rows = [
+        (
+            clean(project["name"]),
+            clean(project.get("branch") or "–"),
+            str(project["state"]),
+            *(_share(project, what) for what in ("commits", "files", "embeddings")),
+            clean(project["path"]),
+        )
+        for project in projects
+    ]
+    return table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
+
+
+def _share(project: dict[str, object], what: str) -> str:
+    """ "1,200 of 15,000", or just the total when all is done."""
+    progress = project["progress"]
+    told = progress.get(what) if isinstance(progress, dict) else None
+    if not told:
+        return "–"
+    done, total = told["done"], told["total"]
+    return number(done) if done >= total else f"{number(done)} of {number(total)}"

@@ -1,0 +1,67 @@
+"""`hunch status`: what the daemon does and what it costs, on one screen."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from hunchd.cli.launching import connect
+from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span
+from hunchd.cli.projects import projects_table
+
+
+def status(arguments: Namespace) -> int:
+    with connect(start=not arguments.no_start) as client:
+        told = client.get("/status")
+        daemon = client.daemon
+    if arguments.json:
+        print_json(told)
+        return 0
+    reasons = [clean(reason) for reason in told.get("degraded", ())]
+    verdict = coloured("degraded", YELLOW) if reasons else coloured("well", GREEN)
+    print(" · ".join((coloured(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_life(told))))
+    for reason in reasons:
+        print(f"  {coloured('!', YELLOW)} {reason}")
+    if told.get("projects"):
+        print()
+        print(projects_table(told["projects"]))
+    rest = [
+        (name, described(told[name]))
+        for name in ("queues", "store", "resources", "processes", "tasks")
+        if told.get(name)
+    ]
+    rest.append(("last consolidation", ago(told.get("last_consolidation"))))
+    print()
+    width = max(len(name) for name, _ in rest) + 2
+    for name, text in rest:
+        print(f"{name:<{width}}{text}")
+    return 0
+
+
+def _life(told: Mapping[str, Any]) -> list[str]:
+    seconds = told.get("uptime_seconds")
+    return [f"up {span(seconds)}"] if isinstance(seconds, (int, float)) else []
+
+
+def described(value: Any) -> str:
+    """A small JSON value as words; the unit is told by the end of a name."""
+    if isinstance(value, Mapping):
+        return " · ".join(_part(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
+    if isinstance(value, list):
+        return ", ".join(described(part) for part in value)
+    return clean(number(value))
+
+
+def _part(name: str, value: Any) -> str:
+    plain = clean(name.removesuffix("_bytes").removesuffix("_seconds").removesuffix("_percent").replace("_", " "))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if name.endswith("bytes"):
+            return f"{plain} {size(value)}"
+        if name.endswith("_seconds"):
+            return f"{plain} {span(value)}"
+        if name.endswith("_percent"):
+            return f"{plain} {value:.1f} %"
+    if isinstance(value, Mapping):
+        return f"{plain} ({described(value)})"
+    return f"{plain} {described(value)}"

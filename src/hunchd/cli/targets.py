@@ -1,0 +1,95 @@
+"""What an argument means: a text file in a project, a project's folder, one that the daemon knows."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.cli.client import Client
+from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.repository.layout import find
+
+# Like git: a file with a zero byte this early is no text.
+_SNIFF: Final = 8_000  # bytes
+
+
+def text_file(argument: str) -> str:
+    """The absolute path of an existing text file. A link stays a link, the folders to it are resolved."""
+    given = Path(argument)
+    # The name "..", too, stands for a folder; whatever it is, the check below says so.
+    path = given.parent.resolve() / given.name
+    shown = repr(argument)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise WrongUsage(f"there is no file {shown}.", hint="Paths are relative to where you are.") from None
+    except OSError as error:
+        raise WrongUsage(f"{shown} cannot be opened: {error.strerror}.") from error
+    if stat.S_ISDIR(mode):
+        raise WrongUsage(f"{shown} is a folder.", hint="Name a file in it, or leave FILE out for the whole project.")
+    if not stat.S_ISREG(mode):
+        raise WrongUsage(f"{shown} is not a regular file.")
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(_SNIFF)
+    except OSError as error:
+        raise WrongUsage(f"{shown} cannot be read: {error.strerror}.") from error
+    if b"\0" in beginning:
+        raise WrongUsage(f"{shown} is a binary file.", hint="hunchd works on text: sources, configuration, documents.")
+    return str(path)
+
+
+def root_of(path: str, client: Client | None = None) -> str:
+    """The root of the project that `path` lies in: its repository, or a plain folder that was added."""
+    layout = find(Path(path))
+    if layout is not None:
+        if layout.trouble:
+            raise CommandError(f"{layout.root}: {layout.trouble}")
+        return str(layout.root)
+    if client is not None:
+        for project in items(client.get("/projects")):
+            if path == project["path"] or path.startswith(project["path"].rstrip("/") + "/"):
+                return str(project["path"])
+    raise WrongUsage(f"{path!r} is in no git repository.", hint="For a plain folder say `hunch add FOLDER` first.")
+
+
+def root_or_none(directory: str | None) -> str | None:
+    """The project's root for `--project DIR`, or that of the current folder, or None outside of any."""
+    if directory is not None:
+        return root_of(folder(directory))
+    layout = find(Path.cwd())
+    return str(layout.root) if layout is not None and not layout.trouble else None
+
+
+def known_project(client: Client, argument: str) -> dict[str, Any]:
+    """The project that the daemon knows by this id, name or folder."""
+    projects = items(client.get("/projects"))
+    for project in projects:
+        if argument == project["id"]:
+            return project
+    path = Path(argument).resolve()
+    layout = find(path)
+    candidates = {str(path), str(layout.root)} if layout is not None else {str(path)}
+    for project in projects:
+        if project["path"] in candidates:
+            return project
+    named = [project for project in projects if project["name"] == argument]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise WrongUsage(f"{len(named)} projects are called {argument!r}.", hint="Name one by its folder or id.")
+    raise WrongUsage(f"{argument!r} is no project that hunchd knows.", hint="hunch projects lists them.")
+
+
+def folder(argument: str) -> str:
+    """The absolute path of an existing folder."""
+    path = Path(argument).resolve()
+    if not path.is_dir():
+        raise WrongUsage(f"there is no folder {argument!r}.")
+    return str(path)
+
+
+def items(answer: Any) -> list[dict[str, Any]]:
+    """The items of a list answer, paged or plain."""
+    return list(answer["items"] if isinstance(answer, dict) else answer)

@@ -1,0 +1,108 @@
+"""`hunch export`, `import` and `erase`: the data is yours, to take away and to delete."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.cli.launching import connect, end, recorded
+from hunchd.cli.output import confirmed, note, number, print_json
+from hunchd.cli.projects import erase_project
+from hunchd.cli.targets import known_project
+from hunchd.config.places import Places, places
+
+_BLOCK: Final = 65_536  # bytes sent at a time
+_LINES: Final = "application/x-ndjson"
+
+
+def export(arguments: Namespace) -> int:
+    with connect(start=not arguments.no_start) as client:
+        project = known_project(client, arguments.project)["id"] if arguments.project else None
+        lines = client.lines("/export", project=project)
+        if arguments.file is None:
+            for line in lines:
+                sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+            return 0
+        count = _written_whole(Path(arguments.file), lines)
+    note(f"{number(count)} lines in {arguments.file}")
+    return 0
+
+
+def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
+    """Write the lines to a file of this user's alone, which appears only when it is complete; how many there were."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    count = 0
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            for line in lines:
+                file.write(line)
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def import_(arguments: Namespace) -> int:
+    with ExitStack() as opened:
+        file = sys.stdin.buffer if arguments.file == "-" else opened.enter_context(_readable(arguments.file))
+        client = opened.enter_context(connect(start=not arguments.no_start))
+        answer = client.upload("/import", iter(lambda: file.read(_BLOCK), b""), kind=_LINES)
+    if arguments.json:
+        print_json(answer)
+    else:
+        print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
+    return 0
+
+
+def _readable(name: str) -> BinaryIO:
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise WrongUsage(f"{name!r} cannot be read: {error.strerror}.") from error
+
+
+def erase(arguments: Namespace) -> int:
+    if arguments.project:
+        with connect(start=not arguments.no_start) as client:
+            return erase_project(client, arguments.project, yes=arguments.yes, as_json=False)
+    where = places()
+    folders = [folder for folder in everything(where) if folder.exists()]
+    if not folders:
+        print("There is nothing to erase.")
+        return 0
+    print("hunchd keeps its files in:", *(f"  {folder}" for folder in folders), sep="\n", file=sys.stderr)
+    if not arguments.yes and not confirmed("Stop the daemon and delete these folders?"):
+        raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    if (daemon := recorded()) is not None:
+        end(daemon)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=False)
+    _remove_empty_home()
+    print("Everything is erased.")
+    return 0
+
+
+def everything(where: Places) -> tuple[Path, ...]:
+    """The folders that hunchd writes to, none inside another, that of the rendezvous first."""
+    folders = dict.fromkeys((where.runtime, where.cache, where.state, where.data, where.config))
+    return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))
+
+
+def _remove_empty_home() -> None:
+    home = os.environ.get("HUNCHD_HOME")
+    if home and Path(home).is_dir() and not any(Path(home).iterdir()):
+        Path(home).rmdir()

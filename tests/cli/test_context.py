@@ -1,0 +1,181 @@
+"""`hunch context` and `hunch predict`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.main import main
+from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_context_prints_the_bundle_of_a_file(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /context"] = (200, bundle())
+
+    code = main(["context", "src/cart.py", "--budget", "900", "--activity", "debugging", "--query", "a & b"])
+
+    assert (code, capsys.readouterr().out) == (0, "# src/cart.py\n\n- src/tax.py\n")
+    assert fake.bodies("GET /context") == [
+        {
+            "project": str(repository),
+            "file": str(repository / "src/cart.py"),
+            "budget": "900",
+            "activity": "debugging",
+            "query": "a & b",
+        }
+    ]
+
+
+def test_context_without_a_file_is_about_the_project_one_stands_in(
+    fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.routes["GET /context"] = (200, bundle())
+    monkeypatch.chdir(repository / "src")
+
+    assert main(["context"]) == 0
+
+    assert fake.bodies("GET /context") == [{"project": str(repository)}]
+
+
+def test_context_as_json_is_the_whole_bundle(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /context"] = (200, bundle())
+
+    assert main(["context", "src/cart.py", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out) == bundle()
+
+
+def test_context_adds_an_unknown_project_and_waits_for_the_first_useful_answer(
+    fake: FakeDaemon, repository: Path, capsys: Output
+) -> None:
+    reading = {"status": "degraded", "degraded": ["reading history"], "items": [], "context": ""}
+    unknown = {"error": {"code": "not_found", "message": "no such project"}}
+    answers = iter([(404, unknown), (200, bundle(**reading)), (200, bundle(**reading)), (200, bundle())])
+    fake.routes["GET /context"] = lambda _: next(answers)
+    fake.routes["POST /projects"] = (200, project_at(repository))
+    fake.routes["GET /projects"] = (
+        200,
+        {"items": [project_at(repository, state="indexing")], "next": None, "total": 1},
+    )
+
+    assert main(["context", "src/cart.py"]) == 0
+
+    captured = capsys.readouterr()
+    assert captured.out.startswith("# src/cart.py")
+    assert captured.err == ""
+    assert fake.bodies("POST /projects") == [{"path": str(repository)}]
+
+
+def test_context_prints_the_best_it_has_when_its_time_is_over(
+    fake: FakeDaemon, repository: Path, capsys: Output
+) -> None:
+    fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading history"], items=[]))
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository, state="indexing")]})
+
+    assert main(["context", "src/cart.py", "--wait", "0.2"]) == 0
+
+    captured = capsys.readouterr()
+    assert captured.out.startswith("# src/cart.py")
+    assert captured.err == "hunch: reading history\n"
+
+
+def test_nothing_relevant_is_said_apart_from_the_answer(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /context"] = (200, bundle(status="empty", context="", items=[]))
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+
+    assert main(["context", "src/cart.py"]) == 0
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "nothing relevant" in captured.err
+
+
+def test_what_a_repository_says_cannot_move_the_cursor(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /context"] = (200, bundle(context="a\033]0;owned\007b\u202ec\n"))
+
+    main(["context", "src/cart.py"])
+
+    assert capsys.readouterr().out == "a]0;ownedbc\n"
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("src/none.py", "there is no file 'src/none.py'"),
+        ("src", "'src' is a folder"),
+        ("..", "'..' is a folder"),
+        ("logo.png", "'logo.png' is a binary file"),
+        ("pipe", "'pipe' is not a regular file"),
+        ("src/cart.py/x", "'src/cart.py/x' cannot be opened: Not a directory"),
+        ("x" * 300, "cannot be opened: File name too long"),
+    ],
+)
+@pytest.mark.parametrize("command", ["context", "predict"])
+def test_a_file_that_is_none_is_named_and_nothing_is_started(
+    command: str, argument: str, message: str, repository: Path, capsys: Output, hunchd_home: Path
+) -> None:
+    (repository / "logo.png").write_bytes(b"\x89PNG\0\0")
+    os.mkfifo(repository / "pipe")
+
+    assert main([command, argument]) == 2
+
+    assert message in capsys.readouterr().err
+    assert not hunchd_home.exists()
+
+
+def test_a_file_outside_any_repository_is_answered_when_its_folder_was_added(
+    fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("a")
+    monkeypatch.chdir(tmp_path)
+    fake.routes["GET /context"] = (200, bundle())
+    fake.routes["GET /projects"] = (200, {"items": []})
+
+    assert main(["context", "notes/a.md"]) == 2
+    assert "is in no git repository" in capsys.readouterr().err
+
+    fake.routes["GET /projects"] = (200, {"items": [project_at(notes)]})
+    assert main(["context", "notes/a.md"]) == 0
+    assert fake.bodies("GET /context") == [{"project": str(notes), "file": str(notes / "a.md")}]
+
+
+def test_a_name_that_is_no_utf8_arrives_byte_for_byte(fake: FakeDaemon, repository: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.py")
+    (repository / name).write_text("x = 1\n")
+    seen = []
+    fake.routes["GET /context"] = lambda query: (seen.append(query["file"]), (200, bundle()))[1]
+
+    assert main(["context", name]) == 0
+
+    assert seen == [str(repository / "caf\ufffd.py")]  # the fake decodes leniently; the byte itself was %E9
+
+
+def test_predict_prints_probability_path_and_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    files = [{"path": "src/tax.py", "score": 2.1, "confidence": 0.614, "reasons": ["tests this file", "6 of 11"]}]
+    fake.routes["POST /context/predict"] = (
+        200,
+        {"predicted_files": files, "predicted_memories": [], "confidence": 0.6},
+    )
+
+    assert main(["predict", "src/cart.py", "-k", "3"]) == 0
+
+    assert capsys.readouterr().out == " 61%  src/tax.py  tests this file · 6 of 11\n"
+    assert fake.bodies("POST /context/predict") == [
+        {"project": str(repository), "file_opened": str(repository / "src/cart.py"), "k": 3}
+    ]
+
+
+def test_a_refusal_is_one_line_in_the_daemons_words(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    error = {"code": "invalid", "message": "budget must be at most 64000", "field": "budget", "hint": "Ask for less."}
+    fake.routes["GET /context"] = (400, {"error": error})
+
+    assert main(["context", "src/cart.py", "--budget", "99999"]) == 1
+
+    assert capsys.readouterr().err == "hunch: budget must be at most 64000\n       Ask for less.\n"
