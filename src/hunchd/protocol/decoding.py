@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any, Final, NoReturn
 
 from hunchd.domain.errors import InvalidInput
@@ -14,7 +13,6 @@ DEPTH_LIMIT: Final = 64
 # What a signed 64-bit column can hold: the store's integers.
 LARGEST_INTEGER: Final = 2**63 - 1
 
-_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -42,12 +40,15 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
     """Whether brackets outside strings nest deeper than `depth` or do not match; linear, without recursion."""
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
-    brackets = _STRINGS.sub(b"", raw).translate(_BRACES_AS_BRACKETS, _ALL_BUT_BRACKETS)
+    # Without escapes each quotation mark opens or closes: every second part lies outside strings.
+    outside = raw.replace(rb"\\", b"").replace(rb"\"", b"").replace(b'""', b"").split(b'"')[::2]
+    brackets = b"".join(outside).translate(_BRACES_AS_BRACKETS, _ALL_BUT_BRACKETS)
     for _ in range(depth):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"[]", b"")  # takes the innermost level away
-    return bool(brackets)
+        outer = brackets.replace(b"[]", b"")  # without its innermost level
+        if len(outer) in (0, len(brackets)):
+            return bool(outer)
+        brackets = outer
+    return True
 
 
 def refuse_unstorable(value: Any, field: str) -> None:

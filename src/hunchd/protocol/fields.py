@@ -28,15 +28,15 @@ _MISSPELLED: Final = 0.8
 class Fields:
     """One object's fields. `where` is put before a field's name in refusals ("memories[2].")."""
 
-    def __init__(self, raw: Any, known: Sequence[str], *, where: str = "") -> None:
+    def __init__(self, raw: Any, known: Sequence[str], *, where: str = "", textual: bool = False) -> None:
         if not isinstance(raw, dict):
             raise InvalidInput(
                 f"expected a JSON object with {', '.join(known)}; got {kind_of_json(raw)}",
                 field=where.rstrip(".") or None,
             )
         self._where = where
-        self._textual = False
-        self._error: type[InvalidInput] = InvalidInput
+        self._textual = textual
+        self._error: type[InvalidInput] = Malformed if textual else InvalidInput
         refuse_unstorable(raw, where.rstrip("."))
         self._values: Mapping[str, Any] = {key: value for key, value in raw.items() if value is not None}
         self._refuse_misspellings(known)
@@ -51,10 +51,7 @@ class Fields:
         twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if twice:
             raise Malformed(f"the query names {min(twice)[:40]!a} twice")
-        fields = cls(dict(pairs), known)
-        fields._textual = True
-        fields._error = Malformed
-        return fields
+        return cls(dict(pairs), known, textual=True)
 
     def has(self, name: str) -> bool:
         return name in self._values

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from hunchd.domain.context import Bundle, Item, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.memory import Trust
+from hunchd.protocol.answers import (
+    bundle_json,
+    error_json,
+    export_line,
+    iso,
+    parse_export_line,
+    prediction_json,
+    project_json,
+    rejection_json,
+)
+
+
+def test_times_are_told_in_utc() -> None:
+    assert iso(datetime(2025, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))) == "2025-01-01T10:00:00Z"
+    assert iso(datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)) == "2025-01-01T00:00:00.000005Z"
+
+
+def test_a_bundle_has_the_shape_of_the_contract() -> None:
+    item = Item(
+        id="f1",
+        kind="file",
+        tier=2,
+        level="index",
+        tokens=7,
+        score=0.123456,
+        reasons=("changed together",),
+        source={"path": "a.py"},
+        trust=Trust.PROJECT,
+        text="a.py",
+    )
+    bundle = Bundle(
+        status="degraded",
+        context="# a",
+        token_count=7,
+        budget=100,
+        tiers={2: 7},
+        items=(item,),
+        degraded=("model",),
+        prefetched=True,
+        etag="abc",
+    )
+
+    assert bundle_json(bundle) == {
+        "status": "degraded",
+        "degraded": ["model"],
+        "context": "# a",
+        "token_count": 7,
+        "budget": 100,
+        "tiers": {"tier1": 0, "tier2": 7, "tier3": 0, "tier4": 0},
+        "items": [
+            {
+                "id": "f1",
+                "kind": "file",
+                "tier": 2,
+                "level": "index",
+                "tokens": 7,
+                "score": 0.1235,
+                "reasons": ["changed together"],
+                "source": {"path": "a.py"},
+                "trust": "project",
+            }
+        ],
+        "prefetched": True,
+        "etag": "abc",
+    }
+
+
+def test_a_prediction_names_files_and_the_memories_of_commits_best_first() -> None:
+    prediction = Prediction(
+        files=(PredictedFile("a.py", 2.0, 0.9, ("why",)), PredictedFile("b.py", 1.0, 0.5)),
+        units=(PredictedUnit("a41c9e2", "split it", 0, 1.0, 0.3, ("near",)),),
+        confidence=0.9,
+    )
+    other = {"id": "m1", "kind": "fact", "title": "db", "confidence": 0.7, "reasons": []}
+
+    assert prediction_json(prediction, k=1, memories=[other]) == {
+        "predicted_files": [{"path": "a.py", "score": 2.0, "confidence": 0.9, "reasons": ["why"]}],
+        "predicted_memories": [other],
+        "confidence": 0.9,
+    }
+    assert prediction_json(prediction, k=2, episode_id=lambda sha: f"e-{sha}")["predicted_memories"] == [
+        {"id": "e-a41c9e2", "kind": "episode", "title": "split it", "confidence": 0.3, "reasons": ["near"]}
+    ]
+
+
+def test_a_project_tells_its_progress() -> None:
+    project = project_json(id="1", path="/p", name="p", branch="main", state="indexing", commits=(5, 9))
+
+    assert project["progress"] == {
+        "commits": {"done": 5, "total": 9},
+        "files": {"done": 0, "total": 0},
+        "embeddings": {"done": 0, "total": 0},
+    }
+
+
+def test_an_error_says_only_what_it_knows() -> None:
+    assert error_json(NotFound("no such memory")) == {"error": {"code": "not_found", "message": "no such memory"}}
+    assert rejection_json(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?")) == {
+        "index": 2,
+        "error": {"code": "invalid", "message": "no", "field": "kind", "hint": "did you mean 'fact'?"},
+    }
+
+
+def test_an_export_line_is_read_back() -> None:
+    assert parse_export_line(export_line("memory", {"id": "m1"})) == ("memory", {"id": "m1"})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        [],
+        {},
+        {"type": "memory", "version": 2, "data": {}},
+        {"type": "x", "version": 1, "data": {}},
+        {"type": "memory", "version": 1},
+    ],
+)
+def test_a_foreign_export_line_is_refused(raw: Any) -> None:
+    with pytest.raises(InvalidInput):
+        parse_export_line(raw)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.protocol.decoding import DEPTH_LIMIT, Malformed, decoded, nests_deeper_than, refuse_unstorable
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63) + 1, 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_json_wrote_is_read_back(value: Any) -> None:
+    assert decoded(json.dumps(value).encode("utf-8", "surrogatepass")) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b'{"a":1,"a":2}', "'a' appears twice"),
+        (b"[NaN]", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b"[1e999]", "too large"),
+        (b"[1180591620717411303424]", "beyond 64 bits"),
+        (b"[" + b"9" * 5000 + b"]", "beyond 64 bits"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b'"\xed\xa0\x80"', "not UTF-8"),
+        (b"", "not JSON"),
+        (b"{'a':1}", "line 1, column 2"),
+        (b'{"a":"\x00"}', "not JSON"),
+        (b"[" * 10_000 + b"]" * 10_000, "deeper than 64"),
+        (b'{"a":' * 100_000, "deeper than 64"),
+    ],
+)
+def test_what_cannot_be_read_alike_by_all_is_refused(raw: bytes, says: str) -> None:
+    with pytest.raises(Malformed, match=says):
+        decoded(raw)
+
+
+def test_depth_is_counted_outside_strings_only() -> None:
+    in_strings = json.dumps(["[" * 500, '{"\\"[' * 500]).encode()
+
+    assert decoded(in_strings)[0] == "[" * 500
+    assert not nests_deeper_than(in_strings, DEPTH_LIMIT)
+
+
+@pytest.mark.parametrize(("depth", "too_deep"), [(64, False), (65, True)])
+def test_the_limit_of_depth_is_exact(depth: int, too_deep: bool) -> None:
+    # The flat list beside it has more brackets than the limit, so that they are really matched.
+    raw = b"[" * (depth - 1) + b"[]," * 100 + b"[]" + b"]" * (depth - 1)
+
+    assert nests_deeper_than(raw, DEPTH_LIMIT) is too_deep
+
+
+def test_eight_megabytes_of_brackets_are_judged_in_well_under_a_second() -> None:
+    began = time.perf_counter()
+    assert nests_deeper_than(b"[" * 4_000_000 + b'"' + b"\\" * 4_000_000, DEPTH_LIMIT)
+
+    assert time.perf_counter() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [({"a": ["x", "\ud800"]}, "a[1]"), ({"a": {"b": "nul\0"}}, "a.b"), ({"k\0": 1}, None), ("é\udfff", None)],
+)
+def test_texts_that_no_store_can_keep_are_refused_by_name(value: Any, field: str | None) -> None:
+    with pytest.raises(Malformed, match="NUL or an unpaired surrogate") as refused:
+        refuse_unstorable(value, "")
+
+    assert refused.value.field == field
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_value_or_malformed(raw: bytes) -> None:
+    try:
+        decoded(raw)
+    except Malformed as refused:
+        refused.message.encode()

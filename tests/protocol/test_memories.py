@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
+from hunchd.protocol.fields import TEXT_LIMIT
+from hunchd.protocol.memories import (
+    DRAFT_FIELDS,
+    PATCH_FIELDS,
+    drafts_of_body,
+    memory_draft,
+    memory_from_json,
+    memory_json,
+    memory_patch,
+    title_of,
+)
+
+AT = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
+SMALL = Memory(id="m1", kind=Kind.FACT, title="t", content="c", at=AT, created=AT, updated=AT)
+WHOLE = replace(
+    SMALL,
+    project="p1",
+    ref="adr-12",
+    levels=Levels("s", "c", "i"),
+    category="decision",
+    key="db",
+    value="postgres",
+    scope=Scope.SYSTEM,
+    branch="main",
+    confidence=0.25,
+    importance=1.0,
+    tags=("db", "storage"),
+    valid_from=AT,
+    valid_to=datetime(2026, 1, 1, tzinfo=UTC),
+    supersedes="m0",
+    superseded_by="m2",
+    links=({"type": "about", "ref": "src/db.py"},),
+    artifacts=(Artifact("adr", "docs/decisions/012.md"),),
+    trust=Trust.DERIVED,
+    source={"file": "docs/decisions/012.md", "lines": [1, 2]},
+    usage=Usage(3, 2, 1),
+    status=Status.SUPERSEDED,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40)
+named = texts.filter(str.strip)
+times = st.datetimes(datetime(1970, 1, 2), datetime(2099, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - strategies take naive bounds
+fractions = st.floats(0, 1)
+memories = st.builds(
+    Memory,
+    id=named,
+    kind=st.sampled_from(Kind),
+    title=texts,
+    content=texts,
+    at=times,
+    created=times,
+    updated=times,
+    project=st.none() | texts,
+    ref=st.none() | texts,
+    levels=st.builds(Levels, texts, texts, texts),
+    key=st.none() | texts,
+    value=st.none() | texts,
+    scope=st.sampled_from(Scope),
+    confidence=fractions,
+    importance=fractions,
+    tags=st.lists(named, max_size=3).map(tuple),
+    valid_from=st.none() | times,
+    valid_to=st.none() | times,
+    artifacts=st.lists(st.builds(Artifact, st.sampled_from(["commit", "file"]), named), max_size=2).map(tuple),
+    trust=st.sampled_from(Trust),
+    status=st.sampled_from(Status),
+)
+
+
+@pytest.mark.parametrize("memory", [SMALL, WHOLE])
+def test_a_memory_survives_export_and_import(memory: Memory) -> None:
+    assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
+
+
+@given(memories)
+def test_any_memory_survives_export_and_import(memory: Memory) -> None:
+    assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
+
+
+def test_a_memory_has_the_shape_of_the_contract() -> None:
+    assert memory_json(WHOLE) == {
+        "id": "m1",
+        "ref": "adr-12",
+        "kind": "fact",
+        "title": "t",
+        "content": "c",
+        "levels": {"summary": "s", "compressed": "c", "index": "i"},
+        "category": "decision",
+        "key": "db",
+        "value": "postgres",
+        "scope": "system",
+        "project": "p1",
+        "branch": "main",
+        "confidence": 0.25,
+        "importance": 1.0,
+        "tags": ["db", "storage"],
+        "at": "2025-03-01T09:30:00Z",
+        "created": "2025-03-01T09:30:00Z",
+        "updated": "2025-03-01T09:30:00Z",
+        "valid_from": "2025-03-01T09:30:00Z",
+        "valid_to": "2026-01-01T00:00:00Z",
+        "supersedes": "m0",
+        "superseded_by": "m2",
+        "links": [{"type": "about", "ref": "src/db.py"}],
+        "artifacts": [{"type": "adr", "ref": "docs/decisions/012.md"}],
+        "trust": "derived",
+        "source": {"file": "docs/decisions/012.md", "lines": [1, 2]},
+        "usage": {"retrieved": 3, "cited": 2, "ignored": 1},
+        "status": "superseded",
+    }
+    assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_json(SMALL))
+
+
+def test_kind_and_content_are_enough() -> None:
+    draft = memory_draft({"kind": "episode", "content": "\n  Moved the parser out.\nBecause it grew."})
+
+    assert (draft.kind, draft.title, draft.scope, draft.at) == (Kind.EPISODE, "Moved the parser out.", Scope.USER, None)
+
+
+def test_a_fact_may_be_a_key_and_a_value() -> None:
+    draft = memory_draft({"kind": "fact", "key": "db", "value": "postgres", "project": "/p"})
+
+    assert (draft.content, draft.key, draft.value, draft.scope) == ("db: postgres", "db", "postgres", Scope.PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"kind": "note"}, "kind"),
+        ({"kind": None}, "kind"),
+        ({"content": None}, "content"),
+        ({"content": "  "}, "content"),
+        ({"content": "x" * (TEXT_LIMIT + 1)}, "content"),
+        ({"content": "é" * (TEXT_LIMIT // 2 + 1)}, "content"),
+        ({"content": "a\0b"}, "content"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"confidence": True}, "confidence"),
+        ({"importance": "high"}, "importance"),
+        ({"tags": "db"}, "tags"),
+        ({"tags": ["x"] * 201}, "tags"),
+        ({"tag": ["x"]}, "tag"),
+        ({"scope": "project"}, "scope"),
+        ({"at": "soon"}, "at"),
+        ({"valid_from": "2025-02-01", "valid_to": "2025-01-01"}, "valid_to"),
+        ({"links": [{"type": "about"}]}, "links"),
+        ({"artifacts": [{"type": "commit"}]}, "artifacts[0].ref"),
+        ({"artifacts": ["a41c9e2"]}, "artifacts[0]"),
+        ({"levels": {"summary": 1}}, "levels.summary"),
+        ({"source": {"x": "y" * TEXT_LIMIT}}, "source"),
+    ],
+)
+def test_a_refused_draft_names_the_field(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        memory_draft({"kind": "fact", "content": "c"} | change)
+
+    assert refused.value.field == field
+
+
+def test_a_batch_is_taken_whole_or_the_refusal_names_the_entry() -> None:
+    good = {"kind": "fact", "content": "c"}
+
+    assert len(drafts_of_body({"memories": [good, good]})) == 2
+    assert len(drafts_of_body(good)) == 1
+    with pytest.raises(InvalidInput, match=r"'memories\[1\]\.kind' is 'fcat'; allowed: fact, ") as refused:
+        drafts_of_body({"memories": [good, {"kind": "fcat", "content": "c"}]})
+    assert refused.value.hint == "did you mean 'fact'?"
+
+
+def test_a_patch_is_ready_for_replace_and_null_clears() -> None:
+    patch = memory_patch(
+        {"title": "new", "tags": ["a"], "status": "archived", "branch": None, "valid_to": "2025-01-01"}
+    )
+
+    assert replace(WHOLE, **patch) == replace(
+        WHOLE, title="new", tags=("a",), status=Status.ARCHIVED, branch=None, valid_to=datetime(2025, 1, 1, tzinfo=UTC)
+    )
+
+
+def test_every_field_that_can_be_patched_is() -> None:
+    whole = memory_json(WHOLE)
+
+    patch = memory_patch({name: whole[name] for name in PATCH_FIELDS})
+
+    assert set(patch) == set(PATCH_FIELDS)
+    assert replace(WHOLE, **patch) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "raw", [{}, {"id": "m2"}, {"usage": {}}, {"kind": "fact"}, {"title": ""}, {"titel": "x"}, [], None]
+)
+def test_what_cannot_be_patched_is_refused(raw: Any) -> None:
+    with pytest.raises(InvalidInput):
+        memory_patch(raw)
+
+
+def test_every_field_of_a_draft_is_read() -> None:
+    whole = memory_json(WHOLE)
+
+    draft = memory_draft({name: whole[name] for name in DRAFT_FIELDS})
+
+    assert {name: getattr(draft, name) for name in DRAFT_FIELDS} == {
+        name: getattr(WHOLE, name) for name in DRAFT_FIELDS
+    }
+
+
+def test_a_title_is_the_first_line_that_says_something() -> None:
+    assert title_of("\n \n first\nsecond") == "first"
+    assert title_of("x" * 500) == "x" * 119 + "…"
+    assert title_of("") == ""

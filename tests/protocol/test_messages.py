@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.signal import (
+    CommandFinished,
+    ErrorSeen,
+    FileDeleted,
+    FileOpened,
+    FilesChanged,
+    OperationEnded,
+    Signal,
+    Used,
+)
+from hunchd.protocol.fields import TEXT_LIMIT
+from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_KINDS, parse_signal, signal_from_json, signal_json
+
+NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+# One signal of each kind of the contract, with every field it may have.
+SENT: dict[str, dict[str, Any]] = {
+    "file_opened": {"path": "a.py"},
+    "file_saved": {"file": "a.py"},
+    "file_closed": {"path": "a.py"},
+    "branch_checkout": {"branch": "json-provider", "from": "main"},
+    "commit": {"sha": "a41c9e2"},
+    "merge": {},
+    "rewrite": {"old": "a41c9e2", "new": "A41C9E3"},
+    "error": {"text": "boom", "command": "pytest", "exit_code": 1, "file": "a.py", "line": 3},
+    "error_cleared": {"command": "pytest"},
+    "command_finished": {"command": "make", "exit_code": 0, "duration_ms": 1234},
+    "collaborator_joined": {"name": "Ada", "email": "ada@example.org"},
+    "session_started": {"session": "s1"},
+    "session_ended": {"session": "s1"},
+    "used": {"path": "a.py", "id": "m1"},
+}
+
+
+def sent(kind: str, root: Path, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "project": str(root), **SENT[kind], **more}
+
+
+@pytest.mark.parametrize("kind", SIGNAL_KINDS)
+def test_every_kind_of_the_contract_is_understood_and_survives_the_journal(kind: str, tmp_path: Path) -> None:
+    signal = parse_signal(sent(kind, tmp_path, event_id="e1", source="editor"), now=NOW)
+
+    assert (signal.project, signal.at, signal.id, signal.source) == (str(tmp_path), NOW, "e1", "editor")
+    assert signal_from_json(signal_json(signal)) == signal
+    assert parse_signal(signal_json(signal), now=NOW) == signal
+
+
+def test_the_examples_here_are_the_kinds_of_the_contract() -> None:
+    assert tuple(SENT) == SIGNAL_KINDS
+    assert all(set(fields) <= set(FIELDS_OF_KIND[kind]) for kind, fields in SENT.items())
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [
+        FilesChanged(project="/p", at=NOW, saved=("a", "b"), deleted=("c",), complete=False),
+        FileDeleted(project="/p", at=NOW, path="a", id="7", source="watcher"),
+        OperationEnded(project="/p", at=NOW + timedelta(microseconds=1), operation="rebase", old="a", new="b"),
+        Used(project="/p", at=NOW, memory="m1"),
+    ],
+)
+def test_what_the_watcher_saw_survives_the_journal_but_is_not_taken_from_clients(signal: Signal) -> None:
+    kept = signal_json(signal)
+
+    assert signal_from_json(kept) == signal
+    if not isinstance(signal, Used):
+        with pytest.raises(InvalidInput, match="unknown signal kind"):
+            parse_signal(kept, now=NOW)
+
+
+@pytest.mark.parametrize("raw", [{}, None, {"kind": "commit"}, {"kind": "commit", "at": "2025-01-01"}, {"kind": "x"}])
+def test_a_kept_signal_that_was_damaged_is_refused(raw: Any) -> None:
+    with pytest.raises(InvalidInput):
+        signal_from_json(raw)
+
+
+def test_a_kind_nearly_right_gets_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="unknown signal kind 'file-open'; allowed: file_opened, ") as refused:
+        parse_signal({"kind": "file-open", "project": str(tmp_path)}, now=NOW)
+
+    assert (refused.value.field, refused.value.hint) == ("kind", "did you mean 'file_opened'?")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"project": None}, "project"),
+        ({"project": "relative"}, "project"),
+        ({"path": None}, "path"),
+        ({"path": 7}, "path"),
+        ({"path": "../x"}, "path"),
+        ({"at": "yesterday"}, "at"),
+        ({"at": 1_700_000_000}, "at"),
+        ({"at": "1969-12-31T00:00:00Z"}, "at"),
+        ({"at": "9999-12-31T23:59:59-12:00"}, "at"),
+        ({"at": "2500-01-01"}, "at"),
+        ({"source": ["x"]}, "source"),
+        ({"event_id": "x" * 500}, "event_id"),
+        ({"path": "a\0"}, "path"),
+        ({"path": "a\ud800"}, "path"),
+        ({"soruce": "editor"}, "soruce"),
+    ],
+)
+def test_a_refusal_names_the_field(change: dict[str, Any], field: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_signal(sent("file_opened", tmp_path) | change, now=NOW)
+
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "field"),
+    [
+        ("commit", {"sha": "HEAD"}, "sha"),
+        ("commit", {"sha": None}, "sha"),
+        ("rewrite", {"new": "--exec=x"}, "new"),
+        ("branch_checkout", {"branch": " "}, "branch"),
+        ("error", {"text": ""}, "text"),
+        ("error", {"line": -1}, "line"),
+        ("error", {"exit_code": True}, "exit_code"),
+        ("command_finished", {"exit_code": None}, "exit_code"),
+        ("command_finished", {"duration_ms": 1.5}, "duration_ms"),
+        ("used", {"path": None, "id": None}, "path"),
+        ("collaborator_joined", {"name": None}, "name"),
+    ],
+)
+def test_each_kind_asks_for_what_it_cannot_do_without(
+    kind: str, change: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_signal(sent(kind, tmp_path) | change, now=NOW)
+
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("at", "means"),
+    [
+        ("2025-05-01T10:00:00Z", datetime(2025, 5, 1, 10, tzinfo=UTC)),
+        ("2025-05-01T10:00:00", datetime(2025, 5, 1, 10, tzinfo=UTC)),
+        ("2025-05-01T10:00:00+02:00", datetime(2025, 5, 1, 8, tzinfo=UTC)),
+        ("2025-05-01", datetime(2025, 5, 1, tzinfo=UTC)),
+        ("2031-01-01T00:00:00Z", NOW),
+    ],
+)
+def test_a_time_without_zone_is_utc_and_none_is_later_than_now(at: str, means: datetime, tmp_path: Path) -> None:
+    assert parse_signal(sent("file_opened", tmp_path, at=at), now=NOW).at == means
+
+
+def test_a_long_trace_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
+    trace = "first line\n" + "é" * TEXT_LIMIT + "\nValueError: last line"
+
+    signal = parse_signal(sent("error", tmp_path, text=trace), now=NOW)
+
+    assert isinstance(signal, ErrorSeen)
+    assert signal.text.startswith("first line")
+    assert signal.text.endswith("last line")
+    assert "bytes left out" in signal.text
+    assert len(signal.text.encode()) <= TEXT_LIMIT
+
+
+def test_an_error_in_an_installed_library_is_kept_without_its_place(tmp_path: Path) -> None:
+    signal = parse_signal(sent("error", tmp_path, file="/usr/lib/python3/json.py"), now=NOW)
+
+    assert isinstance(signal, ErrorSeen)
+    assert (signal.text, signal.file) == ("boom", None)
+
+
+def test_fields_of_newer_clients_are_left_alone(tmp_path: Path) -> None:
+    signal = parse_signal(sent("file_opened", tmp_path, window=3, cursor={"line": 1}), now=NOW)
+
+    assert isinstance(signal, FileOpened)
+    assert signal.path == "a.py"
+
+
+def test_a_client_whose_only_number_is_a_float_is_understood(tmp_path: Path) -> None:
+    signal = parse_signal(sent("command_finished", tmp_path, exit_code=0.0, duration_ms=12.0), now=NOW)
+
+    assert isinstance(signal, CommandFinished)
+    assert signal.duration_ms == 12
+
+
+def test_the_id_of_a_used_memory_is_not_the_id_of_the_event(tmp_path: Path) -> None:
+    used = parse_signal(sent("used", tmp_path), now=NOW)
+    opened = parse_signal(sent("file_opened", tmp_path, id="e7"), now=NOW)
+
+    assert isinstance(used, Used)
+    assert (used.memory, used.id, opened.id) == ("m1", "", "e7")

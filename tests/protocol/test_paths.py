@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.protocol.paths import project_path, relative_path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "src" / "pkg").mkdir(parents=True)
+    (root / "src" / "pkg" / "a.py").touch()
+    (tmp_path / "secret").touch()
+    (tmp_path / "project-other").mkdir()
+    return root
+
+
+@pytest.mark.parametrize(
+    "raw", ["src/pkg/a.py", "./src//pkg/a.py", "src/pkg/../pkg/a.py", "{root}/src/pkg/a.py", "{root}/./src/pkg/a.py"]
+)
+def test_all_names_of_a_file_become_one(root: Path, raw: str) -> None:
+    assert relative_path(raw.format(root=root), root) == "src/pkg/a.py"
+
+
+def test_a_file_need_not_exist(root: Path) -> None:
+    assert relative_path("new/file with spaces.py", root) == "new/file with spaces.py"
+
+
+def test_a_project_that_is_gone_still_has_paths(tmp_path: Path) -> None:
+    assert relative_path(f"{tmp_path}/gone/a.py", tmp_path / "gone") == "a.py"
+
+
+def test_a_link_inside_the_project_leads_to_the_file_it_names(root: Path) -> None:
+    (root / "short").symlink_to(root / "src" / "pkg")
+
+    assert relative_path("short/a.py", root) == "src/pkg/a.py"
+
+
+def test_a_project_reached_by_a_link_knows_both_of_its_names(root: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(root)
+
+    assert relative_path(f"{link}/src/pkg/a.py", root) == "src/pkg/a.py"
+    assert relative_path(f"{root}/src/pkg/a.py", link) == "src/pkg/a.py"
+
+
+def test_a_link_that_is_moved_to_another_project_is_seen(root: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    assert relative_path(f"{root}/a.py", link) == "a.py"
+
+    link.unlink()
+    link.symlink_to(tmp_path / "project-other")
+
+    with pytest.raises(InvalidInput, match="outside the project"):
+        relative_path(f"{root}/a.py", link)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "../secret",
+        "src/../../secret",
+        "/etc/passwd",
+        "{root}/../secret",
+        "{root}-other/a.py",
+        "{root}/../project-other/x",
+        "out/passwd",
+        "out/../secret",
+        "..",
+        "/",
+    ],
+)
+def test_nothing_leads_outside_the_project(root: Path, raw: str) -> None:
+    (root / "out").symlink_to("/etc")
+
+    with pytest.raises(InvalidInput, match="outside the project"):
+        relative_path(raw.format(root=root), root)
+
+
+@pytest.mark.parametrize("raw", ["", "  ", "a\0b", "x" * 5000, ".", "src/.."])
+def test_what_names_no_file_is_refused(root: Path, raw: str) -> None:
+    with pytest.raises(InvalidInput, match="allowed: a path inside the project"):
+        relative_path(raw, root)
+
+
+def test_a_loop_of_links_ends(root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+
+    assert relative_path("loop/x", root) == "loop/x"
+
+
+@given(raw=st.text(st.sampled_from("ab./\\~ é"), max_size=30))
+def test_every_answer_stays_below_the_root(raw: str) -> None:
+    try:
+        answer = relative_path(raw, "/usr/lib")
+    except InvalidInput:
+        return
+    assert not answer.startswith("/")
+    assert os.path.realpath(f"/usr/lib/{answer}").startswith(os.path.realpath("/usr/lib") + "/")
+
+
+def test_a_project_is_named_by_its_absolute_path() -> None:
+    assert project_path("/a/b/../c/") == "/a/c"
+    with pytest.raises(InvalidInput, match="absolute path"):
+        project_path("a/c")

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Status
+from hunchd.protocol.decoding import Malformed
+from hunchd.protocol.requests import (
+    ContextRequest,
+    ExpandRequest,
+    FeedbackItem,
+    PredictRequest,
+    SearchRequest,
+    context_of_body,
+    context_of_query,
+    expand_of_body,
+    feedback_of_body,
+    memories_of_query,
+    predict_of_body,
+    project_of_body,
+    search_of_body,
+    signals_of_body,
+)
+
+
+def test_a_project_is_enough_to_ask_for_context() -> None:
+    assert context_of_query("project=%2Fp") == (ContextRequest(project="/p"), "json")
+
+
+def test_every_word_of_a_context_query_is_read() -> None:
+    query = urlencode(
+        {
+            "project": "/p",
+            "file": "a b.py",
+            "budget": 500,
+            "activity": "debugging",
+            "branch": "x/y",
+            "query": "why?",
+            "format": "markdown",
+        }
+    )
+
+    assert context_of_query(query) == (
+        ContextRequest(project="/p", file="a b.py", budget=500, activity="debugging", branch="x/y", query="why?"),
+        "markdown",
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("", "'project' is missing"),
+        ("project=", "'project' is missing"),
+        ("project=/p&budget=lots", "'budget' must be an integer from 1 to 200,000; got 'lots'"),
+        ("project=/p&budget=0", "'budget' must be an integer"),
+        ("project=/p&budget=" + "9" * 5000, "'budget' must be an integer"),
+        ("project=/p&budget=8e3", "'budget' must be an integer"),
+        ("project=/p&activity=debuging", "allowed: .*debugging"),
+        ("project=/p&format=xml", "allowed: json, markdown"),
+        ("project=/p&file=a&file=b", "names 'file' twice"),
+        ("project=/p&file=%00", "NUL"),
+        ("project=/p&file=%ff", "percent-encoding"),
+        ("project=/p&" + "&".join(f"x{n}=1" for n in range(200)), "over 100 fields"),
+        ("projct=/p", "'projct' is not a field here"),
+        ("project=/p&query=" + "x" * 5000, "longer than 4,096 bytes"),
+    ],
+)
+def test_a_refused_query_says_what_is_allowed(query: str, says: str) -> None:
+    with pytest.raises(Malformed, match=says):
+        context_of_query(query)
+
+
+def test_the_body_of_assemble_is_the_same_question_with_more_signals() -> None:
+    body = {
+        "project": "/p",
+        "budget": 1000,
+        "signals": {
+            "current_file": "a.py",
+            "open_files": ["b.py", "c.py"],
+            "recent_errors": ["boom", {"text": "bang", "line": 3}],
+            "branch": "main",
+            "activity": "new_feature",
+            "query": "q",
+        },
+    }
+
+    assert context_of_body(body) == ContextRequest(
+        project="/p",
+        file="a.py",
+        open_files=("b.py", "c.py"),
+        budget=1000,
+        activity="new_feature",
+        branch="main",
+        query="q",
+        errors=("boom", "bang"),
+    )
+    assert context_of_body({"project": "/p"}) == ContextRequest(project="/p")
+
+
+@pytest.mark.parametrize(
+    ("signals", "field"),
+    [
+        ([], "signals"),
+        ({"current_file": 1}, "signals.current_file"),
+        ({"open_files": "a.py"}, "signals.open_files"),
+        ({"open_files": ["a.py"] * 101}, "signals.open_files"),
+        ({"recent_errors": [1]}, "signals.recent_errors"),
+        ({"activity": "sleeping"}, "signals.activity"),
+        ({"curent_file": "a.py"}, "signals.curent_file"),
+    ],
+)
+def test_a_refused_signal_of_assemble_is_named(signals: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        context_of_body({"project": "/p", "signals": signals})
+
+    assert refused.value.field == field
+
+
+def test_the_other_questions_are_read_whole() -> None:
+    assert predict_of_body(
+        {"project": "p", "file_opened": "a", "open_files": ["b"], "query": "q", "branch": "x", "error": "e", "k": 3}
+    ) == PredictRequest(project="p", file_opened="a", open_files=("b",), query="q", branch="x", error="e", k=3)
+    assert search_of_body(
+        {
+            "project": "p",
+            "query": "q",
+            "depth": "deep",
+            "kinds": ["fact"],
+            "path_prefix": "/x",
+            "tags": ["t"],
+            "session": "s",
+            "as_of": "2025-01-01",
+            "k": 20,
+        }
+    ) == SearchRequest(
+        project="p",
+        query="q",
+        depth="deep",
+        kinds=(Kind.FACT,),
+        path_prefix="/x",
+        tags=("t",),
+        session="s",
+        as_of=datetime(2025, 1, 1, tzinfo=UTC),
+        k=20,
+    )
+    assert expand_of_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
+        topic="cli", level="summary", project="p"
+    )
+    assert feedback_of_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == [
+        FeedbackItem(id="m1", outcome="missed", note="the ADR")
+    ]
+    assert project_of_body({"path": "/p"}) == "/p"
+    assert signals_of_body({"signals": [1, None]}) == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "field"),
+    [
+        (predict_of_body, {"project": "p", "k": 0}, "k"),
+        (predict_of_body, {"file_opened": "a"}, "project"),
+        (search_of_body, {"query": " "}, "query"),
+        (search_of_body, {"query": "q", "depth": "deeper"}, "depth"),
+        (search_of_body, {"query": "q", "kinds": ["fact", "facts"]}, "kinds"),
+        (search_of_body, {"query": "q", "as_of": "now"}, "as_of"),
+        (expand_of_body, {}, "id"),
+        (expand_of_body, {"id": "a", "topic": "b"}, "id"),
+        (
+            feedback_of_body,
+            {"items": [{"id": "a", "outcome": "cited"}, {"id": "b", "outcome": "meh"}]},
+            "items[1].outcome",
+        ),
+        (feedback_of_body, {"items": {}}, "items"),
+        (signals_of_body, {"signals": {}}, "signals"),
+        (signals_of_body, [], "signals"),
+        (signals_of_body, {"signals": [0] * 10_001}, "signals"),
+        (project_of_body, {"path": ["/p"]}, "path"),
+    ],
+)
+def test_a_refused_question_names_the_field(read: Any, body: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(body)
+
+    assert refused.value.field == field
+
+
+def test_a_list_of_memories_takes_several_kinds_and_pages() -> None:
+    request = memories_of_query(
+        "project=p&kind=fact,episode&status=archived&tag=db,cli&since=2025-01-01&limit=10&cursor=abc"
+    )
+
+    assert request.filters == Filters(
+        project="p",
+        kinds=(Kind.FACT, Kind.EPISODE),
+        statuses=(Status.ARCHIVED,),
+        tags=("db", "cli"),
+        since=datetime(2025, 1, 1, tzinfo=UTC),
+    )
+    assert (request.limit, request.cursor) == (10, "abc")
+    assert memories_of_query("").filters == Filters()
