@@ -15,6 +15,8 @@ class Change:
     status: ChangeStatus
     path: str
     old_path: str | None = None
+    old_blob: str = ""  # git blob id before and after; empty where there is none
+    new_blob: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

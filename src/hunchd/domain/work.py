@@ -1,0 +1,70 @@
+"""Which units of change are work somebody meant, and what they are called."""
+
+from __future__ import annotations
+
+import re
+
+from hunchd.domain.history import Unit
+
+LARGEST_UNIT = 30  # files; what touches more is maintenance, and predicts nothing
+
+_NUMBERS = re.compile(r"\s*(?:\((?:#|gh-|!)\d+\)|(?<!\w)(?:gh-|#|!)\d+)", re.IGNORECASE)
+_REFERENCE = re.compile(r"^\s*(?:\w+\s+)?(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?)\s*:?\s*#\d+\s*[:,-]?\s*", re.I)
+
+_BOT = re.compile(
+    r"\[bot\]|\bbot\b|dependabot|renovate|pre-commit-ci|weblate|greenkeeper|snyk|github-actions|pyup|allcontributors",
+    re.IGNORECASE,
+)
+_BOT_BRANCH = re.compile(r"^(dependabot|renovate|pre-commit-ci|weblate|greenkeeper|pyup|snyk|all-contributors)\b", re.I)
+_BULK = re.compile(
+    r"^(?:chore|build|ci|docs)?\s*(?:\((?:deps|deps-dev|release|main|all)[^)]*\))\s*!?:"
+    r"|^(?:chore: )?(?:release|prepare (?:for )?(?:\S+ )?release|bump|version bump|set version|cut)\b"
+    r"|^back to development\b"
+    r"|^v?\d+\.\d+(?:\.\d+)?\S*$|^\S+ v?\d+\.\d+\.\d+\S*$"
+    r"|^(?:chore|fix|build): ?(?:update|upgrade|bump) (?:all )?(?:non-major )?dep"
+    r"|^(?:update|upgrade) (?:all )?(?:dependencies|dev dependencies|requirements|translations?|lockfile|copyright)"
+    r"|^(?:updat\w+|sync\w*) (?:the )?(?:message |translation )?(?:catalog|catalogue|locale|translation)s?\b"
+    r"|^\[?pre-commit(?:\.ci)?\]?\b|^revert \"merge\b|^copy$|translations? update from",
+    re.IGNORECASE,
+)
+_FORWARD_PORT = re.compile(
+    r"^Merge (?:remote-tracking )?branch '(?:\S*/)?(?:main|master|stable|develop|dev|next|\d+[.\dx-]*|v?\d+\.\S*"
+    r"|release\S*|\S*maintenance\S*)'"
+    r"|^Merge (?:tag|commit) |^Merge \S+ into \S+$",
+    re.IGNORECASE,
+)
+
+
+def plain_title(subject: str) -> str:
+    """The subject without the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
+    shorter = _REFERENCE.sub("", subject)
+    return re.sub(r"\s{2,}", " ", _NUMBERS.sub("", shorter)).strip(" :,-")
+
+
+def is_bot(unit: Unit) -> bool:
+    return bool(_BOT.search(unit.author) or _BOT.search(unit.email) or _BOT_BRANCH.match(unit.branch))
+
+
+def is_bulk(unit: Unit) -> bool:
+    """Releases, version bumps, dependency and catalogue updates: they touch what the calendar says."""
+    return bool(_BULK.search(plain_title(unit.subject)))
+
+
+def is_forward_port(unit: Unit) -> bool:
+    """A merge of one long-lived branch into another: everything in it has happened before."""
+    return is_forward_port_subject(plain_title(unit.subject))
+
+
+def is_forward_port_subject(subject: str) -> bool:
+    return bool(_FORWARD_PORT.match(subject))
+
+
+def is_work(unit: Unit, *, largest: int = LARGEST_UNIT) -> bool:
+    """Whether a person meant something by this unit, and not too much at once."""
+    return 0 < len(unit.changes) <= largest and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
+
+
+def existing_paths(unit: Unit) -> tuple[str, ...]:
+    """The files of the unit that were there before it, under the names they had then."""
+    olds = (change.old_path or change.path for change in unit.changes if change.status in "MDRT")
+    return tuple(dict.fromkeys(olds))

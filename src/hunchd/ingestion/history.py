@@ -1,0 +1,143 @@
+"""A repository's past as units of work: one first-parent step each, with renames followed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hunchd.domain.errors import RepositoryError
+from hunchd.domain.history import Change, ChangeStatus, Unit
+from hunchd.domain.work import is_forward_port_subject
+from hunchd.repository.git import Git
+
+LONGEST_BODY = 4_000  # characters of a message that are kept
+RENAME_LIMIT = 400  # files a side; above it git compares by name only, which mass moves do not deserve anyway
+
+_HEADER = re.compile(rb"\n?\x01([0-9a-f]{40,64})\x1f")
+_FORMAT = "%x01%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%B"
+
+_GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
+_GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
+_GITLAB_NUMBER = re.compile(r"See merge request \S*!(\d+)")
+_COAUTHOR = re.compile(r"^co-authored-by:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+
+
+def units(
+    git: Git, rev: str = "HEAD", *, newest: int | None = None, since: str | None = None, newest_first: bool = False
+) -> Iterator[Unit]:
+    """The first-parent units reachable from `rev`, oldest first unless asked otherwise.
+
+    `newest` bounds how many (the newest ones); `since` leaves out what that commit already reaches. A repository
+    without a commit has no units.
+    """
+    if not git.exists(rev):
+        if rev == "HEAD":
+            return
+        raise RepositoryError(f"there is no commit {rev!r} in {git.path}")
+    tags = tags_by_commit(git)
+    revisions = [rev] if since is None else [rev, f"^{since}"]
+    order = [] if newest_first else ["--reverse"]
+    limit = [] if newest is None else [f"--max-count={newest}"]
+    records = git.stream(
+        "log",
+        "--first-parent",
+        "--diff-merges=first-parent",
+        "--raw",
+        "-z",
+        "-M50%",
+        f"-l{RENAME_LIMIT}",
+        "--root",
+        "--no-abbrev",
+        "--no-color",
+        "--no-decorate",
+        f"--format={_FORMAT}",
+        *order,
+        *limit,
+        *revisions,
+        "--",
+    )
+    yield from _parsed(records, tags)
+
+
+def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
+    """Commit id to the names of its tags, annotated or not."""
+    names: dict[str, tuple[str, ...]] = {}
+    lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
+        "utf-8", "replace"
+    )
+    for line in lines.splitlines():
+        direct, _, rest = line.partition(" ")
+        peeled, _, name = rest.partition(" ")
+        commit = peeled or direct
+        names[commit] = (*names.get(commit, ()), name)
+    return names
+
+
+def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]]) -> Iterator[Unit]:
+    """Header, then for each change one record of modes and blobs followed by one or two paths."""
+    header: bytes | None = None
+    changes: list[Change] = []
+    for record in records:
+        meta = record.lstrip(b"\n")
+        if meta.startswith(b":"):
+            changes.extend(_change(meta, records))
+        elif _HEADER.match(record):
+            if header is not None:
+                yield _unit(header, changes, tags)
+            header, changes = meta, []
+    if header is not None:
+        yield _unit(header, changes, tags)
+
+
+def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
+    old_mode, new_mode, old_blob, new_blob, status = meta[1:].split(b" ")
+    kind = chr(status[0])
+    path = next(records).decode("utf-8", "replace")
+    old_path = None
+    if kind in "RC":
+        old_path, path = path, next(records).decode("utf-8", "replace")
+    if b"160000" in (old_mode, new_mode) or kind not in "AMDRCT":  # a submodule, or an unmerged entry
+        return
+    yield Change(_STATUS[kind], path, old_path, _blob(old_blob), _blob(new_blob))
+
+
+_STATUS: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
+
+
+def _blob(raw: bytes) -> str:
+    return "" if raw.strip(b"0") == b"" else raw.decode("ascii")
+
+
+def _unit(header: bytes, changes: list[Change], tags: dict[str, tuple[str, ...]]) -> Unit:
+    sha, parents, author, email, at, message = header[1:].decode("utf-8", "replace").split("\x1f", 5)
+    subject, body, branch = _message(message)
+    return Unit(
+        sha=sha,
+        parents=tuple(parents.split()),
+        author=author,
+        email=email,
+        at=int(at) if at.lstrip("-").isdigit() else 0,
+        subject=subject,
+        body=body,
+        changes=tuple(changes),
+        tags=tags.get(sha, ()),
+        branch=branch,
+        coauthors=tuple(dict.fromkeys(_COAUTHOR.findall(message))),
+    )
+
+
+def _message(message: str) -> tuple[str, str, str]:
+    """Subject, body and branch. A merge that says nothing itself takes the title of what it merged."""
+    first, _, rest = message.strip().partition("\n")
+    body = rest.strip()[:LONGEST_BODY]
+    if merge := _GITHUB_MERGE.match(first):
+        title, _, more = body.partition("\n")
+        number, branch = merge.groups()
+        return (f"{title.strip()} (#{number})", more.strip(), branch) if title else (first, "", branch)
+    if merge := _GITLAB_MERGE.match(first):
+        branch = merge.group(1)
+        title, _, more = body.partition("\n")
+        if _GITLAB_NUMBER.search(body) and title:
+            return title.strip(), more.strip(), branch
+        return first.strip(), body, "" if is_forward_port_subject(first) else branch
+    return first.strip(), body, ""

@@ -1,0 +1,1 @@
+"""What will be needed next: learned from history, contents and the session; measured in `hunchd.bench`."""

@@ -1,0 +1,106 @@
+"""A small linear correction a project learns for itself, and gives up when it does worse than without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hunchd.prediction.features import FEATURES
+from hunchd.prediction.packed import Array, Arrays
+
+HEADS = ("seed", "text", "both")
+STEP = 0.05  # Adagrad's step, in standardised features
+BOUND = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
+SHRINKAGE = 0.002  # pull towards the shipped weights with each lesson
+ROLLING = 0.98  # share of the past in the rolling reciprocal ranks
+LESSONS_BEFORE_DOUBT = 40
+
+
+@dataclass(slots=True)
+class Correction:
+    """Weights on standardised features for one head, their Adagrad accumulators, and how well both rankings did."""
+
+    weights: Array
+    squared: Array
+    lessons: int = 0
+    rank_with: float = 0.0  # rolling mean reciprocal rank with the correction
+    rank_without: float = 0.0
+
+    @property
+    def trusted(self) -> bool:
+        return self.lessons < LESSONS_BEFORE_DOUBT or self.rank_with >= self.rank_without
+
+
+class Adaptation:
+    """One correction a head."""
+
+    def __init__(self) -> None:
+        self.corrections = {
+            head: Correction(np.zeros(len(FEATURES), "<f4"), np.full(len(FEATURES), 0.1, "<f4")) for head in HEADS
+        }
+
+    def corrected(self, head: str, matrix: Array, scores: Array) -> Array:
+        correction = self.corrections[head]
+        if not correction.lessons or not correction.trusted or len(matrix) < 2:
+            return scores
+        adjusted: Array = scores + _standardised(matrix) @ correction.weights
+        return adjusted
+
+    def learn(self, head: str, matrix: Array, scores: Array, used: Array, *, weight: float = 1.0) -> None:
+        """One lesson: of these candidates, with these uncorrected scores, the `used` were right.
+
+        A step along the gradient of the listwise softmax likelihood (ListNet, Cao et al., 2007), by Adagrad.
+        """
+        if not used.any() or used.all():
+            return
+        correction = self.corrections[head]
+        standard = _standardised(matrix)
+        adjusted = scores + standard @ correction.weights
+        correction.rank_with = _rolled(correction.rank_with, adjusted, used, correction.lessons)
+        correction.rank_without = _rolled(correction.rank_without, scores, used, correction.lessons)
+        likelihood = np.exp(adjusted - adjusted.max())
+        likelihood /= likelihood.sum()
+        gradient = weight * (standard.T @ (used / used.sum() - likelihood)) - SHRINKAGE * correction.weights
+        correction.squared += gradient**2
+        correction.weights += STEP * gradient / np.sqrt(correction.squared)
+        np.clip(correction.weights, -BOUND, BOUND, out=correction.weights)
+        correction.lessons += 1
+
+    def arrays(self) -> Arrays:
+        arrays: Arrays = {}
+        for head, correction in self.corrections.items():
+            arrays[f"{head}.weights"] = correction.weights
+            arrays[f"{head}.squared"] = correction.squared
+            arrays[f"{head}.ranks"] = np.array(
+                [correction.lessons, correction.rank_with, correction.rank_without], "<f8"
+            )
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Adaptation:
+        adaptation = cls()
+        for head in HEADS:
+            weights = arrays[f"{head}.weights"]
+            if len(weights) != len(FEATURES):  # learned for other features: start over
+                continue
+            lessons, rank_with, rank_without = arrays[f"{head}.ranks"].tolist()
+            adaptation.corrections[head] = Correction(
+                weights, arrays[f"{head}.squared"], int(lessons), rank_with, rank_without
+            )
+        return adaptation
+
+
+def _standardised(matrix: Array) -> Array:
+    """Within the query: what all candidates share cannot tell them apart."""
+    centred = matrix - matrix.mean(axis=0)
+    spread = centred.std(axis=0)
+    standard: Array = centred / np.where(spread > 1e-6, spread, 1.0)
+    return standard
+
+
+def _rolled(before: float, scores: Array, used: Array, lessons: int) -> float:
+    order = np.argsort(-scores, kind="stable")
+    reciprocal = 1.0 / (1 + int(np.argmax(used[order])))
+    share = min(ROLLING, lessons / (lessons + 1))
+    return share * before + (1 - share) * reciprocal

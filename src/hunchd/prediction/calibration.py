@@ -1,0 +1,42 @@
+"""From a score to the probability that the file will be used: an isotonic map, and a threshold of silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hunchd.prediction.packed import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic:
+    """A rising piecewise linear map; `scores` rise strictly."""
+
+    scores: Array
+    probabilities: Array
+
+    def __call__(self, scores: Array) -> Array:
+        mapped: Array = np.interp(scores, self.scores, self.probabilities)
+        return mapped
+
+
+def fitted(scores: Array, used: Array, knots: int = 40) -> Isotonic:
+    """Pool adjacent violators over quantile bins (Barlow et al., 1972)."""
+    order = np.argsort(scores, kind="stable")
+    bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
+    blocks: list[list[float]] = []  # mean score, share used, weight
+    for part in bins:
+        blocks.append([float(scores[part].mean()), float(used[part].mean()), float(len(part))])
+        while len(blocks) > 1 and blocks[-2][1] >= blocks[-1][1]:
+            last, before = blocks.pop(), blocks.pop()
+            weight = last[2] + before[2]
+            blocks.append(
+                [(a * last[2] + b * before[2]) / weight for a, b in zip(last[:2], before[:2], strict=True)] + [weight]
+            )
+    return Isotonic(np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks]))
+
+
+def by_hand() -> Isotonic:
+    """Before anything was trained: timid."""
+    return Isotonic(np.array([0.0, 2.0, 5.0, 9.0]), np.array([0.02, 0.1, 0.35, 0.7]))

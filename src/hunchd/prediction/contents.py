@@ -1,0 +1,193 @@
+"""What files contain: words, definitions, uses and imports, kept up to date file by file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from hunchd.domain.code import FileOutline
+from hunchd.prediction import words
+from hunchd.prediction.fields import Field
+from hunchd.prediction.packed import Array, Arrays, Column
+
+MOST_WORDS = 1_000  # different words kept of one file, the most frequent
+MOST_NAMES = 400  # definitions, and uses, kept of one file
+SKETCH = 48  # heaviest words of a file that stand for it in comparisons
+SKETCH_BITS = 18  # a sketch compares the low bits of keys: 2**18 places, 48 of them taken
+
+_IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
+
+
+class Contents:
+    """Fields by file, and a fixed-width sketch of each file's heaviest words for the cosine."""
+
+    def __init__(self) -> None:
+        self.paths = Field()
+        self.words = Field()
+        self.definitions = Field()
+        self.uses = Field()
+        self.imports = Field()  # keys of the modules a file imports
+        self.modules = Field()  # keys by which others import a file
+        self._seen = Column.of("<u8")  # digest of the blob that was placed; 0: none
+        self._frequency = np.zeros(1 << SKETCH_BITS, "<i4")  # files a word occurs in, by its low bits
+        self._sketch_keys = np.zeros((0, SKETCH), "<u4")
+        self._sketch_weights = np.zeros((0, SKETCH), "<f4")
+        self._scratch = np.zeros(1 << SKETCH_BITS, "<f4")
+
+    def name(self, file: int, path: str) -> None:
+        """The words of a file's path: known even of files never read."""
+        keys = words.keys_of_text(path.replace("/", " ").replace(".", " "))
+        self.paths.put(file, keys)
+        self.modules.put(file, module_keys(path))
+
+    def place(self, file: int, outline: FileOutline) -> bool:
+        """The content of the file is now this; False when it already was."""
+        digest = int(outline.blob[:15], 16) + 1 if re.match(r"[0-9a-f]{15}", outline.blob) else 0
+        self._reach(file + 1)
+        if digest and self._seen.view[file] == digest:
+            return False
+        self._seen.view[file] = digest
+        counts = words.counted(outline.words).most_common(MOST_WORDS)
+        self._count_frequency(file, -1)
+        self.words.put(file, [key for key, _ in counts], [count for _, count in counts])
+        self._count_frequency(file, 1)
+        self._sketch(file, counts)
+        defined = dict.fromkeys(words.key(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2)
+        used = dict.fromkeys(words.key(name) for name in outline.references if len(name) > 2)
+        self.definitions.put(file, list(defined)[:MOST_NAMES])
+        self.uses.put(file, list(used)[:MOST_NAMES])
+        self.imports.put(file, list(dict.fromkeys(imported_modules(outline.path, outline.imports))))
+        return True
+
+    def drop(self, file: int) -> None:
+        if file >= len(self._seen):
+            self.paths.drop(file)
+            self.modules.drop(file)
+            return
+        self._seen.view[file] = 0
+        self._count_frequency(file, -1)
+        for field in (self.paths, self.words, self.definitions, self.uses, self.imports, self.modules):
+            field.drop(file)
+        self._sketch_weights[file] = 0.0
+
+    def likeness(self, file: int, others: Array) -> Array:
+        """Cosine of the sketches of one file and others, 0..1."""
+        likeness = np.zeros(len(others), "<f4")
+        if file >= len(self._seen):
+            return likeness
+        known = others < len(self._seen)
+        keys, weights = self._sketch_keys[file], self._sketch_weights[file]
+        self._scratch[keys] = weights
+        kept = others[known]
+        likeness[known] = np.einsum("ij,ij->i", self._scratch[self._sketch_keys[kept]], self._sketch_weights[kept])
+        self._scratch[keys] = 0.0
+        return likeness
+
+    def _reach(self, size: int) -> None:
+        self._seen.reach(size)
+        if size > len(self._sketch_keys):
+            grown = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
+            self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH), "<u4")))
+            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<f4")))
+
+    def _count_frequency(self, file: int, step: int) -> None:
+        keys = self.words.keys_of(file) & ((1 << SKETCH_BITS) - 1)
+        np.add.at(self._frequency, keys, step)
+
+    def _sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
+        """tf-idf as things stand now; it drifts as the project grows, and is renewed with the next save."""
+        keys = np.array([key for key, _ in counts], "<u4") & np.uint32((1 << SKETCH_BITS) - 1)
+        tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
+        idf = np.log1p(self.words.documents / np.maximum(self._frequency[keys], 1))
+        weights = (tf * idf).astype("<f4")
+        heaviest = np.argsort(-weights, kind="stable")[:SKETCH]
+        norm = float(np.linalg.norm(weights[heaviest])) or 1.0
+        self._sketch_keys[file] = 0
+        self._sketch_weights[file] = 0.0
+        self._sketch_keys[file, : len(heaviest)] = keys[heaviest]
+        self._sketch_weights[file, : len(heaviest)] = weights[heaviest] / norm
+
+    def arrays(self) -> Arrays:
+        arrays: Arrays = {"seen": self._seen.view, "frequency": self._frequency}
+        arrays["sketch_keys"] = self._sketch_keys[: len(self._seen)]
+        arrays["sketch_weights"] = self._sketch_weights[: len(self._seen)].astype("<f2")
+        for name in _FIELDS:
+            for part, array in getattr(self, name).arrays().items():
+                arrays[f"{name}.{part}"] = array
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Contents:
+        contents = cls()
+        contents._seen = Column(arrays["seen"])
+        contents._frequency = arrays["frequency"]
+        contents._sketch_keys = arrays["sketch_keys"]
+        contents._sketch_weights = arrays["sketch_weights"].astype("<f4")
+        for name in _FIELDS:
+            prefix = f"{name}."
+            parts = {part.removeprefix(prefix): array for part, array in arrays.items() if part.startswith(prefix)}
+            setattr(contents, name, Field.from_arrays(parts))
+        return contents
+
+
+_FIELDS = ("paths", "words", "definitions", "uses", "imports", "modules")
+
+
+def module_keys(path: str) -> list[int]:
+    """The names by which others import this file: its last two path parts, and the folder it stands for."""
+    stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
+    parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
+    if len(parts) > 1 and parts[-1] in {"__init__", "index", "mod", "lib", "main"}:
+        parts = parts[:-1]
+    return [words.key("/".join(parts[-2:]).lower())] if parts else []
+
+
+def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
+    """Keys of the modules that the import strings of a file may mean, in the form of `module_keys`."""
+    folder = posixpath.dirname(path)
+    for text in imports:
+        name = text.strip().strip("\"'`<>;")
+        if not name:
+            continue
+        if name.startswith(("./", "../", "/")) or name in {".", ".."}:
+            target = posixpath.normpath(posixpath.join(folder, name.lstrip("/")))
+            target = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.vue$|\.h(pp)?$", "", target)
+            yield from module_keys(target)
+        elif name.startswith("."):
+            dots = len(name) - len(name.lstrip("."))
+            base = folder
+            for _ in range(dots - 1):
+                base = posixpath.dirname(base)
+            yield from module_keys("/".join(filter(None, [base, *name.lstrip(".").split(".")])))
+        elif "::" in name:
+            yield from _rust(path, name)
+        else:
+            cleaned = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.h(pp)?$", "", name)
+            parts = cleaned.split("/") if "/" in cleaned else cleaned.split(".")
+            for end in range(len(parts), 0, -1):
+                yield words.key("/".join(parts[:end][-2:]).lower())
+
+
+def _rust(path: str, name: str) -> Iterable[int]:
+    """`crate::runtime::task::{Id}` may mean runtime/task, or something defined in it."""
+    outer = name.split("{", 1)[0]
+    parts = [part for part in outer.split("::") if part and part != "*"]
+    base = [part for part in posixpath.dirname(path).split("/") if part]
+    stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    here = base if stem in {"mod", "lib", "main"} else [*base, stem]
+    if parts and parts[0] == "super":
+        while parts and parts[0] == "super":
+            parts, here = parts[1:], here[:-1]
+        parts = here + parts
+    elif parts and parts[0] == "self":
+        parts = here + parts[1:]
+    elif parts and parts[0] == "crate":
+        parts = parts[1:]
+        if parts:
+            yield words.key("/".join([*base[: base.index("src")][-1:], parts[0]]).lower()) if "src" in base else 0
+    parts = [part for part in parts if part not in {"src", "lib"}]
+    for end in range(len(parts), max(len(parts) - 3, 0), -1):
+        yield words.key("/".join(parts[:end][-2:]).lower())

@@ -1,0 +1,277 @@
+"""What is measured of each candidate: one row a file, one column a feature, the same for every head."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hunchd.prediction.candidates import Evidence
+from hunchd.prediction.evidence import Scores, Together
+from hunchd.prediction.files import CODE, DOCUMENT, GENERATED, TEST
+from hunchd.prediction.packed import Array
+from hunchd.prediction.state import State
+
+FEATURES = (
+    # changed together with the seeds
+    "together_long",  # P(file | seed), half-life 2,000 units, mean over seeds
+    "together_short",  # the same, half-life 100
+    "together_confidence",  # times together / times the seed changed (ROSE)
+    "together_reverse",  # times together / times the file changed
+    "together_count",  # log of times together
+    "together_age",  # 1 / log2(2 + units since last together)
+    "together_lift",  # log of observed over expected
+    "together_rank",  # 1 / rank by the first
+    "together_best",  # highest P over seeds
+    "second_step",
+    "folders_together",
+    # structure
+    "same_folder",
+    "shared_prefix",  # share of leading path parts in common
+    "path_likeness",  # Jaccard of path words
+    "same_stem",
+    "same_suffix",
+    "imports",
+    "importers",
+    "defines",
+    "uses",
+    "likeness",  # cosine of heaviest words
+    # text
+    "voted",  # nearest past units
+    "voted_raw",
+    "voted_rank",
+    "voted_with_seeds",
+    "path_words",
+    "path_words_raw",
+    "content_words",
+    "content_words_raw",
+    "definition_words",
+    "stem_in_text",
+    "mentioned",
+    # habit
+    "recency",
+    "popularity_long",
+    "popularity_short",
+    "changes",  # log of times changed
+    "author",
+    "author_last",
+    "interest",
+    "opened_next",
+    "traced",
+    # kind
+    "is_test",
+    "is_document",
+    "is_generated",
+    "is_code",
+    "depth",
+    "seed_is_test",
+    "seed_is_code",
+    # the query itself: equal for all its candidates, read by trees only
+    "seed_changes",
+    "seeds",
+    "words",
+    "units_log",
+    "files_log",
+    "nearest_similarity",
+)
+INDEX = {name: index for index, name in enumerate(FEATURES)}
+
+
+def measured(state: State, found: Evidence) -> Array:
+    """The feature matrix of the candidates, float32."""
+    files = found.files
+    matrix = np.zeros((len(files), len(FEATURES)), "<f4")
+    if not len(files):
+        return matrix
+    spread = _Spread(len(state.files), files)
+    columns: dict[str, Array | float] = {}
+    if found.together:
+        columns.update(_together(state, found, spread))
+        columns.update(_structure(state, found, spread))
+    columns.update(_text(state, found, spread))
+    columns.update(_habit(state, found, spread))
+    columns.update(_kind(state, found))
+    for name, values in columns.items():
+        matrix[:, INDEX[name]] = values
+    return matrix
+
+
+class _Spread:
+    """Sparse scores onto the candidates, through one dense scratch array."""
+
+    def __init__(self, size: int, files: Array) -> None:
+        self._scratch = np.zeros(size, "<f4")
+        self._files = files
+
+    def __call__(self, files: Array, values: Array) -> Array:
+        self._scratch[files] = values
+        spread: Array = self._scratch[self._files]
+        self._scratch[files] = 0.0
+        return spread
+
+    def scores(self, scores: Scores | None) -> Array | float:
+        return 0.0 if scores is None or not len(scores[0]) else self(*scores)
+
+
+def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
+    seeds = len(found.together)
+    totals: dict[str, Array] = {}
+    strongest = np.zeros(len(found.files), "<f4")
+    for first in found.together:
+        for name, values in _one_seed(state, first).items():
+            spreaded = spread(first.row["file"], values)
+            totals[name] = totals[name] + spreaded if name in totals else spreaded
+            if name == "together_long":
+                strongest = np.maximum(strongest, spreaded)
+    columns: dict[str, Array | float] = {name: total / seeds for name, total in totals.items()}
+    columns["together_rank"] = _inverse_rank(totals["together_long"])
+    columns["together_best"] = strongest
+    columns["second_step"] = spread.scores(found.sparse.get("second_step"))
+    columns["folders_together"] = _folders(state, found)
+    return columns
+
+
+def _one_seed(state: State, first: Together) -> dict[str, Array]:
+    files, count = first.row["file"], first.row["count"].astype("<f4")
+    changes = state.files.count.view
+    own, theirs = float(max(changes[first.seed], 1)), np.maximum(changes[files], 1)
+    return {
+        "together_long": first.shares,
+        "together_short": first.recent_shares,
+        "together_confidence": count / (own + 1.0),
+        "together_reverse": count / (theirs + 1.0),
+        "together_count": np.log1p(count),
+        "together_age": 1.0 / np.log2(2.0 + state.now - first.row["last"]),
+        "together_lift": np.log1p(count * state.now / (own * theirs)),
+    }
+
+
+def _folders(state: State, found: Evidence) -> Array:
+    """How much of what changes together with the seed's folder lies in the candidate's folder."""
+    numbers = state.folder_of.view
+    scratch = np.zeros(len(state.folder_numbers), "<f4")
+    for seed in found.query.seeds:
+        row, long, _ = state.folders.neighbours(int(numbers[seed]), state.now)
+        if len(row):
+            scratch[row["file"]] += long / (long.sum() + 1.0)
+    shares: Array = scratch[numbers[found.files]] / max(len(found.query.seeds), 1)
+    return shares
+
+
+def _structure(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
+    table, files = state.files, found.files
+    newest = found.query.seeds[-1]
+    columns: dict[str, Array | float] = {
+        "same_folder": (table.folder.view[files] == table.folder.view[newest]).astype("<f4"),
+        "same_suffix": (table.suffix.view[files] == table.suffix.view[newest]).astype("<f4"),
+        "same_stem": np.isin(table.stem.view[files], table.stem.view[list(found.query.seeds)]).astype("<f4"),
+        "shared_prefix": _shared_prefix(table.paths, newest, files),
+        "path_likeness": _path_likeness(state, newest, files),
+        "likeness": np.mean([state.contents.likeness(seed, files) for seed in found.query.seeds[-3:]], axis=0),
+    }
+    for name in ("imports", "importers", "defines", "uses"):
+        columns[name] = np.log1p(spread.scores(found.sparse.get(name)))
+    return columns
+
+
+def _shared_prefix(paths: list[str], seed: int, files: Array) -> Array:
+    own = paths[seed].split("/")[:-1]
+    shares = np.zeros(len(files), "<f4")
+    for place, file in enumerate(files.tolist()):
+        other = paths[file].split("/")[:-1]
+        common = 0
+        for a, b in zip(own, other, strict=False):
+            if a != b:
+                break
+            common += 1
+        shares[place] = (common + 1) / (max(len(own), len(other)) + 1)
+    return shares
+
+
+def _path_likeness(state: State, seed: int, files: Array) -> Array:
+    own = set(state.contents.paths.keys_of(seed).tolist())
+    likeness = np.zeros(len(files), "<f4")
+    for place, file in enumerate(files.tolist()):
+        other = state.contents.paths.keys_of(file).tolist()
+        common = sum(key in own for key in other)
+        likeness[place] = common / max(len(own) + len(other) - common, 1)
+    return likeness
+
+
+def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
+    query, files = found.query, found.files
+    if not query.keys and not query.mentioned:
+        return {}
+    columns: dict[str, Array | float] = {"words": float(np.log1p(len(query.keys)))}
+    columns["mentioned"] = np.isin(files, query.mentioned).astype("<f4")
+    columns["stem_in_text"] = np.isin(state.files.stem.view[files], np.array(query.keys, "<u4")).astype("<f4")
+    for name, source in (("path_words", "paths"), ("content_words", "words"), ("definition_words", "definitions")):
+        if source in found.dense:
+            raw = found.dense[source][files]
+            columns[name] = _relative(raw)
+            if f"{name}_raw" in INDEX:
+                columns[f"{name}_raw"] = raw / max(len(query.keys), 1)
+    voted = spread.scores(found.sparse.get("voted"))
+    if isinstance(voted, np.ndarray):
+        columns["voted"], columns["voted_raw"] = _relative(voted), voted
+        columns["voted_rank"] = _inverse_rank(voted)
+        columns["nearest_similarity"] = float(found.nearest.similarity[0])
+    columns["voted_with_seeds"] = spread.scores(found.sparse.get("voted_with_seeds"))
+    return columns
+
+
+def _habit(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
+    table, files, now = state.files, found.files, state.now
+    long, short = table.faded(files, now)
+    last = table.last.view[files]
+    author = spread.scores(found.sparse.get("author"))
+    return {
+        "recency": np.where(last >= 0, 1.0 / np.log2(2.0 + now - last), 0.0),
+        "popularity_long": np.log1p(long),
+        "popularity_short": np.log1p(short),
+        "changes": np.log1p(table.count.view[files]),
+        "author": author,
+        "author_last": (author >= 1.0).astype("<f4") if isinstance(author, np.ndarray) else 0.0,
+        "interest": np.log1p(spread.scores(found.sparse.get("interest"))),
+        "opened_next": spread.scores(found.sparse.get("opened_next")),
+        "traced": _traced(found),
+        "units_log": float(np.log1p(now)),
+        "files_log": float(np.log1p(len(table))),
+    }
+
+
+def _traced(found: Evidence) -> Array:
+    """1 at the raise site, less with each frame further from it."""
+    places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.traced)}
+    return np.array([places.get(file, 0.0) for file in found.files.tolist()], "<f4")
+
+
+def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
+    traits, depth = state.files.traits.view, state.files.depth.view
+    files = found.files
+    columns: dict[str, Array | float] = {
+        "is_test": (traits[files] & TEST) > 0,
+        "is_document": (traits[files] & DOCUMENT) > 0,
+        "is_generated": (traits[files] & GENERATED) > 0,
+        "is_code": (traits[files] & CODE) > 0,
+        "depth": depth[files].astype("<f4"),
+        "seeds": float(len(found.query.seeds)),
+    }
+    if found.query.seeds:
+        newest = found.query.seeds[-1]
+        columns["seed_is_test"] = float(bool(traits[newest] & TEST))
+        columns["seed_is_code"] = float(bool(traits[newest] & CODE))
+        columns["seed_changes"] = float(np.log1p(state.files.count.view[newest]))
+    return columns
+
+
+def _relative(values: Array) -> Array:
+    """Against the query's best: words match more or less in general, files compare within one query."""
+    highest = float(values.max()) if len(values) else 0.0
+    return values / highest if highest > 0 else values
+
+
+def _inverse_rank(values: Array) -> Array:
+    """1, 1/2, 1/3 … by falling value; nothing for what has no value."""
+    order = np.argsort(-values, kind="stable")
+    ranks = np.empty(len(values), "<f4")
+    ranks[order] = 1.0 / np.arange(1, len(values) + 1)
+    return np.where(values > 0, ranks, 0.0)

@@ -1,0 +1,116 @@
+"""One indexed aspect of the files (paths, words, definitions, …): who holds a key, and BM25 over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows
+
+# Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
+SATURATION, LENGTH_SHARE = 1.2, 0.75
+LARGEST_COUNT = 65_535
+
+
+class Field:
+    """Keys by file and files by key. A file put again gets a new slot; postings of the old one are dead."""
+
+    def __init__(self) -> None:
+        self._postings = Postings.of()
+        self._keys = Rows.of("<u4")  # by file
+        self._slot_of = Column.of("<i4", -1)  # by file
+        self._file_of = Column.of("<i4", -1)  # by slot; -1: dead
+        self._length = Column.of("<i4")  # by file: the sum of its counts
+        self.documents = 0
+        self._total_length = 0
+
+    def put(self, file: int, keys: Sequence[int], counts: Sequence[int] | None = None) -> None:
+        """What the file holds now, instead of what it held before."""
+        self.drop(file)
+        if not keys:
+            return
+        counts = [1] * len(keys) if counts is None else counts
+        slot = len(self._file_of)
+        self._file_of.append(file)
+        for column in (self._slot_of, self._length):
+            column.reach(file + 1)
+        self._slot_of.view[file] = slot
+        self._length.view[file] = sum(counts)
+        self._keys[file] = np.array(keys, "<u4")
+        self._postings.add(slot, keys, [min(count, LARGEST_COUNT) for count in counts])
+        self.documents += 1
+        self._total_length += sum(counts)
+
+    def drop(self, file: int) -> None:
+        if file >= len(self._slot_of) or self._slot_of.view[file] < 0:
+            return
+        self._file_of.view[self._slot_of.view[file]] = -1
+        self._slot_of.view[file] = -1
+        self._keys[file] = self._keys[file][:0]
+        self.documents -= 1
+        self._total_length -= int(self._length.view[file])
+
+    def keys_of(self, file: int) -> Array:
+        """The keys a file holds, in the order given."""
+        return self._keys[file] if file < len(self._keys) else self._keys[len(self._keys)]
+
+    def holders(self, key: int) -> tuple[Array, Array]:
+        """Files that hold a key, and how often."""
+        slots, counts = self._postings.of_key(key)
+        files = self._file_of.view[slots]
+        alive = files >= 0
+        return (files, counts) if alive.all() else (files[alive], counts[alive])
+
+    def holder_count(self, key: int) -> int:
+        return len(self.holders(key)[0])
+
+    def rarity(self, holders: int) -> float:
+        """Inverse document frequency of a key with so many holders."""
+        return float(np.log1p((self.documents - holders + 0.5) / (holders + 0.5)))
+
+    def search(self, keys: Iterable[int], size: int) -> Array:
+        """BM25 by file number; `size` is the number of files."""
+        scores = np.zeros(size, "<f4")
+        if not self.documents:
+            return scores
+        mean = max(self._total_length / self.documents, 1.0)
+        for key in keys:
+            files, counts = self.holders(key)
+            if not len(files):
+                continue
+            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * self._length.view[files] / mean)
+            scores[files] += self.rarity(len(files)) * counts * (SATURATION + 1) / (counts + norm)
+        return scores
+
+    def arrays(self) -> Arrays:
+        """Packed, with dead slots gone; the field itself stays as it is."""
+        renumbered = np.full(len(self._file_of), -1, "<i4")
+        alive = np.flatnonzero(self._file_of.view >= 0)
+        renumbered[alive] = np.arange(len(alive))
+        keys, offsets = self._keys.packed()
+        slot_of = self._slot_of.view.copy()
+        slot_of[slot_of >= 0] = renumbered[slot_of[slot_of >= 0]]
+        postings = {f"postings.{name}": array for name, array in self._postings.packed(renumbered).arrays().items()}
+        return {
+            "keys": keys,
+            "key_offsets": offsets,
+            "slot_of": slot_of,
+            "file_of": self._file_of.view[alive],
+            "length": self._length.view,
+            **postings,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Field:
+        field = cls()
+        field._postings = Postings.from_arrays(
+            {name.removeprefix("postings."): array for name, array in arrays.items() if name.startswith("postings.")}
+        )
+        field._keys = Rows(arrays["keys"], arrays["key_offsets"])
+        field._slot_of = Column(arrays["slot_of"], -1)
+        field._file_of = Column(arrays["file_of"], -1)
+        field._length = Column(arrays["length"])
+        field.documents = len(field._file_of)
+        field._total_length = int(field._length.view[field._file_of.view].sum())
+        return field

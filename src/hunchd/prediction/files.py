@@ -1,0 +1,157 @@
+"""The files of a project: one number each that follows renames, and what is known of each from its past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from hunchd.prediction import words
+from hunchd.prediction.packed import Array, Arrays, Column, Strings
+
+LONG_HALF_LIFE = 2_000.0  # units of change: what a stable project still does
+SHORT_HALF_LIFE = 100.0  # units of change: what is being worked on now
+
+_TEST = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testing|playground|e2e|fixtures)(/|$)|(^|[/_.\-])(tests?|spec)[_.\-]", re.I
+)
+_GENERATED = re.compile(
+    r"(^|/)(vendor|third_party|node_modules|dist|snapshots?|__snapshots__)(/|$)|\.(min\.\w+|snap|lock|map)$"
+)
+_DOCUMENT = re.compile(r"\.(md|rst|txt|adoc|mdx)$|(^|/)docs?/", re.IGNORECASE)
+_CODE = re.compile(
+    r"\.(py|pyi|pyx|rs|go|java|kt|kts|scala|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|c|h|cc|cpp|cxx|hpp|hh|cs|rb|php|swift"
+    r"|m|mm|sh|bash|zsh|lua|ex|exs|erl|clj|hs|ml|r|jl|dart|sql|css|scss|less|html|proto|el|vim|zig)$",
+    re.IGNORECASE,
+)
+_ALWAYS_HUB = re.compile(
+    r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)[^/]*\.?(md|rst|txt)?$"
+    r"|(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
+    r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$",
+    re.IGNORECASE,
+)
+
+TEST, DOCUMENT, GENERATED, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
+
+
+def traits_of(path: str) -> int:
+    """What a path says about its file, as bits."""
+    return (
+        (TEST if _TEST.search(path) else 0)
+        | (DOCUMENT if _DOCUMENT.search(path) else 0)
+        | (GENERATED if _GENERATED.search(path) else 0)
+        | (CODE if _CODE.search(path) else 0)
+        | (ALWAYS_HUB if _ALWAYS_HUB.search(path) and not _CODE.search(path) else 0)
+    )
+
+
+class Files:
+    """Columns by file number. Decayed values are as of the unit `last`: `faded` brings them to now."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.alive = Column.of("?")
+        self.traits = Column.of("u1")
+        self.folder = Column.of("<u4")  # key of the folder's path
+        self.stem = Column.of("<u4")
+        self.suffix = Column.of("<u4")
+        self.depth = Column.of("u1")
+        self.last = Column.of("<i4", -1)  # unit that last changed it; -1: never seen changing
+        self.count = Column.of("<i4")
+        self.long = Column.of("<f4")
+        self.short = Column.of("<f4")
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def number(self, path: str) -> int:
+        """The number of a path; a new one when it is new."""
+        known = self.numbers.get(path)
+        if known is not None:
+            self.alive.view[known] = True
+            return known
+        number = len(self.paths)
+        self.numbers[path] = number
+        self.paths.append(path)
+        for column in (self.alive, self.traits, self.folder, self.stem, self.suffix, self.depth):
+            column.reach(number + 1)
+        for history in (self.last, self.count, self.long, self.short):
+            history.reach(number + 1)
+        self.alive.view[number] = True
+        self._describe(number, path)
+        return number
+
+    def rename(self, old: str, new: str) -> int:
+        """The file keeps its number, and its past, under the new name."""
+        number = self.numbers.pop(old, None)
+        if number is None:
+            return self.number(new)
+        replaced = self.numbers.pop(new, None)
+        if replaced is not None and replaced != number:
+            self.alive.view[replaced] = False
+            self.paths[replaced] = ""
+        self.numbers[new] = number
+        self.paths[number] = new
+        self.alive.view[number] = True
+        self._describe(number, new)
+        return number
+
+    def remove(self, path: str) -> int | None:
+        """Out of every prediction; its past waits for its return."""
+        number = self.numbers.get(path)
+        if number is not None:
+            self.alive.view[number] = False
+        return number
+
+    def touch(self, numbers: Array, unit: int, weight: float) -> None:
+        """These files changed in `unit`."""
+        elapsed = np.maximum(unit - self.last.view[numbers], 0)
+        long, short = self.long.view, self.short.view
+        long[numbers] = long[numbers] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
+        short[numbers] = short[numbers] * np.exp2(-elapsed / SHORT_HALF_LIFE) + weight
+        self.count.view[numbers] += 1
+        self.last.view[numbers] = unit
+
+    def faded(self, numbers: Array, unit: int) -> tuple[Array, Array]:
+        """The two decayed weights of these files as of `unit`."""
+        elapsed = np.maximum(unit - self.last.view[numbers], 0)
+        return (
+            self.long.view[numbers] * np.exp2(-elapsed / LONG_HALF_LIFE),
+            self.short.view[numbers] * np.exp2(-elapsed / SHORT_HALF_LIFE),
+        )
+
+    def known(self, paths: Iterable[str]) -> list[int]:
+        """Numbers of those paths that are known, in order, once each."""
+        numbers = (self.numbers.get(path) for path in paths)
+        return list(dict.fromkeys(number for number in numbers if number is not None))
+
+    def _describe(self, number: int, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self.traits.view[number] = traits_of(path)
+        self.folder.view[number] = words.key(folder)
+        self.stem.view[number] = words.key(words.stem_of(path))
+        self.suffix.view[number] = words.key(name.rpartition(".")[2].lower() if "." in name else name)
+        self.depth.view[number] = min(path.count("/"), 255)
+
+    def arrays(self) -> Arrays:
+        strings = Strings()
+        for path in self.paths:
+            strings.append(path)
+        texts, offsets = strings.packed()
+        columns = {name: getattr(self, name).view for name in _COLUMNS}
+        return {"paths": texts, "path_offsets": offsets, **columns}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Files:
+        files = cls()
+        strings = Strings(arrays["paths"].tobytes(), arrays["path_offsets"])
+        files.paths = [strings[index] for index in range(len(strings))]
+        files.numbers = {path: number for number, path in enumerate(files.paths) if path}
+        for name in _COLUMNS:
+            setattr(files, name, Column(arrays[name], -1 if name == "last" else 0))
+        return files
+
+
+_COLUMNS = ("alive", "traits", "folder", "stem", "suffix", "depth", "last", "count", "long", "short")

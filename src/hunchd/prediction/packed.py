@@ -1,0 +1,211 @@
+"""Growing numbers in packed arrays: what a dictionary of dictionaries would hold, at a tenth of the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+
+FIRST_CAPACITY = 16
+
+
+class Column:
+    """One array that grows at its end, or on request up to an index; amortised constant time."""
+
+    __slots__ = ("_array", "_default", "size")
+
+    def __init__(self, array: Array, default: float = 0) -> None:
+        self._array = array
+        self._default = default
+        self.size = len(array)
+
+    @classmethod
+    def of(cls, dtype: str, default: float = 0) -> Column:
+        return cls(np.empty(0, dtype), default)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def view(self) -> Array:
+        """The values; writing to it writes to the column. Void after the next growth."""
+        return self._array[: self.size]
+
+    def append(self, value: Any) -> None:
+        self.reach(self.size + 1)
+        self._array[self.size - 1] = value
+
+    def extend(self, values: Sequence[Any] | Array) -> None:
+        start = self.size
+        self.reach(start + len(values))
+        self._array[start : self.size] = values
+
+    def reach(self, size: int) -> None:
+        """At least `size` values; new ones are the default."""
+        if size <= self.size:
+            return
+        if size > len(self._array):
+            grown = np.full(max(FIRST_CAPACITY, size, len(self._array) * 3 // 2), self._default, self._array.dtype)
+            grown[: self.size] = self._array[: self.size]
+            self._array = grown
+        self.size = size
+
+
+class Rows:
+    """A row of its own length for each index: a packed base as it was loaded, and the rows changed since."""
+
+    __slots__ = ("_base", "_changed", "_offsets", "dtype", "size")
+
+    def __init__(self, base: Array, offsets: Array) -> None:
+        self._base = base
+        self._offsets = offsets
+        self._changed: dict[int, Array] = {}
+        self.dtype = base.dtype
+        self.size = len(offsets) - 1
+
+    @classmethod
+    def of(cls, dtype: Any) -> Rows:
+        return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> Array:
+        changed = self._changed.get(index)
+        if changed is not None:
+            return changed
+        if index + 1 < len(self._offsets):
+            return self._base[self._offsets[index] : self._offsets[index + 1]]
+        return self._base[:0]
+
+    def __setitem__(self, index: int, row: Array) -> None:
+        self._changed[index] = row
+        self.size = max(self.size, index + 1)
+
+    def packed(self) -> tuple[Array, Array]:
+        """The same rows as one array and its offsets."""
+        rows = [self[index] for index in range(self.size)]
+        offsets = np.zeros(self.size + 1, "<i8")
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        return (np.concatenate(rows) if rows else np.empty(0, self.dtype)), offsets
+
+
+class Strings:
+    """Texts by index, as one run of bytes and the texts added since it was loaded."""
+
+    __slots__ = ("_added", "_base", "_offsets")
+
+    def __init__(self, base: bytes = b"", offsets: Array | None = None) -> None:
+        self._base = base
+        self._offsets = np.zeros(1, "<i8") if offsets is None else offsets
+        self._added: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1 + len(self._added)
+
+    def __getitem__(self, index: int) -> str:
+        loaded = len(self._offsets) - 1
+        if index >= loaded:
+            return self._added[index - loaded]
+        return self._base[self._offsets[index] : self._offsets[index + 1]].decode("utf-8", "replace")
+
+    def append(self, text: str) -> None:
+        self._added.append(text)
+
+    def packed(self) -> tuple[Array, Array]:
+        texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
+        offsets = np.zeros(len(texts) + 1, "<i8")
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        return np.frombuffer(b"".join(texts), "u1"), offsets
+
+
+class Postings:
+    """Key to the (document, count) pairs that hold it, in the order they were added.
+
+    Loaded postings are two sorted arrays searched by bisection; what was added since is kept by key beside them.
+    """
+
+    __slots__ = ("_added", "_base_counts", "_base_documents", "_keys", "_offsets")
+
+    def __init__(self, keys: Array, offsets: Array, documents: Array, counts: Array) -> None:
+        self._keys = keys
+        self._offsets = offsets
+        self._base_documents = documents
+        self._base_counts = counts
+        self._added: dict[int, tuple[list[int], list[int]]] = {}
+
+    @classmethod
+    def of(cls) -> Postings:
+        return cls(np.empty(0, "<u4"), np.zeros(1, "<i8"), np.empty(0, "<i4"), np.empty(0, "<u2"))
+
+    def add(self, document: int, keys: Iterable[int], counts: Iterable[int]) -> None:
+        added = self._added
+        for key, count in zip(keys, counts, strict=True):
+            entry = added.get(key)
+            if entry is None:
+                added[key] = ([document], [count])
+            else:
+                entry[0].append(document)
+                entry[1].append(count)
+
+    def of_key(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
+        """Documents and counts of one key, oldest first; at most the `newest` of them."""
+        at = int(np.searchsorted(self._keys, key)) if len(self._keys) else 0
+        parts_documents: list[Array] = []
+        parts_counts: list[Array] = []
+        if at < len(self._keys) and self._keys[at] == key:
+            span = slice(self._offsets[at], self._offsets[at + 1])
+            parts_documents.append(self._base_documents[span])
+            parts_counts.append(self._base_counts[span])
+        entry = self._added.get(key)
+        if entry is not None:
+            cut = slice(None) if newest is None else slice(-newest, None)
+            parts_documents.append(np.array(entry[0][cut], "<i4"))
+            parts_counts.append(np.array(entry[1][cut], "<u2"))
+        if not parts_documents:
+            return self._base_documents[:0], self._base_counts[:0]
+        documents = parts_documents[0] if len(parts_documents) == 1 else np.concatenate(parts_documents)
+        counts = parts_counts[0] if len(parts_counts) == 1 else np.concatenate(parts_counts)
+        if newest is not None:
+            documents, counts = documents[-newest:], counts[-newest:]
+        return documents, counts
+
+    def packed(self, renumbered: Array | None = None) -> Postings:
+        """The same postings with nothing beside the base; documents renumbered, those below zero left out."""
+        keys = [np.repeat(self._keys, np.diff(self._offsets))]
+        documents = [self._base_documents]
+        counts = [self._base_counts]
+        for key, (some_documents, some_counts) in self._added.items():
+            keys.append(np.full(len(some_documents), key, "<u4"))
+            documents.append(np.array(some_documents, "<i4"))
+            counts.append(np.array(some_counts, "<u2"))
+        every_key, every_document = np.concatenate(keys), np.concatenate(documents)
+        every_count = np.concatenate(counts)
+        if renumbered is not None:
+            every_document = renumbered[every_document]
+            kept = every_document >= 0
+            every_key, every_document, every_count = every_key[kept], every_document[kept], every_count[kept]
+        order = np.lexsort((every_document, every_key))
+        unique, starts = np.unique(every_key[order], return_index=True)
+        offsets = np.append(starts, len(every_key)).astype("<i8")
+        return Postings(
+            unique.astype("<u4"), offsets, every_document[order].astype("<i4"), every_count[order].astype("<u2")
+        )
+
+    def arrays(self) -> Arrays:
+        """Only right after `packed`."""
+        return {
+            "keys": self._keys,
+            "offsets": self._offsets,
+            "documents": self._base_documents,
+            "counts": self._base_counts,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Postings:
+        return cls(arrays["keys"], arrays["offsets"], arrays["documents"], arrays["counts"])

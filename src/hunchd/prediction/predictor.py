@@ -1,0 +1,185 @@
+"""What will be needed next in one project: the door to everything in this folder."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hunchd.domain.code import FileOutline
+from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.history import Unit
+from hunchd.domain.work import is_work, plain_title
+from hunchd.prediction import snapshot, units, weights
+from hunchd.prediction.adaptation import Adaptation
+from hunchd.prediction.candidates import Evidence, gather
+from hunchd.prediction.features import measured
+from hunchd.prediction.packed import Array
+from hunchd.prediction.query import Query, query_of
+from hunchd.prediction.reasons import reasons_for
+from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.state import State
+from hunchd.prediction.weights import Weights
+
+# What releases, bots and dependency bumps touch together says little about work: they count a quarter.
+WEIGHT_OF_CHORES = 0.25
+SERVED = 20  # predictions remembered to learn from what became of them
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A prediction that was given: enough to learn from its outcome."""
+
+    head: str
+    files: Array
+    matrix: Array
+    scores: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates best first, with their features, uncorrected and final scores."""
+
+    found: Evidence
+    order: Array
+    matrix: Array
+    plain: Array
+    scores: Array
+
+
+class Predictor:
+    """Learns units of work, file contents and session events; predicts files and past units for a focus."""
+
+    def __init__(self, table: Weights | None = None) -> None:
+        self._weights = weights.shipped() if table is None else table
+        self._state = State()
+        self._adaptation = Adaptation()
+        self._served: deque[Served] = deque(maxlen=SERVED)
+
+    def __len__(self) -> int:
+        """Units learned."""
+        return self._state.now
+
+    def stat(self) -> dict[str, int]:
+        """Figures for a status page."""
+        state = self._state
+        return {
+            "units": state.now,
+            "files": int(state.files.alive.view.sum()),
+            "placed": state.contents.words.documents,
+            "events": len(state.session.files),
+            **{f"lessons_{head}": c.lessons for head, c in self._adaptation.corrections.items()},
+        }
+
+    def knows(self, sha: str) -> bool:
+        return self._state.messages.find(sha) is not None
+
+    def newest(self) -> str | None:
+        """The unit learned last."""
+        return self._state.messages.sha(len(self) - 1) if len(self) else None
+
+    def learn(self, unit: Unit) -> None:
+        """One more unit happened; one already learned (or a rewritten form of it) is not learned twice."""
+        if not self.knows(unit.sha):
+            self._state.learn(unit, plain_title(unit.subject), weight=1.0 if is_work(unit) else WEIGHT_OF_CHORES)
+
+    def place(self, outline: FileOutline) -> bool:
+        """The content of a file is now this; False when nothing changed."""
+        return self._state.place(outline)
+
+    def remove(self, path: str) -> None:
+        self._state.remove(path)
+
+    def rewrite(self, old_sha: str, new_sha: str) -> None:
+        """A unit has a new id (rebase, amend, filter); it is the same work."""
+        unit = self._state.messages.find(old_sha)
+        if unit is not None:
+            self._state.messages.rename(unit, new_sha)
+
+    def note(self, event: SessionEvent) -> None:
+        """Something was opened, edited, saved, closed, checked out or used."""
+        file = self._state.files.numbers.get(event.path) if event.path else None
+        self._state.session.note(event, file)
+
+    def outcome(self, path: str, *, used: bool) -> None:
+        """What became of a suggested file: the newest predictions that held it are the lesson.
+
+        An ignored suggestion teaches nothing by itself: its place in the list may be the reason.
+        """
+        file = self._state.files.numbers.get(path)
+        if file is None or not used:
+            return
+        for served in reversed(self._served):
+            hits = served.files == file
+            if hits.any():
+                self._adaptation.learn(served.head, served.matrix, served.scores, hits)
+                return
+
+    def adapt(self, focus: Focus, used: list[str], *, now: int, weight: float = 1.0) -> None:
+        """A lesson from the past: for this focus, these files turned out to be needed."""
+        query = query_of(focus, self._state)
+        ranked = self._ranked(query, now)
+        gold = np.isin(ranked.found.files, self._state.files.known(used))
+        self._adaptation.learn(query.head, ranked.matrix, ranked.plain, gold, weight=weight)
+
+    def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
+        """The `k` files most likely needed next, never those already open, and the past units that matter.
+
+        `now` is in seconds since the epoch.
+        """
+        query = query_of(focus, self._state)
+        ranked = self._ranked(query, now)
+        best = ranked.order[:k]
+        confidences = self._weights.calibrations[query.head](ranked.scores[best])
+        files = tuple(
+            PredictedFile(
+                self._state.files.paths[int(ranked.found.files[place])],
+                float(ranked.scores[place]),
+                round(float(confidence), 4),
+                reasons_for(self._state, ranked.found, int(place), ranked.matrix[place], now) if explain else (),
+            )
+            for place, confidence in zip(best, confidences, strict=True)
+        )
+        if len(best):
+            shown = ranked.order[: max(k, 40)]
+            self._served.append(
+                Served(query.head, ranked.found.files[shown], ranked.matrix[shown], ranked.plain[shown])
+            )
+        return Prediction(
+            files,
+            self._past(query, ranked, now) if explain else (),
+            max((file.confidence for file in files), default=0.0),
+        )
+
+    def _ranked(self, query: Query, now: int) -> Ranked:
+        found = gather(self._state, query, now)
+        matrix = measured(self._state, found)
+        plain = self._weights.heads[query.head].scores(matrix) if len(matrix) else np.zeros(0, "<f4")
+        scores = self._adaptation.corrected(query.head, matrix, plain)
+        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores)
+
+    def _past(self, query: Query, ranked: Ranked, now: int) -> tuple[PredictedUnit, ...]:
+        return units.recalled(self._state, query, ranked.found, now)
+
+    def save(self, path: Path) -> None:
+        """Everything, in one file, atomically."""
+        arrays = {f"state.{name}": array for name, array in self._state.arrays().items()}
+        arrays.update({f"adaptation.{name}": array for name, array in self._adaptation.arrays().items()})
+        about: dict[str, Any] = {"units": len(self), "files": len(self._state.files)}
+        snapshot.write(path, arrays, about)
+
+    @classmethod
+    def load(cls, path: Path, table: Weights | None = None) -> Predictor:
+        """As it was saved; StoreError when the file is damaged or of another version."""
+        arrays, _ = snapshot.read(path)
+        predictor = cls(table)
+        predictor._state = State.from_arrays(_under("state.", arrays))
+        predictor._adaptation = Adaptation.from_arrays(_under("adaptation.", arrays))
+        return predictor
+
+
+def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

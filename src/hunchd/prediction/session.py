@@ -1,0 +1,105 @@
+"""What was done just now: interest that fades by event, and which file is opened after which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hunchd.prediction.packed import Arrays
+
+EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
+
+REMEMBERED = 50  # events: about an hour of work
+FADING = 0.93  # interest left after one more event (after Mylyn's degree of interest, which decays by event)
+HALF_LIFE_OF_OPENS = 6 * 3600.0  # seconds: what was opened together this morning still is this afternoon
+WEIGHT: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
+TRANSITION_REACH = 2  # events back: order one, and one skipped
+MOST_FOLLOWERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """Something the developer did. `path` is relative to the project; `at` in seconds since the epoch."""
+
+    kind: EventKind
+    at: int
+    path: str = ""
+    branch: str = ""
+
+
+class Session:
+    """The last events by file number, and the transitions between files that they taught."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        self.files: list[int] = []
+        self.times: list[int] = []
+        self.branch = ""
+        self._follows: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
+
+    def note(self, event: SessionEvent, file: int | None) -> None:
+        if event.kind == "checkout":
+            self.branch = event.branch
+        if file is None:
+            return
+        if event.kind in {"opened", "edited", "used"}:
+            self._learn_transition(file, event.at)
+        self.kinds.append(event.kind)
+        self.files.append(file)
+        self.times.append(event.at)
+        del self.kinds[:-REMEMBERED], self.files[:-REMEMBERED], self.times[:-REMEMBERED]
+
+    def interest(self) -> dict[int, float]:
+        """Interest by file: weights of its events, faded by the events since."""
+        interest: dict[int, float] = {}
+        for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
+            interest[file] = interest.get(file, 0.0) + WEIGHT.get(kind, 0.0) * FADING**age
+        return {file: value for file, value in interest.items() if value > 0}
+
+    def followers(self, file: int, now: int) -> dict[int, float]:
+        """How likely each file is opened after this one, as far as opens have shown."""
+        row = self._follows.get(file, {})
+        faded = {other: weight * _fade(now - at) for other, (weight, at) in row.items()}
+        total = sum(faded.values()) + 1.0
+        return {other: weight / total for other, weight in faded.items()}
+
+    def _learn_transition(self, file: int, at: int) -> None:
+        recent = [other for other in dict.fromkeys(reversed(self.files)) if other != file][:TRANSITION_REACH]
+        for skipped, other in enumerate(recent):
+            row = self._follows.setdefault(other, {})
+            weight, last = row.get(file, (0.0, at))
+            row[file] = (weight * _fade(at - last) + 1.0 / (1 + skipped), at)
+            if len(row) > MOST_FOLLOWERS:
+                del row[min(row, key=lambda follower: row[follower][0] * _fade(at - row[follower][1]))]
+
+    def arrays(self) -> Arrays:
+        follows = [(a, b, w, t) for a, row in self._follows.items() for b, (w, t) in row.items()]
+        kinds = [list(WEIGHT).index(kind) for kind in self.kinds]
+        return {
+            "kinds": np.array(kinds, "<i4"),
+            "files": np.array(self.files, "<i4"),
+            "times": np.array(self.times, "<i8"),
+            "branch": np.frombuffer(self.branch.encode("utf-8", "replace"), "u1"),
+            "from": np.array([row[0] for row in follows], "<i4"),
+            "to": np.array([row[1] for row in follows], "<i4"),
+            "weight": np.array([row[2] for row in follows], "<f8"),
+            "time": np.array([row[3] for row in follows], "<i8"),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Session:
+        session = cls()
+        session.kinds = [list(WEIGHT)[kind] for kind in arrays["kinds"].tolist()]
+        session.files = arrays["files"].tolist()
+        session.times = arrays["times"].tolist()
+        session.branch = arrays["branch"].tobytes().decode("utf-8", "replace")
+        columns = (arrays[name].tolist() for name in ("from", "to", "weight", "time"))
+        for one, other, weight, at in zip(*columns, strict=True):
+            session._follows.setdefault(one, {})[other] = (weight, at)
+        return session
+
+
+def _fade(seconds: float) -> float:
+    return float(0.5 ** (max(seconds, 0.0) / HALF_LIFE_OF_OPENS))

@@ -1,0 +1,77 @@
+"""One file of packed arrays: a magic word, a JSON header that says where each array lies, the arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hunchd.domain.errors import StoreError
+from hunchd.prediction.packed import Arrays
+
+MAGIC = b"hunch-predictor\n"
+VERSION = 1
+ALIGNMENT = 16  # bytes
+LARGEST_HEADER = 1 << 20  # bytes; ours is a few thousand
+
+
+def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
+    """All or nothing: a reader sees the old file or the new one, also after a power cut."""
+    entries: list[list[Any]] = []
+    position = 0
+    packed = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in packed.items():
+        position += -position % ALIGNMENT
+        entries.append([name, array.dtype.descr if array.dtype.names else array.dtype.str, list(array.shape), position])
+        position += array.nbytes
+    header = json.dumps({"version": VERSION, "about": about, "arrays": entries}).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(MAGIC + len(header).to_bytes(8, "little") + header)
+            start = file.tell() + -file.tell() % ALIGNMENT
+            for (_, _, _, at), array in zip(entries, packed.values(), strict=True):
+                file.write(b"\0" * (start + at - file.tell()))
+                file.write(array.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays, writable, and what was said about them. StoreError when the file is not ours or not whole."""
+    try:
+        content = bytearray(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+    try:
+        if not content.startswith(MAGIC):
+            raise ValueError("it is not a predictor's file")
+        begin = len(MAGIC) + 8
+        length = int.from_bytes(content[len(MAGIC) : begin], "little")
+        if length > LARGEST_HEADER:
+            raise ValueError("its header is damaged")
+        header = json.loads(content[begin : begin + length])
+        if header["version"] != VERSION:
+            raise ValueError(f"it has version {header['version']}, this program reads {VERSION}")
+        start = begin + length + -(begin + length) % ALIGNMENT
+        return {entry[0]: _array(content, start, entry) for entry in header["arrays"]}, header["about"]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise StoreError(f"{path} cannot be used: {error}", hint="it is rebuilt from the repository") from error
+
+
+def _array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, Any]:
+    _, described, shape, at = entry
+    dtype = np.dtype(described if isinstance(described, str) else [tuple(column) for column in described])
+    if dtype.hasobject:
+        raise ValueError("it holds objects")
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(content, dtype, count, start + at).reshape(shape)

@@ -1,0 +1,147 @@
+"""Everything the predictor knows, and how one unit of work, one file, one event changes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hunchd.domain.code import FileOutline
+from hunchd.domain.history import Unit
+from hunchd.prediction import words
+from hunchd.prediction.cochange import LARGEST_CHANGE, CoChange, weight_of
+from hunchd.prediction.contents import Contents
+from hunchd.prediction.files import ALWAYS_HUB, CODE, Files
+from hunchd.prediction.messages import Messages
+from hunchd.prediction.packed import Array, Arrays, Column
+from hunchd.prediction.session import Session
+
+HUB_WINDOW = 400  # units
+HUB_SHARE = 0.12  # of those units: a non-code file in more of them is touched by habit, not by topic
+HUB_AT_LEAST = 30  # units seen before a share means anything
+
+
+class State:
+    """Files, what changed together, what was said, what files contain, what is being done."""
+
+    def __init__(self) -> None:
+        self.files = Files()
+        self.together = CoChange()
+        self.folders = CoChange()
+        self.messages = Messages()
+        self.contents = Contents()
+        self.session = Session()
+        self.folder_numbers: dict[int, int] = {}
+        self.folder_of = Column.of("<i4")  # by file: its number in `folders`
+        self._hubs: tuple[int, Array] = (-1, np.empty(0, "?"))
+
+    @property
+    def now(self) -> int:
+        """The clock of history: the number of units learned."""
+        return len(self.messages)
+
+    def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
+        """A unit happened; a change of more than 50 files only moves files."""
+        touched = self._moved(unit)
+        numbers = np.array(touched, "<i4")
+        now = self.now
+        keys = words.keys_of_text(f"{title} {unit.branch.replace('-', ' ')} {unit.body.partition(chr(10))[0][:300]}")
+        kept = numbers if len(numbers) <= LARGEST_CHANGE else numbers[:0]
+        self.messages.add(
+            unit.sha, unit.subject, at=unit.at, author=author_key(unit.email, unit.author), keys=keys, files=kept
+        )
+        if not len(kept):
+            return
+        strength = weight * weight_of(len(kept))
+        self.together.learn(kept, now, strength)
+        self.files.touch(kept, now, strength)
+        folders = np.unique(self.folder_of.view[kept])
+        self.folders.learn(folders, now, strength)
+
+    def _moved(self, unit: Unit) -> list[int]:
+        """Renames, births and deaths applied; the numbers of the files touched and still there."""
+        touched: dict[int, None] = {}
+        for change in unit.changes:
+            if change.status == "D":
+                number = self.files.remove(change.path)
+                if number is not None:
+                    self.contents.drop(number)
+                continue
+            if change.status == "R" and change.old_path:
+                number = self.files.rename(change.old_path, change.path)
+                self._named(number, change.path)
+            else:
+                number = self.file(change.path)
+            touched[number] = None
+        return list(touched)
+
+    def file(self, path: str) -> int:
+        """The number of a path, known or new."""
+        known = self.files.numbers.get(path)
+        if known is not None and self.files.alive.view[known]:
+            return known
+        number = self.files.number(path)
+        self._named(number, path)
+        return number
+
+    def place(self, outline: FileOutline) -> bool:
+        return self.contents.place(self.file(outline.path), outline)
+
+    def remove(self, path: str) -> None:
+        number = self.files.remove(path)
+        if number is not None:
+            self.contents.drop(number)
+
+    def hubs(self) -> Array:
+        """By file: whether nearly everything touches it (change logs, lock files), so that naming it says nothing."""
+        at, hubs = self._hubs
+        if at == self.now and len(hubs) == len(self.files):
+            return hubs
+        traits = self.files.traits.view
+        hubs = (traits & ALWAYS_HUB) > 0
+        window = min(self.now, HUB_WINDOW)
+        if window >= HUB_AT_LEAST:
+            seen = np.bincount(self.messages.files_since(self.now - window), minlength=len(self.files))
+            hubs |= (seen >= HUB_SHARE * window) & ((traits & CODE) == 0)
+        self._hubs = (self.now, hubs)
+        return hubs
+
+    def _named(self, number: int, path: str) -> None:
+        self.contents.name(number, path)
+        folder = int(self.files.folder.view[number])
+        self.folder_of.reach(number + 1)
+        self.folder_of.view[number] = self.folder_numbers.setdefault(folder, len(self.folder_numbers))
+
+    def arrays(self) -> Arrays:
+        arrays: Arrays = {
+            "folder_of": self.folder_of.view,
+            "folder_numbers": np.array(list(self.folder_numbers), "<u4"),
+        }
+        for name in _PARTS:
+            for part, array in getattr(self, name).arrays().items():
+                arrays[f"{name}.{part}"] = array
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> State:
+        state = cls()
+        for name, kind in _PARTS.items():
+            prefix = f"{name}."
+            parts = {part.removeprefix(prefix): array for part, array in arrays.items() if part.startswith(prefix)}
+            setattr(state, name, kind.from_arrays(parts))
+        state.folder_of = Column(arrays["folder_of"])
+        state.folder_numbers = {key: number for number, key in enumerate(arrays["folder_numbers"].tolist())}
+        return state
+
+
+_PARTS: dict[str, type[Files] | type[CoChange] | type[Messages] | type[Contents] | type[Session]] = {
+    "files": Files,
+    "together": CoChange,
+    "folders": CoChange,
+    "messages": Messages,
+    "contents": Contents,
+    "session": Session,
+}
+
+
+def author_key(email: str, name: str) -> int:
+    """An author as 32 bits: the mail address, or the name where there is none."""
+    return words.key((email or name).strip().lower())

@@ -1,0 +1,99 @@
+"""The trained table shipped with the package: heads, calibration, and where they come from."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hunchd.prediction import calibration, ranking
+from hunchd.prediction.adaptation import HEADS
+from hunchd.prediction.calibration import Isotonic
+from hunchd.prediction.features import FEATURES
+from hunchd.prediction.packed import Array
+from hunchd.prediction.ranking import Head, Linear, Trees
+
+SHIPPED = Path(__file__).with_name("weights.json")
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """By head: the ranker and the calibration of its scores. `provenance` says what they were trained on."""
+
+    heads: dict[str, Head]
+    calibrations: dict[str, Isotonic]
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@cache
+def shipped() -> Weights:
+    """The table of this version; weights set by hand where none was trained for these features."""
+    return loaded(SHIPPED) if SHIPPED.exists() else by_hand()
+
+
+def by_hand() -> Weights:
+    return Weights(
+        {head: ranking.by_hand() for head in HEADS},
+        {head: calibration.by_hand() for head in HEADS},
+        {"trained": "by hand"},
+    )
+
+
+def loaded(path: Path) -> Weights:
+    table = json.loads(path.read_text("utf-8"))
+    if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
+        raise ValueError(f"{path} was trained for other features")
+    heads = {name: _head(head) for name, head in table["heads"].items()}
+    curves = {
+        name: Isotonic(np.array(curve["scores"]), np.array(curve["probabilities"]))
+        for name, curve in table["calibrations"].items()
+    }
+    return Weights(heads, curves, table["provenance"])
+
+
+def written(weights: Weights, path: Path) -> None:
+    table = {
+        "version": VERSION,
+        "provenance": weights.provenance,
+        "features": list(FEATURES),
+        "heads": {name: _table(head) for name, head in weights.heads.items()},
+        "calibrations": {
+            name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
+            for name, curve in weights.calibrations.items()
+        },
+    }
+    path.write_text(json.dumps(table, separators=(",", ":")) + "\n", "utf-8")
+
+
+_LINEAR = ("mean", "scale", "weights")
+_TREES = ("feature", "threshold", "left", "right", "value", "roots")
+
+
+def _head(table: dict[str, Any]) -> Head:
+    if table["kind"] == "linear":
+        return Linear(*(_unpacked(table[name]) for name in _LINEAR))
+    feature, threshold, left, right, value, roots = (_unpacked(table[name]) for name in _TREES)
+    return Trees(feature, threshold, left, right, value, roots, int(table["depth"]))
+
+
+def _table(head: Head) -> dict[str, Any]:
+    match head:
+        case Linear():
+            return {"kind": "linear", **{name: _packed(getattr(head, name)) for name in _LINEAR}}
+        case Trees():
+            arrays = {name: _packed(getattr(head, name)) for name in _TREES}
+            return {"kind": "trees", "depth": head.depth, **arrays}
+
+
+def _packed(array: Array) -> list[str]:
+    return [array.dtype.str, base64.b64encode(array.tobytes()).decode("ascii")]
+
+
+def _unpacked(packed: list[str]) -> Array:
+    return np.frombuffer(base64.b64decode(packed[1]), np.dtype(packed[0]))

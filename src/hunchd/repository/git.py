@@ -1,0 +1,270 @@
+"""Git, read only and safe for repositories nobody vouches for: the one module that knows GitPython."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import git
+
+from hunchd.domain.errors import RepositoryError
+
+# Reading only, and nothing that a repository can redefine: aliases never shadow builtin commands.
+COMMANDS = frozenset(  # one word after the other reads best
+    """
+    blame cat-file check-ignore config diff diff-index diff-tree for-each-ref hash-object log ls-files ls-tree
+    merge-base name-rev reflog rev-list rev-parse show show-ref status symbolic-ref version worktree
+    """.split()  # noqa: SIM905
+)
+
+# What a repository's own configuration could use to run a program, to reach the network or to write.
+SETTINGS = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    f"core.attributesFile={os.devnull}",
+    "core.pager=cat",
+    "core.untrackedCache=false",
+    "core.quotePath=false",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.alternateRefsCommand=",
+    "credential.helper=",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "diff.noprefix=false",
+    "log.showSignature=false",
+    "log.follow=false",
+    "log.mailmap=false",
+    "i18n.logOutputEncoding=UTF-8",
+    "gpg.program=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+
+ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PAGER": "cat",
+    "GIT_CONFIG_COUNT": "0",
+}
+
+# Set by git for its hooks, or by a caller for another repository: they would point us elsewhere. The user's own
+# choice of a configuration file (GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM) stays, safe.directory lives there.
+FOREIGN = re.compile(
+    r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX"
+    r"|CONFIG|CONFIG_PARAMETERS|CONFIG_COUNT|CONFIG_KEY_\d+|CONFIG_VALUE_\d+|EXTERNAL_DIFF|DIFF_OPTS|TRACE\w*"
+    r"|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|SSH|SSH_COMMAND|ASKPASS|PROXY_COMMAND|QUARANTINE_PATH"
+    r"|REDIRECT_\w+|DEFAULT_HASH|IMPLICIT_WORK_TREE|DISCOVERY_ACROSS_FILESYSTEM)"
+)
+
+LARGEST_BLOB = 1_000_000  # bytes; larger files are generated or data, never read by a person
+CHUNK = 1 << 16  # bytes a read
+BATCH = 64  # object names written before answers are read: far less than a pipe holds
+PATIENCE = 120.0  # seconds for one answer that is not streamed
+COMPLAINT = 4_000  # characters of git's own words kept for the error
+
+OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+class Git:
+    """Questions to one repository: a working tree, a linked worktree or a bare directory."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise RepositoryError(f"{self.path} is not a directory")
+        self._git = git.Git(str(self.path))
+
+    def run(self, *args: str, stdin: bytes | None = None) -> bytes:
+        """The whole answer of one command."""
+        with self._started(args) as process:
+            try:
+                output, complaint = process.communicate(stdin or b"", timeout=PATIENCE)
+            except subprocess.TimeoutExpired as error:
+                raise RepositoryError(f"git {args[0]} did not answer within {PATIENCE:.0f} s") from error
+            _check(process.returncode, args, complaint)
+            return bytes(output)
+
+    def stream(self, *args: str, separator: bytes = b"\0") -> Iterator[bytes]:
+        """The answer record by record, as git writes it; the child ends with the iteration, however that ends."""
+        with self._started(args) as process:
+            process.stdin.close()
+            complaint = _drained(process.stderr)
+            yield from _records(process.stdout, separator)
+            _check(process.wait(), args, complaint())
+
+    def blobs(self, ids: Iterable[str], *, largest: int = LARGEST_BLOB) -> Iterator[tuple[str, bytes]]:
+        """Contents by object id. Missing objects and those larger than `largest` bytes are left out."""
+        with self._started(("cat-file", "--batch")) as process:
+            _drained(process.stderr)
+            for batch in _batched(ids):
+                yield from _contents(process, batch, largest)
+
+    def exists(self, rev: str = "HEAD") -> bool:
+        """Whether `rev` names a commit; an unborn branch does not."""
+        try:
+            return bool(self.resolve(rev))
+        except RepositoryError:
+            return False
+
+    def resolve(self, rev: str = "HEAD") -> str:
+        """The id of the commit that `rev` names."""
+        return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
+
+    def branch(self) -> str:
+        """The branch checked out here; empty when HEAD is detached."""
+        try:
+            return self.run("symbolic-ref", "--quiet", "--short", "HEAD").decode("utf-8", "replace").strip()
+        except RepositoryError:
+            return ""
+
+    def tree(self, rev: str = "HEAD") -> dict[str, str]:
+        """Path to blob id of every regular file of a commit; submodules and links are left out."""
+        files: dict[str, str] = {}
+        for record in self.stream("ls-tree", "-r", "-z", "--full-tree", rev):
+            meta, _, path = record.partition(b"\t")
+            mode, kind, blob = meta.split()[:3]
+            if kind == b"blob" and mode.startswith(b"100"):
+                files[path.decode("utf-8", "replace")] = blob.decode()
+        return files
+
+    @contextmanager
+    def _started(self, args: tuple[str, ...]) -> Iterator[Any]:
+        if not args or args[0] not in COMMANDS:
+            raise RepositoryError(f"git {args[0] if args else ''} is not among the commands we allow")
+        _forget_foreign_settings()
+        try:
+            process: Any = self._git.execute(
+                _command(args),
+                as_process=True,
+                istream=subprocess.PIPE,
+                env=ENVIRONMENT,
+            )
+        except (git.GitCommandError, git.GitCommandNotFound, OSError) as error:
+            raise RepositoryError(f"git could not be started in {self.path}: {error}") from error
+        child = process.proc
+        try:
+            yield child
+        finally:
+            _ended(child)
+            process.proc = None  # GitPython has nothing left to interrupt
+
+
+def _command(args: tuple[str, ...]) -> list[str]:
+    settings = [word for setting in SETTINGS for word in ("-c", setting)]
+    safe = ["--no-ext-diff", "--no-textconv"] if args[0] in {"log", "diff", "show", "diff-tree", "diff-index"} else []
+    return ["git", "--no-pager", "--no-optional-locks", *settings, args[0], *safe, *args[1:]]
+
+
+def _forget_foreign_settings() -> None:
+    """Nothing in this process may be steered by them: GitPython hands our whole environment on."""
+    for name in [name for name in os.environ if FOREIGN.fullmatch(name)]:
+        os.environ.pop(name, None)
+
+
+def _ended(child: Any) -> None:
+    if child.poll() is None:
+        child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe is not None and not pipe.closed:
+            try:
+                pipe.close()
+            except OSError:  # a broken pipe: the child is gone, which is what we want
+                continue
+
+
+def _check(code: int, args: tuple[str, ...], complaint: bytes) -> None:
+    if code == 0:
+        return
+    words = complaint.decode("utf-8", "replace").strip()[-COMPLAINT:]
+    hint = None
+    if "dubious ownership" in words:
+        hint = "the folder belongs to somebody else: add it to safe.directory in your git configuration if you trust it"
+    raise RepositoryError(f"git {args[0]} failed ({code}): {words or 'no reason given'}", hint=hint)
+
+
+def _drained(pipe: IO[bytes]) -> Any:
+    """Read a pipe in the background so that the child never waits for us; call the result for what was said."""
+    kept = bytearray()
+
+    def read() -> None:
+        try:
+            while chunk := pipe.read(CHUNK):
+                kept.extend(chunk[: max(COMPLAINT - len(kept), 0)])
+        except (OSError, ValueError):  # closed under us: the iteration was given up
+            return
+
+    reader = threading.Thread(target=read, name="git-complaints", daemon=True)
+    reader.start()
+
+    def said() -> bytes:
+        reader.join(PATIENCE)
+        return bytes(kept)
+
+    return said
+
+
+def _records(pipe: IO[bytes], separator: bytes) -> Iterator[bytes]:
+    rest = b""
+    while chunk := pipe.read(CHUNK):
+        *whole, rest = (rest + chunk).split(separator)
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _batched(ids: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for name in ids:
+        if OBJECT_ID.fullmatch(name):
+            batch.append(name)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _contents(process: Any, batch: list[str], largest: int) -> Iterator[tuple[str, bytes]]:
+    """One batch asked, then answered; git flushes after each object."""
+    try:
+        process.stdin.write("".join(f"{name}\n" for name in batch).encode())
+        process.stdin.flush()
+    except OSError as error:
+        raise RepositoryError("git cat-file ended early") from error
+    for name in batch:
+        header = process.stdout.readline().split()
+        if not header:
+            raise RepositoryError("git cat-file ended early")
+        if len(header) < 3:  # "<id> missing"
+            continue
+        size = int(header[2])
+        if size > largest:
+            _skipped(process.stdout, size + 1)
+            continue
+        content = process.stdout.read(size)
+        process.stdout.read(1)
+        if header[1] == b"blob":
+            yield name, content
+
+
+def _skipped(pipe: IO[bytes], size: int) -> None:
+    while size > 0:
+        chunk = pipe.read(min(size, CHUNK))
+        if not chunk:
+            return
+        size -= len(chunk)
