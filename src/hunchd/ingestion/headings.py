@@ -1,0 +1,151 @@
+"""Outlines without a grammar: headings of prose, sections and targets of small formats, definitions elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from hunchd.domain.code import Symbol
+
+MAX_SYMBOLS = 500  # of one file: a changelog has a thousand headings and tells nothing by them
+
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
+_MARKDOWN_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
+_RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+
+# What one line defines: patterns whose only group is the name, and the kind of symbol.
+_CREATE = re.compile(
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNIQUE\s+|MATERIALIZED\s+)*"
+    r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|INDEX|TRIGGER|TYPE)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)",
+    re.IGNORECASE,
+)
+_GRAPHQL = re.compile(r"(?:extend\s+)?(?:type|interface|input|enum|union|scalar|query|mutation|fragment)\s+(\w+)")
+_CMAKE = re.compile(r"\s*(?:function|macro|add_executable|add_library|add_custom_target)\s*\(\s*(\w+)", re.IGNORECASE)
+_TERRAFORM = re.compile(r"(?:resource|data|module|variable|output|provider)\s+(\"[^{\n]+?)\s*\{")
+_LINES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
+    "ini": ((re.compile(r"\[([^\]\n]+)\]\s*$"), "section"),),
+    "make": ((re.compile(r"([A-Za-z0-9][\w./%-]*)\s*:(?!=)"), "target"),),
+    "just": ((re.compile(r"@?([A-Za-z][\w-]*)(?:\s+[^:=\n]*)?:(?!=)"), "target"),),
+    "docker": ((re.compile(r"FROM\s+\S+(?:\s+AS\s+(\S+))", re.IGNORECASE), "stage"),),
+    "sql": ((_CREATE, "definition"),),
+    "proto": ((re.compile(r"\s*(?:message|service|enum|rpc)\s+(\w+)"), "type"),),
+    "graphql": ((_GRAPHQL, "type"),),
+    "css": (
+        (re.compile(r"([.#][\w-]+)[^;{}\n]*\{"), "rule"),
+        (re.compile(r"@(?:mixin|function)\s+([\w-]+)"), "function"),
+    ),
+    "terraform": ((_TERRAFORM, "block"),),
+    "cmake": ((_CMAKE, "target"),),
+}
+_GENERIC = re.compile(
+    r"\s*(?:[a-z@]+\s+){0,5}?"
+    r"(def|defp|defmodule|defn|defun|func|fun|fn|function|sub|proc|class|interface|trait|struct|enum|object|protocol|"
+    r"extension|actor|module|record|mixin)\s+([A-Za-z_][\w.:]*)"
+)
+_KIND = {
+    "interface": "interface",
+    "protocol": "interface",
+    "class": "class",
+    "object": "class",
+    "extension": "class",
+    "actor": "class",
+    "record": "class",
+    "trait": "trait",
+    "struct": "struct",
+    "enum": "enum",
+    "module": "module",
+    "defmodule": "module",
+}
+_CODE_WITHOUT_GRAMMAR = frozenset(
+    """kotlin swift scala lua perl elixir julia dart groovy powershell cython viml elisp zig objc r erlang
+    clojure""".split()  # noqa: SIM905 - a word list reads better as words
+)
+
+
+def headings(language: str, text: str) -> tuple[Symbol, ...]:
+    """What stands out in `text`; nothing for languages we know nothing of."""
+    reader = _reader(language)
+    found: list[Symbol] = []
+    for symbol in reader(text) if reader else ():
+        found.append(symbol)
+        if len(found) >= MAX_SYMBOLS:
+            break
+    return tuple(found)
+
+
+def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
+    if language == "markdown":
+        return _markdown
+    if language == "rst":
+        return _rst
+    if language in _LINES:
+        return lambda text: _lines(text, _LINES[language])
+    return _definitions if language in _CODE_WITHOUT_GRAMMAR else None
+
+
+def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
+    """A heading inside the last one of a higher level; `above` is the chain of open headings."""
+    while above and above[-1][0] >= level:
+        above.pop()
+    container = above[-1][1] if above else ""
+    above.append((level, title))
+    return Symbol(title, "heading", line, line, f"{'#' * level} {title}", container)
+
+
+def _markdown(text: str) -> Iterator[Symbol]:
+    fence = ""
+    before = ""
+    above: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = _FENCE.match(line)
+        if mark:
+            fence = "" if fence == mark[1] else fence or mark[1]
+        elif not fence:
+            atx = _ATX.match(line)
+            if atx:
+                yield _heading(_plain(atx[2]), number, len(atx[1]), above)
+            elif before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before:
+                yield _heading(_plain(before), number - 1, 1 if line[0] == "=" else 2, above)
+        before = "" if mark or fence or line.startswith(("#", " ", "-", "*", ">")) else line.strip()
+
+
+def _rst(text: str) -> Iterator[Symbol]:
+    levels: list[str] = []  # RST gives underlines their rank by first use
+    above: list[tuple[int, str]] = []
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = _RST_UNDERLINE.match(line)
+        if mark and before and len(line.rstrip()) >= len(before) - 2 and not _RST_UNDERLINE.match(before):
+            if mark[1] not in levels:
+                levels.append(mark[1])
+            yield _heading(before, number - 1, levels.index(mark[1]) + 1, above)
+            before = ""
+        else:
+            before = line.rstrip() if line[:1].strip() else ""
+
+
+def _lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Iterator[Symbol]:
+    for number, line in enumerate(text.splitlines(), 1):
+        for pattern, kind in patterns:
+            found = pattern.match(line)
+            if found and not found[1].startswith("."):
+                name = found[1].strip().strip('"`')
+                yield Symbol(name, kind, number, number, _one_line(line.rstrip(" {")) if kind != "section" else name)
+                break
+
+
+def _definitions(text: str) -> Iterator[Symbol]:
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _GENERIC.match(line)
+        if found:
+            yield Symbol(found[2], _KIND.get(found[1], "function"), number, number, _one_line(line.rstrip(" {:=")))
+
+
+def _plain(title: str) -> str:
+    return _LINK.sub(r"\1", title).replace("`", "").strip(" *#")[:120]
+
+
+def _one_line(line: str) -> str:
+    return " ".join(line.split())[:200]

@@ -1,0 +1,317 @@
+"""Source bytes → outline: what a file defines, imports and speaks of. The only module that knows tree-sitter.
+
+Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot be read as code is words only,
+one that is no text has a size only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import logging
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Range, Tree
+
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.ingestion.definitions import (
+    Definition,
+    SyntaxNode,
+    definition,
+    doc_line,
+    docstring,
+    is_licence,
+    signature,
+    text_of,
+)
+from hunchd.ingestion.grammars import GRAMMARS, Grammar
+from hunchd.ingestion.headings import headings
+from hunchd.ingestion.imports import written_imports
+from hunchd.ingestion.languages import DATA, language_of
+from hunchd.ingestion.words import names_used, words_of
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 1_000_000  # of a file that is read at all: above are data and bundles
+MAX_LINE = 10_000  # characters; such a line was not written by a person
+MAX_SYMBOLS = 2000  # of one file
+MAX_IMPORTS = 500
+CODE_DEPTH = 5  # classes in classes
+DATA_DEPTH = 1  # keys in keys: `scripts.build` yes, what is below no
+PARSE_SECONDS = 1.0  # ordinary files take milliseconds; error recovery on hostile ones can take minutes
+EMBEDDED_ROUNDS = 3  # macros in macros
+_CHUNK = 16_384  # bytes handed to the parser at once; it asks whether to go on in between
+
+_PROSE = frozenset({"markdown", "rst", "asciidoc", "text"})
+_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tongue:
+    """A grammar made ready. Loading one costs up to 3 MB and 50 ms, so only those that are met are loaded."""
+
+    language: Language
+    query: Query | None
+    grammar: Grammar
+
+
+@dataclass(slots=True)
+class _Place:
+    """A node waiting for its turn, with what its surroundings said about it."""
+
+    node: SyntaxNode
+    container: str
+    inside: str  # kind of the enclosing definition
+    depth: int  # of containers
+    wrapper: SyntaxNode | None = None  # the statement around it whose words belong to the signature (export, const)
+    comment: tuple[int, int] | None = None  # bytes of the comment right above
+
+
+def blob_id(source: bytes) -> str:
+    """The id git gives these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(source) + source, usedforsecurity=False).hexdigest()
+
+
+def outline_of(path: str, source: bytes, blob: str = "") -> FileOutline:
+    """The outline of one file. `blob` is its git blob id if the caller knows it already."""
+    bare = FileOutline(path, blob or blob_id(source), "", len(source), _line_count(source))
+    try:
+        return _outline(bare, source)
+    except Exception:  # a grammar's bug must not stop an index of 50,000 files
+        logger.exception("%s could not be read; kept without an outline", path)
+        return bare
+
+
+def _outline(bare: FileOutline, source: bytes) -> FileOutline:
+    language = language_of(bare.path, source[:MAX_BYTES])
+    shown = "typescript" if language == "tsx" else language
+    if language == "lock" or not _written_by_people(bare.path, source):
+        return replace(bare, language="" if b"\0" in source[:8192] else shown)
+    text = source.decode("utf-8", "replace")
+    described = replace(bare, language=shown, words=words_of(text))
+    if language == "vue":
+        ranges = [_range(source, *found.span(1)) for found in _SCRIPT.finditer(source)]
+        return _code(described, source, "typescript", ranges) if ranges else described
+    if language in GRAMMARS:
+        return _code(described, source, language, [])
+    return replace(described, symbols=headings(language, text), doc=_prose_doc(text) if language in _PROSE else "")
+
+
+def _written_by_people(path: str, source: bytes) -> bool:
+    """False for what is too big, binary, minified or bundled."""
+    if len(source) > MAX_BYTES or b"\0" in source or ".min." in path:
+        return False
+    return len(source) <= MAX_LINE or max(map(len, source.split(b"\n"))) <= MAX_LINE
+
+
+def _line_count(source: bytes) -> int:
+    return source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
+
+
+def _range(source: bytes, start: int, end: int) -> Range:
+    def point(at: int) -> tuple[int, int]:
+        return source.count(b"\n", 0, at), at - (source.rfind(b"\n", 0, at) + 1)
+
+    return Range(point(start), point(end), start, end)
+
+
+@cache
+def _tongue(name: str) -> _Tongue:
+    grammar = GRAMMARS[name]
+    wheel = importlib.import_module(grammar.module)
+    language = Language(getattr(wheel, grammar.function)())
+    return _Tongue(language, Query(language, grammar.query) if grammar.query else None, grammar)
+
+
+def _parse(tongue: _Tongue, source: bytes, ranges: Sequence[Range]) -> Tree | None:
+    """The tree, or None when the time is up."""
+    parser = Parser(tongue.language)
+    if ranges:
+        parser.included_ranges = list(ranges)
+    deadline = time.monotonic() + PARSE_SECONDS
+    try:
+        return parser.parse(
+            lambda offset, _point: source[offset : offset + _CHUNK],
+            progress_callback=lambda _offset, _error: time.monotonic() > deadline,
+        )
+    except ValueError:
+        return None
+
+
+def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range]) -> FileOutline:
+    tongue = _tongue(language)
+    tree = _parse(tongue, source, ranges)
+    if tree is None:
+        logger.info("%s takes too long to parse; kept with its words only", outline.path)
+        return outline
+    symbols: list[Symbol] = []
+    embedded = _definitions(tree.root_node, source, language, tongue.grammar, symbols)
+    imports, code = _imports_and_code(tree, source, language, tongue.query)
+    for _ in range(EMBEDDED_ROUNDS):
+        inner = _parse(tongue, source, embedded) if embedded else None
+        if inner is None:
+            break
+        embedded = _definitions(inner.root_node, source, language, tongue.grammar, symbols)
+        imports += _imports_and_code(inner, source, language, tongue.query)[0]
+    symbols.sort(key=lambda symbol: symbol.line)
+    defined = frozenset(symbol.name for symbol in symbols)
+    return replace(
+        outline,
+        symbols=tuple(symbols),
+        imports=tuple(dict.fromkeys(imports))[:MAX_IMPORTS],
+        references=() if language in DATA else names_used(code, defined=defined),
+        doc=_file_doc(tree.root_node, source, language),
+    )
+
+
+def _imports_and_code(tree: Tree, source: bytes, language: str, query: Query | None) -> tuple[tuple[str, ...], str]:
+    """The imports as written, and the source without comments and strings."""
+    if query is None:
+        return (), source.decode("utf-8", "replace")
+    found = QueryCursor(query).captures(tree.root_node)
+    imports: dict[str, None] = {}
+    for node in _in_order(found.get("import", [])):
+        imports.update(dict.fromkeys(name for name in written_imports(language, text_of(node, source)) if name))
+    for node in found.get("module", ()):
+        imports["mod::" + text_of(node, source)] = None
+    pieces: list[bytes] = []
+    at = 0
+    for node in _in_order(found.get("quiet", [])):
+        if node.start_byte >= at:
+            pieces.append(source[at : node.start_byte])
+            at = node.end_byte
+    pieces.append(source[at:])
+    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace")
+
+
+def _in_order(nodes: Sequence[Node]) -> list[Node]:
+    """Captures come in no order that can be relied on."""
+    return sorted(nodes, key=lambda node: node.start_byte)
+
+
+def _definitions(
+    root: SyntaxNode, source: bytes, language: str, grammar: Grammar, symbols: list[Symbol]
+) -> list[Range]:
+    """Appends the definitions below `root`; returns the ranges of macros whose content may define more."""
+    embedded: list[Range] = []
+    depth = DATA_DEPTH if language in DATA else CODE_DEPTH
+    waiting = list(_children(_Place(root, "", "", 0), grammar))
+    waiting.reverse()
+    while waiting and len(symbols) < MAX_SYMBOLS:
+        place = waiting.pop()
+        kind = grammar.kinds.get(place.node.type)
+        if kind is None:
+            if place.node.type == grammar.embedded:
+                embedded.extend(_braces(place.node))
+            else:
+                waiting.extend(reversed(list(_children(place, grammar))))
+            continue
+        found = definition(place.node, kind, place.inside, source)
+        if found is None:
+            continue
+        if not found.silent:
+            symbols.append(_symbol(place, found, source, language, grammar))
+        if found.body is not None and place.node.type in grammar.containers and place.depth < depth:
+            inner = _Place(found.body, found.name, found.kind, place.depth + 1)
+            waiting.extend(reversed(list(_children(inner, grammar))))
+    return embedded
+
+
+_WRAPPERS = frozenset(
+    {
+        "export_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "ambient_declaration",
+        "template_declaration",
+        "type_declaration",
+        "const_declaration",
+        "var_declaration",
+    }
+)
+_BETWEEN = frozenset({"attribute_item", "decorator", "inner_attribute_item"})
+
+
+def _children(place: _Place, grammar: Grammar) -> Iterator[_Place]:
+    """The children worth a visit, each with the comment right above it."""
+    node = place.node
+    wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
+    comment = place.comment if wrapper else None
+    last_row = -2  # where the comment ends
+    row_before = -1  # where the sibling before ends: a comment on that row belongs to it
+    for child in node.named_children:
+        kind = child.type
+        if kind.endswith("comment"):
+            row = child.start_point[0]
+            if row == row_before:
+                continue
+            start = comment[0] if comment and row <= last_row + 1 else child.start_byte
+            comment = (start, child.end_byte)
+            last_row = child.end_point[0] - (child.end_point[1] == 0)  # some grammars count the newline in
+            continue
+        row_before = child.end_point[0]
+        if kind in grammar.kinds or kind in grammar.through or kind == grammar.embedded:
+            near = comment if comment and (child.start_point[0] <= last_row + 1 or last_row < 0) else None
+            yield _Place(child, place.container, place.inside, place.depth, wrapper, near)
+        elif kind in _BETWEEN:
+            last_row = child.end_point[0]
+            continue
+        comment = None
+        last_row = -2
+
+
+def _braces(macro: SyntaxNode) -> Iterator[Range]:
+    body = macro.named_children[-1] if macro.named_children else None
+    if body is not None and body.type == "token_tree" and len(body.children) > 2 and body.children[0].type == "{":
+        first, last = body.children[0], body.children[-1]
+        yield Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
+
+
+def _symbol(place: _Place, found: Definition, source: bytes, language: str, grammar: Grammar) -> Symbol:
+    node = place.node
+    if language == "python":
+        doc = docstring(found.body, source)
+    else:
+        doc = doc_line(source[slice(*place.comment)].decode("utf-8", "replace")) if place.comment else ""
+    return Symbol(
+        name=found.name,
+        kind=found.kind,
+        line=node.start_point[0] + 1,
+        end_line=node.end_point[0] + (node.end_point[1] > 0),
+        signature=found.name if language in DATA else signature(node, found, place.wrapper, source, grammar),
+        container=place.container if found.container is None else found.container,
+        doc=doc,
+    )
+
+
+def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
+    """What the file says of itself: the docstring, or the comments it begins with."""
+    if language == "python":
+        return docstring(root, source)
+    if language in DATA or not root.named_children:
+        return ""
+    blocks: list[tuple[int, int]] = []
+    last_row = -2
+    for child in root.named_children[:80]:
+        if not child.type.endswith("comment"):
+            break
+        start, end = child.start_byte, child.end_byte
+        if child.start_point[0] <= last_row + 1 and blocks:
+            start = blocks.pop()[0]
+        blocks.append((start, end))
+        last_row = child.end_point[0] - (child.end_point[1] == 0)
+    texts = (source[start:end].decode("utf-8", "replace") for start, end in blocks)
+    return next((line for text in texts if not is_licence(text) and (line := doc_line(text))), "")
+
+
+def _prose_doc(text: str) -> str:
+    """The first line that is neither a heading nor decoration."""
+    for line in text[:4000].splitlines():
+        plain = line.strip()
+        if len(plain) > 20 and plain[0].isalnum():
+            return plain[:160]
+    return ""

@@ -1,0 +1,46 @@
+"""The vocabulary of a file: every identifier and word as written, without what looks like a secret or like data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+MAX_WORDS = 4000  # distinct words kept of one file: more is a data file, whose rare words find nothing
+MAX_WORD = 48  # characters; longer names are generated, or encoded bytes
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_HEX = re.compile(r"[0-9a-fA-F]{12,}")
+# Three runs of digits inside one long word are an encoded key, not a name: utf8_to_utf16 has two.
+_ENCODED = re.compile(r"(?=\w{16})\w*?[a-zA-Z]\d+[a-zA-Z]+\d+[a-zA-Z]+\d")
+_KEYWORDS = frozenset(
+    """and as assert async await break case catch class const continue default def defer del do elif else elsif end enum
+    esac except export extends extern false False final finally fn for foreach from func function global go goto if impl
+    implements import in include instanceof interface is lambda let loop match mod module mut namespace new nil None
+    nonlocal not null or package pass private protected pub public raise ref require rescue return self static struct
+    super switch then this throw throws trait true True try type typedef typeof undefined union unless unsafe until use
+    using var virtual void where while with yield int str bool float char long short double string object
+    """.split()  # noqa: SIM905 - a word list reads better as words
+)
+
+
+def words_of(text: str) -> Mapping[str, int]:
+    """How often each word occurs; single letters and encoded data are left out."""
+    counts = Counter(_WORD.findall(text))
+    kept = {word: count for word, count in counts.items() if _speaks(word)}
+    if len(kept) > MAX_WORDS:
+        kept = dict(Counter(kept).most_common(MAX_WORDS))
+    return kept
+
+
+def names_used(code: str, *, defined: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
+    """Identifiers of `code` that are neither defined here nor keywords, in the order of their first use."""
+    names = dict.fromkeys(_WORD.findall(code))
+    used = [name for name in names if name not in defined and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
+    return tuple(used[:limit])
+
+
+def _speaks(word: str) -> bool:
+    if len(word) < 12:
+        return len(word) > 1
+    return len(word) <= MAX_WORD and not _HEX.fullmatch(word) and not _ENCODED.match(word)
