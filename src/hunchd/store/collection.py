@@ -1,0 +1,483 @@
+"""All that is kept of one project, or of the user alone: two tables in one folder, and one writer at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection as Bag
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hunchd.domain.errors import NotFound, StoreError
+from hunchd.domain.filters import Filters
+from hunchd.store import expressions, rescue, snapshots
+from hunchd.store.durability import Synced
+from hunchd.store.files import Files, private_folder, replace_file
+from hunchd.store.gate import Gate
+from hunchd.store.lance import Database, Table
+from hunchd.store.migrations import migrate
+from hunchd.store.repair import SET_ASIDE, Repair, repaired
+from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SIGNALS, Row, is_intact, with_vector
+
+logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+KEEP_VERSIONS: Final = timedelta(minutes=10)
+COMMITS_BEFORE_OPTIMISE: Final = 50
+UNINDEXED_BEFORE_OPTIMISE: Final = 500  # rows
+# A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
+HEAL_AGAIN_AFTER: Final = 300.0  # seconds
+# Each way of looking gives this many times what is asked for, so that the two have something to agree on.
+WIDER: Final = 4
+WIDEST: Final = 200  # rows
+
+_IN_USE: Final = "in-use"
+_ERASING: Final = "erasing.json"
+_QUARANTINE: Final = "quarantine.json"
+_DIGESTS: Final = ("id", "digest", "text_digest", "embedded", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a put changed: rows that were not there, rows that said something else, rows that said just this."""
+
+    added: int = 0
+    changed: int = 0
+    same: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row, its BM25 score and its cosine similarity, where it was found that way."""
+
+    row: Row
+    lexical: float | None
+    similarity: float | None
+
+
+@dataclass(slots=True)
+class Counters:
+    commits: int = 0
+    since_optimise: int = 0
+    optimise_failures: int = 0  # in a row
+    healed: int = 0
+    repairs: list[Repair] = field(default_factory=list)
+
+
+class Collection:
+    """Use as `await Collection.open(folder, session)`; close it when done. Every write is on disk when it returns."""
+
+    def __init__(self, folder: Path, database: Database, tables: dict[str, Table], *, writable: bool) -> None:
+        self.folder = folder
+        self.writable = writable
+        self.counters = Counters()
+        self._database = database
+        self._tables = tables
+        self._files = Files()
+        self._synced = {name: Synced(folder / f"{name}.lance", self._files) for name in tables}
+        self._lock = asyncio.Lock()
+        self._gate = Gate()
+        self._quarantined: set[str] = set(_ids_in(folder / _QUARANTINE))
+        self._healed_at = float("-inf")
+        self._session: Any = None
+
+    @classmethod
+    async def open(cls, folder: Path, session: Any) -> Collection:
+        """Repair what a crash left, bring the schema up to date, finish an erasure that was interrupted."""
+        private_folder(folder)
+        rescue.finish(folder)
+        repairs = [repaired(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
+        crashed = (folder / _IN_USE).exists()
+        (folder / _IN_USE).touch(mode=0o600)
+        database = await Database.open(folder, session)
+        tables = {name: await _opened(folder, database, name) for name in (MEMORIES, SIGNALS)}
+        writable = all([await migrate(table) for table in tables.values()])
+        self = cls(folder, database, tables, writable=writable)
+        self._session = session
+        self.counters.repairs = [repair for repair in repairs if repair.needed]
+        for repair in self.counters.repairs:
+            if repair.damaged_files:
+                await self._rescue(repair.table)
+        if writable:
+            await self._after_crash() if crashed else await self._sync()
+            if self.erasing:
+                await self.purge()
+        return self
+
+    async def close(self) -> None:
+        """After the writes under way."""
+        async with self._lock:
+            for table in self._tables.values():
+                table.close()
+            self._database.close()
+            (self.folder / _IN_USE).unlink(missing_ok=True)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> Written:
+        """Add the rows that are not there, overwrite those that differ. The same put twice changes nothing."""
+        return await self._writing(lambda: self._put(rows, self._tables[into]))
+
+    async def delete(self, ids: Sequence[str], *, from_: str = MEMORIES) -> int:
+        """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
+        return await self._writing(lambda: self._delete(ids, self._tables[from_]))
+
+    async def purge(self) -> None:
+        """Remove from the disk what was deleted: no file holds its text or its vector afterwards."""
+        await self._writing(self._purge)
+
+    async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
+        """Vectors by id, each with the digest of the text it stands for: a row that changed meanwhile is left alone."""
+        return await self._writing(lambda: self._set_vectors(vectors, model))
+
+    async def optimise(self, *, force: bool = False) -> bool:
+        """Merge, index and prune if enough has changed since the last time. Whether anything was done."""
+        if not self.writable or not (force or await self.needs_optimising()):
+            return False
+        await self._writing(self._optimise)
+        return True
+
+    async def snapshot(self, *, keep: int) -> Path:
+        """A copy of the tables as they are now, by hard links; the newest `keep` are kept."""
+        return await self._writing(lambda: asyncio.to_thread(snapshots.take, self.folder, keep=keep))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[str]) -> list[Row]:
+        """The rows that have these ids, intact ones only."""
+        return await self._intact(await self._read(lambda: self._memories.select(expressions.ids_among(ids))))
+
+    async def by_ref(self, ref: str) -> list[Row]:
+        """The rows that have this key of the caller."""
+        return await self._intact(await self._read(lambda: self._memories.select(expressions.with_ref(ref))))
+
+    async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
+        """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
+        condition = expressions.expression(filters)
+        rest = expressions.both(condition, expressions.after(*after) if after else "")
+        rows = await self._read(lambda: self._memories.select(rest, limit=limit, newest_first=True))
+        return await self._intact(rows), await self._read(lambda: self._memories.count(condition))
+
+    async def find(
+        self, words: str, vector: bytes | None, model: str, filters: Filters, k: int, wanted: Callable[[Bag[Any]], Any]
+    ) -> list[Found]:
+        """Look by word and by nearness within the filters; `wanted` chooses among (address, lexical, similarity)."""
+        wide = min(max(k * WIDER, 20), WIDEST)
+        return await self._read(lambda: self._find(words, vector, model, expressions.expression(filters), wide, wanted))
+
+    async def without_vector(self, model: str, limit: int) -> list[Row]:
+        """Rows that this model has not embedded yet, newest first."""
+        columns = ("id", "title", "content", "text_digest")
+        condition = expressions.not_embedded_by(model)
+        return await self._read(
+            lambda: self._memories.select(condition, columns=columns, limit=limit, newest_first=True)
+        )
+
+    async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
+        """Vectors that this model has already made, by the digest of the text."""
+        condition = expressions.both(expressions.digests_among(digests), expressions.embedded_by(model))
+        rows = await self._read(lambda: self._memories.select(condition, columns=("text_digest", "vector")))
+        return {row["text_digest"]: row["vector"] for row in rows}
+
+    async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
+        """Every intact row."""
+        async with self._gate.reading():
+            async for batch in self._tables[table].scan():
+                for row in await self._intact(batch):
+                    yield row
+
+    async def needs_optimising(self) -> bool:
+        """Whether searches begin to pay for the writes since the last time."""
+        if self.counters.since_optimise == 0:
+            return False
+        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE:
+            return True
+        return (await self._read(self._memories.state))["unindexed"] > UNINDEXED_BEFORE_OPTIMISE
+
+    async def verify(self) -> dict[str, int]:
+        """Read everything; what is not as it was written is quarantined and served no more."""
+        checked = damaged = 0
+        async with self._gate.reading():
+            async for batch in self._memories.scan():
+                intact = len(await self._intact(batch))
+                checked += len(batch)
+                damaged += len(batch) - intact
+        return {"checked": checked, "damaged": damaged}
+
+    async def state(self, model: str) -> dict[str, Any]:
+        """Figures for the status."""
+        figures = dict(await self._read(self._memories.state))
+        figures["embedded"] = await self._read(lambda: self._memories.count(expressions.embedded_by(model)))
+        figures["signals"] = await self._read(self._tables[SIGNALS].count)
+        figures["bytes"] = await asyncio.to_thread(_bytes_in, self.folder)
+        figures["commits"] = self.counters.commits
+        return figures
+
+    @property
+    def erasing(self) -> bool:
+        """Whether something was deleted whose bytes may still be on disk."""
+        return (self.folder / _ERASING).exists()
+
+    def complaints(self) -> list[str]:
+        """What is wrong with this store, for the person who looks at the status."""
+        found = [_told(repair) for repair in self.counters.repairs]
+        if not self.writable:
+            found.append(f"written by a newer hunchd (ours is schema {SCHEMA_VERSION}): it is only read")
+        if self._quarantined:
+            found.append(f"{len(self._quarantined)} damaged memories are kept back")
+        if self.counters.optimise_failures >= 3:
+            found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
+        return found
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _memories(self) -> Table:
+        return self._tables[MEMORIES]
+
+    async def _put(self, rows: Sequence[Row], table: Table) -> Written:
+        newest = {row["id"]: row for row in rows}
+        columns = [name for name in _DIGESTS if name in {column.name for column in table.columns}]
+        there = {row["id"]: row for row in await table.select(expressions.ids_among(newest), columns=columns)}
+        fresh = [row for id_, row in newest.items() if id_ not in there]
+        changed = [row for id_, row in newest.items() if id_ in there and there[id_]["digest"] != row["digest"]]
+        if changed and table is self._memories:
+            changed = await self._keeping_vectors(changed, there)
+        if fresh:
+            await table.add(fresh)
+        if changed:
+            await table.replace(changed)
+        if fresh or changed:
+            await self._committed()
+            self._release(newest)
+        return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
+
+    async def _keeping_vectors(self, changed: list[Row], there: Mapping[str, Row]) -> list[Row]:
+        """The changed rows with the vectors they have, where the embedded text is still the same."""
+        same_text = [
+            row["id"]
+            for row in changed
+            if there[row["id"]]["embedded"] and there[row["id"]]["text_digest"] == row["text_digest"]
+        ]
+        if not same_text:
+            return changed
+        found = await self._memories.select(expressions.ids_among(same_text), columns=("id", "vector", "model"))
+        kept = {row["id"]: row for row in found if row["vector"] is not None}
+        return [
+            with_vector(row, kept[row["id"]]["vector"], kept[row["id"]]["model"]) if row["id"] in kept else row
+            for row in changed
+        ]
+
+    async def _delete(self, ids: Sequence[str], table: Table) -> int:
+        condition = expressions.ids_among(ids)
+        found = await table.count(condition)
+        if not found:
+            return 0
+        pending = sorted({*_ids_in(self.folder / _ERASING), *ids})
+        replace_file(self._files, self.folder / _ERASING, json.dumps(pending).encode())
+        await table.delete(condition)
+        await self._committed()
+        self._release(ids)
+        return found
+
+    async def _purge(self) -> None:
+        ids = _ids_in(self.folder / _ERASING)
+        async with self._gate.alone():
+            for table in self._tables.values():
+                if ids:  # a crash may have come between the note and the deletion
+                    await table.delete(expressions.ids_among(ids))
+                await table.drop_indexes()
+                await table.rewrite()
+                await table.only_now()
+                await table.ensure_indexes()
+                await table.only_now()
+            await asyncio.to_thread(snapshots.forget, self.folder)
+            await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
+            await self._sync()
+        self._files.remove(self.folder / _ERASING)
+        self._files.sync_folder(self.folder)
+
+    async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
+        rows = await self._memories.select(expressions.ids_among(vectors))
+        embedded = [
+            with_vector(row, vectors[row["id"]][0], model)
+            for row in rows
+            if row["text_digest"] == vectors[row["id"]][1] and is_intact(row)
+        ]
+        if embedded:
+            await self._memories.replace(embedded)
+            await self._committed()
+        return len(embedded)
+
+    async def _optimise(self) -> None:
+        try:
+            for table in self._tables.values():
+                await table.optimise(keep=KEEP_VERSIONS)
+                await table.ensure_indexes()
+        except StoreError:
+            self.counters.optimise_failures += 1
+            logger.exception("optimising %s failed", self.folder)
+            raise
+        finally:
+            self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
+            await self._sync()
+        self.counters.optimise_failures = 0
+
+    async def _after_crash(self) -> None:
+        """Nobody else is here yet: files that no version knows are left over from writes that never finished."""
+        for table in self._tables.values():
+            await table.optimise(keep=KEEP_VERSIONS, alone=True)
+        await self._sync()
+
+    async def _find(
+        self, words: str, vector: bytes | None, model: str, condition: str, wide: int, wanted: Callable[[Bag[Any]], Any]
+    ) -> list[Found]:
+        comparable = expressions.both(condition, expressions.embedded_by(model))
+        by_words, by_vector = await asyncio.gather(
+            self._memories.by_words(words, condition, wide) if words else _nothing(),
+            self._memories.by_vector(vector, comparable, wide) if vector else _nothing(),
+        )
+        lexical = {row["_rowid"]: row["_score"] for row in by_words}
+        similarity = {row["_rowid"]: 1.0 - row["_distance"] for row in by_vector}
+        chosen = wanted([(at, lexical.get(at), similarity.get(at)) for at in {**lexical, **similarity}])
+        ids = {row["_rowid"]: row["id"] for row in (*by_words, *by_vector)}
+        rows = {row["id"]: row for row in await self._fetch(chosen, ids)}
+        whole = {row["id"] for row in await self._intact(list(rows.values()))}
+        return [Found(rows[ids[at]], lexical.get(at), similarity.get(at)) for at in chosen if ids[at] in whole]
+
+    async def _fetch(self, addresses: Sequence[int], ids: Mapping[int, str]) -> list[Row]:
+        if not addresses:
+            return []
+        rows = await self._memories.at_addresses(addresses)
+        expected = {ids[at] for at in addresses}
+        if {row["id"] for row in rows} == expected:
+            return rows
+        # The table was merged in between and the rows have moved.
+        return await self._memories.select(expressions.ids_among(expected))
+
+    async def _intact(self, rows: list[Row]) -> list[Row]:
+        whole = [row for row in rows if is_intact(row)]
+        if len(whole) != len(rows):
+            self._quarantine({row["id"] for row in rows} - {row["id"] for row in whole})
+        return whole
+
+    def _quarantine(self, ids: set[str]) -> None:
+        if ids - self._quarantined:
+            logger.error("%d memories of %s are not as they were written; kept back", len(ids), self.folder)
+            self._quarantined |= ids
+            self._write_quarantine()
+
+    def _release(self, ids: Bag[str]) -> None:
+        if self._quarantined & set(ids):
+            self._quarantined -= set(ids)
+            self._write_quarantine()
+
+    def _write_quarantine(self) -> None:
+        replace_file(self._files, self.folder / _QUARANTINE, json.dumps(sorted(self._quarantined)).encode())
+
+    async def _writing(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """One at a time, and to its end even if nobody waits for it any more."""
+        if not self.writable:
+            raise StoreError("this store was written by a newer hunchd and is only read")
+
+        async def alone() -> Answer:
+            async with self._lock:
+                return await work()
+
+        return await asyncio.shield(asyncio.ensure_future(alone()))
+
+    async def _read(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """A read that fails is tried once more after the table was mended."""
+        try:
+            async with self._gate.reading():
+                return await work()
+        except StoreError as error:
+            if time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
+                raise
+            self._healed_at = time.monotonic()
+            logger.warning("reading %s failed (%s); mending it", self.folder, error)
+        await self._writing(self._heal)
+        async with self._gate.reading():
+            return await work()
+
+    async def _heal(self) -> None:
+        async with self._gate.alone():
+            self.counters.healed += 1
+            for name, table in list(self._tables.items()):
+                try:
+                    await table.refresh()
+                    async for _ in table.scan():
+                        pass
+                except StoreError:
+                    await self._rescue(name)
+                    continue
+                await table.drop_indexes()
+                await table.ensure_indexes()
+            await self._sync()
+
+    async def _rescue(self, name: str) -> None:
+        """Make the table anew from the rows that can still be read, here or in a snapshot."""
+        self._tables[name].close()
+        lost = await rescue.rebuild(self.folder, name, self._session)
+        self._tables[name] = await self._database.table(name, SCHEMA_VERSION)
+        logger.error("%s of %s was rebuilt; %d rows could not be read", name, self.folder, lost)
+
+    async def _committed(self) -> None:
+        self.counters.commits += 1
+        self.counters.since_optimise += 1
+        await self._sync()
+
+    async def _sync(self) -> None:
+        for synced in self._synced.values():
+            await asyncio.to_thread(synced.sync)
+
+
+async def _nothing() -> list[Row]:
+    return []
+
+
+async def _opened(folder: Path, database: Database, name: str) -> Table:
+    try:
+        return await database.table(name, SCHEMA_VERSION)
+    except StoreError:
+        logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
+    await rescue.rebuild(folder, name, None)
+    return await database.table(name, SCHEMA_VERSION)
+
+
+def _ids_in(path: Path) -> list[str]:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        logger.exception("%s cannot be read", path)
+        return []
+    return [str(id_) for id_ in found]
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "snapshots" not in path.parts)
+
+
+def _told(repair: Repair) -> str:
+    found = []
+    if repair.lost_versions:
+        found.append(f"the {len(repair.lost_versions)} newest versions could not be read and were set aside")
+    if repair.damaged_files:
+        found.append(f"{len(repair.damaged_files)} data files are damaged; the other rows were rescued")
+    return f"{repair.table}: {'; '.join(found)}"
+
+
+def of_project(data: Path, project: str | None) -> Path:
+    """The folder of a project, or of the user. Raises NotFound for what cannot be a project id."""
+    if project is None:
+        return data / "user"
+    if not project.replace("-", "").replace("_", "").isalnum() or len(project) > 100:
+        raise NotFound(f"there is no project {project!r}")
+    return data / "projects" / project

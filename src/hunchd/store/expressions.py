@@ -1,0 +1,87 @@
+"""Typed filters as the database's expressions: the only place that writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hunchd.domain.filters import Filters
+from hunchd.store.tables import microseconds
+
+
+def expression(filters: Filters) -> str:
+    """The condition under which a row passes; the same rules as `domain.filters.matches`."""
+    conditions = [
+        "project IS NULL" if filters.project is None else f"project = {quoted(filters.project)}",
+        _one_of("kind", [kind.value for kind in filters.kinds]),
+        _one_of("scope", [scope.value for scope in filters.scopes]),
+        _one_of("status", [status.value for status in filters.statuses]),
+        "" if filters.branch is None else f"(branch IS NULL OR branch = {quoted(filters.branch)})",
+        f"array_has_all(tags, [{_listed(filters.tags)}])" if filters.tags else "",
+        "" if filters.category is None else f"category = {quoted(filters.category)}",
+        "" if filters.key is None else f"key = {quoted(filters.key)}",
+        _under(filters.path_prefix),
+        "" if filters.since is None else f"at >= {microseconds(filters.since)}",
+        "" if filters.until is None else f"at <= {microseconds(filters.until)}",
+    ]
+    if filters.as_of is not None:
+        now = microseconds(filters.as_of)
+        conditions.append(f"coalesce(valid_from, at) <= {now} AND (valid_to IS NULL OR {now} < valid_to)")
+    return " AND ".join(condition for condition in conditions if condition)
+
+
+def ids_among(ids: Iterable[str]) -> str:
+    """Rows with one of these ids."""
+    return _one_of("id", ids) or "false"
+
+
+def with_ref(ref: str) -> str:
+    """Rows that have this key of the caller."""
+    return f"ref = {quoted(ref)}"
+
+
+def digests_among(digests: Iterable[bytes]) -> str:
+    """Rows that have a vector of one of these texts."""
+    listed = ", ".join(f"X'{digest.hex()}'" for digest in digests)
+    return f"embedded AND text_digest IN ({listed})" if listed else "false"
+
+
+def not_embedded_by(model: str) -> str:
+    """Rows without a vector, or with one of another model."""
+    return f"(NOT embedded OR model <> {quoted(model)})"
+
+
+def embedded_by(model: str) -> str:
+    """Rows whose vector this model made: only those can be compared with its questions."""
+    return f"embedded AND model = {quoted(model)}"
+
+
+def after(at: int, id_: str) -> str:
+    """What follows a row in the order newest first, then by id."""
+    return f"(at < {int(at)} OR (at = {int(at)} AND id > {quoted(id_)}))"
+
+
+def both(*conditions: str) -> str:
+    """All of these conditions; empty ones let everything through."""
+    return " AND ".join(f"({condition})" for condition in conditions if condition)
+
+
+def quoted(text: str) -> str:
+    """`text` as a literal: the quote is the only character that ends one."""
+    plain = text.encode("utf-8", "replace").decode("utf-8")
+    return "'" + plain.replace("'", "''") + "'"
+
+
+def _one_of(column: str, values: Iterable[str]) -> str:
+    listed = _listed(values)
+    return f"{column} IN ({listed})" if listed else ""
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(quoted(value) for value in values)
+
+
+def _under(prefix: str | None) -> str:
+    if prefix is None:
+        return ""
+    # An empty prefix passes only what is about some path, as it does in Python.
+    return f"strpos(paths, {quoted(chr(10) + prefix)}) > 0"

@@ -1,0 +1,280 @@
+"""LanceDB: the only module that imports it. Tables of rows, found by condition, by word and by nearness.
+
+Nothing here is durable or safe beside another writer by itself: `store.collection` syncs and takes turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from hunchd.domain.errors import StoreError
+from hunchd.store.tables import COLUMNS, DIMENSIONS, Column, Row
+from hunchd.store.unused import import_light
+
+lancedb: Any = import_light("lancedb")
+_index: Any = import_light("lancedb.index")
+_query: Any = import_light("lancedb.query")
+
+logger = logging.getLogger(__name__)
+
+# Each of the two caches. Larger ones make 100,000 rows no faster: the system caches the files anyway.
+CACHE_BYTES: Final = 32 * 1024 * 1024
+VERSION_KEY: Final = b"hunchd.schema"
+# Below, comparing all vectors is as fast as an index and finds everything.
+FLAT_UP_TO: Final = 20_000  # rows with a vector
+PROBES: Final = 20
+# Below, reading every row is as fast as an index, and an index is a dozen files.
+INDEX_FROM: Final = 256  # rows
+SCAN_BATCH: Final = 1_024  # rows
+_NOW: Final = timedelta(milliseconds=1)
+
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "flag": pa.bool_(),
+    "bytes": pa.binary(),
+    "vector": pa.list_(pa.float32(), DIMENSIONS),
+}
+_EMPTY_VECTOR: Final = bytes(4 * DIMENSIONS)
+
+
+class Database:
+    """A folder of tables."""
+
+    def __init__(self, folder: Path, connection: Any) -> None:
+        self._folder = folder
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, folder: Path, session: Any) -> Database:
+        return cls(folder, await lancedb.connect_async(str(folder), session=session))
+
+    async def table(self, name: str, version: int) -> Table:
+        """The table, made with the columns of schema `version` if it is not there. Raises StoreError."""
+        try:
+            # Looked up by hand: listing tables is a call of the client that we did not import.
+            if (self._folder / f"{name}.lance" / "_versions").is_dir():
+                return Table(await self._connection.open_table(name), name)
+            made = await self._connection.create_table(name, schema=schema_of(COLUMNS[name], version))
+            return Table(made, name)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StoreError(f"table {name} cannot be opened: {error}") from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def new_session() -> Any:
+    """The caches that all tables of the process share."""
+    return lancedb.Session(CACHE_BYTES, CACHE_BYTES)
+
+
+def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
+    """The columns as the database knows them. The first one carries the version of the schema."""
+    fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.required) for column in columns]
+    fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
+    return pa.schema(fields)
+
+
+class Table:
+    """One table. Rows go in and come out as plain dictionaries; errors of the database are StoreErrors."""
+
+    def __init__(self, inner: Any, name: str) -> None:
+        self._inner = inner
+        self.name = name
+        self.columns: tuple[Column, ...] = tuple(COLUMNS[name])
+
+    async def schema_version(self) -> int:
+        schema = await self._inner.schema()
+        return int((schema.field(0).metadata or {}).get(VERSION_KEY, b"0"))
+
+    async def column_names(self) -> tuple[str, ...]:
+        return tuple((await self._inner.schema()).names)
+
+    async def add_columns(self, columns: Sequence[Column]) -> None:
+        """Add nullable columns in place; existing rows have nothing in them."""
+        await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
+
+    async def set_schema_version(self, version: int) -> None:
+        metadata = {VERSION_KEY.decode(): str(version)}
+        await self._run(self._inner.update_field_metadata({"path": self.columns[0].name, "metadata": metadata}))
+
+    async def add(self, rows: Sequence[Row]) -> None:
+        """Append rows whose ids are not there yet, in one commit."""
+        await self._run(self._inner.add(_arrow(rows, self.columns)))
+
+    async def replace(self, rows: Sequence[Row]) -> None:
+        """Overwrite the rows that have these ids, in one commit."""
+        merge = self._inner.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        # Its own check takes a missing vector for one of the wrong length.
+        await self._run(merge.execute(_arrow(rows, self.columns), on_bad_vectors="null"))
+
+    async def delete(self, condition: str) -> None:
+        await self._run(self._inner.delete(condition))
+
+    async def rewrite(self) -> None:
+        """Write every row anew, so that no file is left that also holds a deleted row."""
+        await self._run(self._inner.update(updates_sql={"id": "id"}))
+
+    async def count(self, condition: str = "") -> int:
+        return int(await self._run(self._inner.count_rows(condition or None)))
+
+    async def select(
+        self,
+        condition: str = "",
+        *,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> list[Row]:
+        """The rows that pass, whole or some `columns` of them."""
+        query = self._inner.query()
+        if condition:
+            query = query.where(condition)
+        if newest_first:
+            order = [("at", False), ("id", True)]
+            query = query.order_by([_query.ColumnOrdering(column_name=name, ascending=up) for name, up in order])
+        if limit is not None:
+            query = query.limit(limit)
+        return _rows(await self._run(query.select(list(columns or self._names)).to_arrow()))
+
+    async def scan(self, condition: str = "", *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
+        """All rows that pass, a bounded number at a time."""
+        query = self._inner.query().select(list(columns or self._names))
+        if condition:
+            query = query.where(condition)
+        reader = await self._run(query.to_batches(max_batch_length=SCAN_BATCH))
+        while True:
+            try:
+                batch = await self._run(anext(reader, None))
+            except StopAsyncIteration:
+                return
+            if batch is None:
+                return
+            yield _rows(pa.Table.from_batches([batch]))
+
+    async def by_words(self, words: str, condition: str, k: int) -> list[Row]:
+        """Id, address and score of the k rows whose text says most of `words`."""
+        query = self._inner.query().nearest_to_text(words, columns="text").select(["id", "_score"]).with_row_id()
+        return _rows(await self._run((query.where(condition) if condition else query).limit(k).to_arrow()))
+
+    async def by_vector(self, vector: bytes, condition: str, k: int) -> list[Row]:
+        """Id, address and cosine distance of the k rows nearest to `vector`."""
+        query = self._inner.query().nearest_to(np.frombuffer(vector, "<f4")).column("vector").distance_type("cosine")
+        query = query.select(["id", "_distance"]).with_row_id().nprobes(PROBES).limit(k)
+        return _rows(await self._run((query.where(condition) if condition else query).to_arrow()))
+
+    async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
+        """The rows at these addresses that are still there, in any order."""
+        query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._names))
+        return _rows(await self._run(query.to_arrow()))
+
+    async def state(self) -> dict[str, int]:
+        """Rows, fragments, version, number of versions kept, rows that the text index does not know yet."""
+        stats = await self._run(self._inner.stats())
+        indexes = await self._run(self._inner.list_indices())
+        return {
+            "rows": stats["num_rows"],
+            "fragments": stats["fragment_stats"]["num_fragments"],
+            "version": await self._inner.version(),
+            "versions": len(await self._inner.list_versions()),
+            "unindexed": max((index.num_unindexed_rows or 0 for index in indexes), default=stats["num_rows"]),
+        }
+
+    async def ensure_indexes(self) -> bool:
+        """Make the indexes that a table of this size is better off with. Whether any was made."""
+        rows = await self.count()
+        there = {index.name for index in await self._run(self._inner.list_indices())}
+        wanted: dict[str, tuple[str, Any]] = {}
+        if rows >= INDEX_FROM:
+            wanted["id_idx"] = ("id", _index.BTree())
+        if rows >= INDEX_FROM and "text" in self._names:
+            wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
+            wanted["kind_idx"] = ("kind", _index.Bitmap())
+        if "vector" in self._names and "vector_idx" not in there and await self.count("embedded") > FLAT_UP_TO:
+            wanted["vector_idx"] = ("vector", _index.IvfFlat(distance_type="cosine"))
+        missing = {name: how for name, how in wanted.items() if name not in there}
+        for name, (column, config) in missing.items():
+            await self._run(self._inner.create_index(column, config=config, name=name))
+        return bool(missing)
+
+    async def drop_indexes(self) -> None:
+        for index in await self._run(self._inner.list_indices()):
+            await self._run(self._inner.drop_index(index.name))
+
+    async def optimise(self, *, keep: timedelta, alone: bool = False) -> None:
+        """Merge small files, bring the indexes up to date, forget versions older than `keep`.
+
+        `alone`: also remove files that no version knows. Right only while nobody else reads or writes.
+        """
+        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
+
+    async def only_now(self) -> None:
+        """Keep the newest version alone, and no file that it does not need. Nobody else may read or write."""
+        for _ in range(3):  # the first run makes new versions itself: of the merged files, of the indexes
+            await asyncio.sleep(_NOW.total_seconds() * 5)
+            await self.optimise(keep=_NOW, alone=True)
+            if len(await self._inner.list_versions()) == 1:
+                return
+
+    async def refresh(self) -> None:
+        await self._run(self._inner.checkout_latest())
+
+    def close(self) -> None:
+        self._inner.close()
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    async def _run(self, work: Any) -> Any:
+        try:
+            return await work
+        except (RuntimeError, ValueError, OSError, pa.ArrowException) as error:
+            raise StoreError(f"table {self.name}: {error}") from error
+
+
+def _arrow(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
+    arrays = [_column(column, [row.get(column.name) for row in rows]) for column in columns]
+    fields = [pa.field(one.name, _TYPES[one.type], nullable=not one.required) for one in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _column(column: Column, values: Sequence[Any]) -> pa.Array:
+    if column.type != "vector":
+        return pa.array(values, _TYPES[column.type])
+    flat = np.frombuffer(b"".join(_EMPTY_VECTOR if value is None else value for value in values), "<f4")
+    absent = pa.array([value is None for value in values])
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), DIMENSIONS, mask=absent)
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    names = table.column_names
+    columns = [_values(table.column(name)) for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_fixed_size_list(column.type):
+        return list(column.to_pylist())
+    return [value for chunk in column.chunks for value in _vectors(chunk)]
+
+
+def _vectors(chunk: Any) -> list[bytes | None]:
+    flat = chunk.values.to_numpy(zero_copy_only=False).astype("<f4", copy=False)
+    present = chunk.is_valid().to_pylist()
+    begin = chunk.offset
+    return [
+        flat[(begin + at) * DIMENSIONS : (begin + at + 1) * DIMENSIONS].tobytes() if there else None
+        for at, there in enumerate(present)
+    ]

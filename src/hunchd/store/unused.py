@@ -1,0 +1,69 @@
+"""Importing the database without its REST client: most of its weight, and never called by an embedded user."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import logging
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, Final
+
+logger = logging.getLogger(__name__)
+
+# Generated code, several hundred modules: 1.3 s and 18 MB of the database's import.
+CLIENT: Final = "lance_namespace_urllib3_client"
+
+
+def import_light(name: str, *, without: str = CLIENT, keep: Sequence[str] = ("lancedb._lancedb",)) -> ModuleType:
+    """The module `name`, imported with empty classes in place of what it asks the package `without` for.
+
+    The real package can still be imported afterwards. Should a new release need it while it is imported, it gets it.
+    """
+    if name in sys.modules or without in sys.modules:
+        return importlib.import_module(name)
+    finder = _Placeholders(without)
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        logger.exception("%s cannot be imported without %s; importing all of it", name, without)
+    finally:
+        sys.meta_path.remove(finder)
+        _forget(without)
+    for family in (name, without.partition("_urllib3")[0]):
+        _forget(family, keep)
+    return importlib.import_module(name)
+
+
+class _Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] != self._package:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _Placeholder(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: its names come to be when they are asked for."""
+
+
+class _Placeholder(ModuleType):
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        # An exception type can stand wherever a class is needed, behind `except` too.
+        found = type(name, (Exception,), {"__module__": self.__name__})
+        setattr(self, name, found)
+        return found
+
+
+def _forget(family: str, keep: Sequence[str] = ()) -> None:
+    for module in [module for module in sys.modules if module.partition(".")[0] == family and module not in keep]:
+        del sys.modules[module]

@@ -1,0 +1,43 @@
+"""The words a text is found by: what the full-text index is given, and what a question is turned into."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Longer texts are found by their beginning: an index entry per word of a megabyte costs more than it ever finds.
+LONGEST_TEXT: Final = 200_000  # characters
+# A question longer than this is pasted text; its first different words say what it is about.
+LONGEST_QUESTION: Final = 32  # words
+
+_WORD = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+
+
+def parts(text: str) -> list[str]:
+    """What a word-by-word index misses, in order and once each: `getUserName` is also get, user and name,
+    and an unspaced script is also its pairs of characters."""
+    found: dict[str, None] = {}
+    for word in _WORD.findall(text):
+        if word.isascii():
+            pieces = _PART.findall(word)
+            if len(pieces) > 1:
+                found.update(dict.fromkeys(piece.lower() for piece in pieces if len(piece) > 1))
+        else:
+            for run in _CJK.findall(word):
+                found.update(dict.fromkeys(run[at : at + 2] for at in range(max(1, len(run) - 1))))
+    return list(found)
+
+
+def index_text(*texts: str | None) -> str:
+    """What the full-text index is given for these texts."""
+    whole = "\n".join(text for text in texts if text)[:LONGEST_TEXT]
+    return "\n".join(filter(None, (whole, " ".join(parts(whole)))))
+
+
+def question(text: str) -> str:
+    """`text` as the full-text index is asked: different words only, with their parts, not more than it can use."""
+    words = dict.fromkeys(_WORD.findall(text))
+    asked = list(words)[:LONGEST_QUESTION]
+    return " ".join(dict.fromkeys([*asked, *parts(" ".join(asked))]))

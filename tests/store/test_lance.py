@@ -1,0 +1,151 @@
+"""A project's tables: exactly once, found by word and by nearness, kept apart, erased for good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
+
+from hunchd.domain.filters import Filters
+from hunchd.store.collection import Collection, Written
+from hunchd.store.lance import new_session
+from hunchd.store.tables import memory_of, row_of
+
+P = Filters(project="p")
+
+
+@pytest.fixture
+async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
+    opened = await Collection.open(tmp_path / "p", new_session())
+    yield opened
+    await opened.close()
+
+
+def best(candidates: Any) -> list[int]:
+    """The addresses with the highest sum of scores."""
+    return [at for at, *_ in sorted(candidates, key=lambda one: -((one[1] or 0.0) + (one[2] or 0.0)))][:5]
+
+
+async def ids_found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
+    return [found.row["id"] for found in await collection.find(words, vector, MODEL, filters, 5, best)]
+
+
+async def test_a_memory_comes_back_as_it_was_given(collection: Collection) -> None:
+    await collection.put([row_of(full_memory())])
+    [row] = await collection.get(["m7"])
+    assert memory_of(row) == full_memory()
+
+
+async def test_sixty_concurrent_puts_of_twenty_ids_give_twenty_rows(collection: Collection) -> None:
+    await asyncio.gather(*(collection.put([row_of(memory(n % 20, f"round {n // 20}"))]) for n in range(60)))
+    rows, total = await collection.page(P, 100, None)
+    assert total == 20
+    assert {row["content"] for row in rows} == {"round 2"}
+
+
+async def test_putting_the_same_again_changes_nothing(collection: Collection) -> None:
+    rows = [row_of(memory(n)) for n in range(5)]
+    assert await collection.put(rows) == Written(added=5)
+    version = (await collection.state(MODEL))["version"]
+    assert await collection.put(rows) == Written(same=5)
+    assert (await collection.state(MODEL))["version"] == version
+
+
+async def test_a_batch_that_names_an_id_twice_keeps_the_later_row(collection: Collection) -> None:
+    await collection.put([row_of(memory(1, "first")), row_of(memory(1, "second"))])
+    assert [row["content"] for row in await collection.get(["m1"])] == ["second"]
+
+
+async def test_an_overwritten_memory_keeps_its_vector_only_if_its_text_is_the_same(collection: Collection) -> None:
+    await collection.put([embedded(memory(1, "the cache is cold"))])
+    await collection.put([row_of(memory(1, "the cache is cold", importance=0.9))])
+    [row] = await collection.get(["m1"])
+    assert row["vector"] == vector_of("the cache is cold")
+    await collection.put([row_of(memory(1, "the cache is warm"))])
+    [row] = await collection.get(["m1"])
+    assert row["vector"] is None
+    assert [waiting["id"] for waiting in await collection.without_vector(MODEL, 10)] == ["m1"]
+
+
+async def test_rows_are_found_by_word_before_and_after_they_are_indexed(collection: Collection) -> None:
+    await collection.put([row_of(memory(n)) for n in range(300)])
+    await collection.put([row_of(memory(1000, "the getUserName function broke"))])
+    assert await ids_found(collection, "user name") == ["m1000"]
+    await collection.optimise(force=True)
+    assert await ids_found(collection, "user name") == ["m1000"]
+    await collection.put([row_of(memory(1001, "the username of the user"))])
+    assert set(await ids_found(collection, "user name")) == {"m1000", "m1001"}
+
+
+async def test_rows_are_found_by_nearness_within_the_filter(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"topic{n} alone")) for n in range(40)])
+    await collection.put([embedded(memory(50, "topic3 alone", branch="other"))])
+    on_main = Filters(project="p", branch="main")
+    assert (await ids_found(collection, "", on_main, vector_of("topic3 alone")))[0] == "m3"
+    assert "m50" not in await ids_found(collection, "", on_main, vector_of("topic3 alone"))
+
+
+async def test_a_vector_of_another_model_is_never_compared(collection: Collection) -> None:
+    await collection.put([{**embedded(memory(1, "topic")), "model": "older"}, embedded(memory(2, "other"))])
+    await collection.put([row_of(memory(3, "topic"))])
+    assert await ids_found(collection, "", P, vector_of("topic")) == ["m2"]
+
+
+async def test_pages_go_through_everything_once_newest_first(collection: Collection) -> None:
+    await collection.put([row_of(memory(n % 4, id=f"x{n}")) for n in range(10)])
+    seen: list[str] = []
+    after = None
+    while True:
+        rows, total = await collection.page(P, 3, after)
+        if not rows:
+            break
+        seen += [row["id"] for row in rows]
+        after = (rows[-1]["at"], rows[-1]["id"])
+    assert total == 10
+    assert seen == ["x3", "x7", "x2", "x6", "x1", "x5", "x9", "x0", "x4", "x8"]
+
+
+async def test_a_vector_is_not_set_on_a_text_that_changed_meanwhile(collection: Collection) -> None:
+    await collection.put([row_of(memory(1, "old"))])
+    [waiting] = await collection.without_vector(MODEL, 1)
+    await collection.put([row_of(memory(1, "new"))])
+    assert await collection.set_vectors({"m1": (vector_of("old"), waiting["text_digest"])}, MODEL) == 0
+    assert [row["embedded"] for row in await collection.get(["m1"])] == [False]
+
+
+async def test_deleting_and_purging_leaves_text_and_vector_in_no_file(collection: Collection, tmp_path: Path) -> None:
+    rows = [embedded(memory(n, f"plain text {n}")) for n in range(400)]
+    canary = embedded(memory(9999, "xylophonecanary zzqq"))
+    await collection.put([*rows, canary])
+    await collection.optimise(force=True)
+    await collection.snapshot(keep=3)
+    assert files_with(tmp_path, b"xylophonecanary")
+    assert files_with(tmp_path, canary["vector"])
+
+    assert await collection.delete(["m9999"]) == 1
+    await collection.purge()
+
+    assert files_with(tmp_path, b"xylophonecanary") == []
+    assert files_with(tmp_path, canary["vector"]) == []
+    assert not collection.erasing
+    assert (await collection.page(P, 1, None))[1] == 400
+    assert await ids_found(collection, "plain text 17") != []
+
+
+async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    first = await Collection.open(tmp_path, new_session())
+    await first.put([embedded(memory(1, "xylophonecanary")), embedded(memory(2, "stays"))])
+    await first.delete(["m1"])
+    assert first.erasing
+    second = await Collection.open(tmp_path, new_session())
+    assert not second.erasing
+    assert files_with(tmp_path, b"xylophonecanary") == []
+    assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
+
+
+def files_with(folder: Path, secret: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
