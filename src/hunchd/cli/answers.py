@@ -21,17 +21,17 @@ _LOOK: Final = 0.1  # seconds between two looks at a project that is being read
 def context(arguments: Namespace) -> int:
     """Print the bundle for a file, or for the project the command is run in."""
     path = text_file(arguments.file) if arguments.file else None
-    with connect(start=not arguments.no_start) as client:
-        root = root_of(path or str(Path.cwd()), client)
-        question = {
-            "project": root,
-            "file": path,
-            "budget": arguments.budget,
-            "activity": arguments.activity,
-            "branch": arguments.branch,
-            "query": arguments.query,
-        }
-        bundle = bundle_for(client, root, question, wait=arguments.wait)
+    client = connect(start=not arguments.no_start)
+    root = root_of(path or str(Path.cwd()), client)
+    question = {
+        "project": root,
+        "file": path,
+        "budget": arguments.budget,
+        "activity": arguments.activity,
+        "branch": arguments.branch,
+        "query": arguments.query,
+    }
+    bundle = bundle_for(client, root, question, wait=arguments.wait)
     if arguments.json:
         print_json(bundle)
         return 0
@@ -47,17 +47,17 @@ def context(arguments: Namespace) -> int:
 def predict(arguments: Namespace) -> int:
     """Print the files that come next, most likely first."""
     path = text_file(arguments.file)
-    with connect(start=not arguments.no_start) as client:
-        root = root_of(path, client)
-        question = {
-            "project": root,
-            "file_opened": path,
-            "k": arguments.k,
-            "query": arguments.query,
-            "branch": arguments.branch,
-        }
-        body = {name: value for name, value in question.items() if value is not None}
-        prediction = known_first(client, root, lambda: client.post("/context/predict", body))
+    client = connect(start=not arguments.no_start)
+    root = root_of(path, client)
+    question = {
+        "project": root,
+        "file_opened": path,
+        "k": arguments.k,
+        "query": arguments.query,
+        "branch": arguments.branch,
+    }
+    body = {name: value for name, value in question.items() if value is not None}
+    prediction = known_first(client, root, lambda: client.post("/context/predict", body))
     if arguments.json:
         print_json(prediction)
         return 0

@@ -1,16 +1,15 @@
-"""Speaks with the daemon: HTTP over its Unix socket, or over TCP where it has none."""
+"""Speaks with the daemon: JSON over its Unix socket, or over TCP where it has none."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from hunchd import PROTOCOL
+from hunchd.cli import http
 from hunchd.cli.errors import CommandError, NoDaemon, Refused
 from hunchd.protocol.rendezvous import Rendezvous
 
@@ -21,20 +20,12 @@ PATIENCE: Final = 60.0  # seconds
 
 
 class Client:
-    """One connection to one daemon. Closed by `close`, or by the end of a `with` block."""
+    """Asks one daemon."""
 
     def __init__(self, daemon: Rendezvous, *, timeout: float = PATIENCE) -> None:
         self.daemon = daemon
-        self._connection = _connection(daemon, timeout)
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._connection.close()
+        self._address = _address(daemon)
+        self._timeout = timeout
 
     def get(self, path: str, **query: object) -> Any:
         """The JSON answer. A query value of None is left out."""
@@ -49,69 +40,54 @@ class Client:
     def delete(self, path: str) -> Any:
         return self._answer("DELETE", path)
 
-    def lines(self, path: str, **query: object) -> Iterator[bytes]:
-        """The answer line by line, as it arrives; each ends with its newline."""
-        response = self._send("GET", path + _query(query))
-        _refuse(response, response.status)
-        try:
-            yield from response
-        except (http.client.HTTPException, OSError) as error:
-            raise _gone(error) from error
-
     def upload(self, path: str, chunks: Iterable[bytes], *, kind: str) -> Any:
         return self._answer("POST", path, body=chunks, kind=kind)
 
-    def _answer(self, method: str, path: str, *, body: bytes | Iterable[bytes] | None = None, kind: str = "") -> Any:
+    def lines(self, path: str, **query: object) -> Iterator[bytes]:
+        """The answer line by line, as it arrives; each ends with its newline. Raises NoDaemon if it is cut short."""
+        response = self._send("GET", path + _query(query))
+        try:
+            yield from response.lines()
+        except OSError as error:
+            raise _gone(error) from error
+
+    def _answer(self, method: str, path: str, *, body: http.Body | None = None, kind: str = "") -> Any:
         response = self._send(method, path, body=body, kind=kind)
-        _refuse(response, response.status)
         try:
             content = response.read()
-        except (http.client.HTTPException, OSError) as error:
+        except OSError as error:
             raise _gone(error) from error
         return _parsed(content) if content else None
 
-    def _send(
-        self, method: str, path: str, *, body: bytes | Iterable[bytes] | None = None, kind: str = ""
-    ) -> http.client.HTTPResponse:
-        headers = {"Authorization": f"Bearer {self.daemon.token}"}
-        if kind:
-            headers["Content-Type"] = kind
+    def _send(self, method: str, path: str, *, body: http.Body | None = None, kind: str = "") -> http.Response:
+        headers = {"Authorization": f"Bearer {self.daemon.token}"} | ({"Content-Type": kind} if kind else {})
         try:
-            self._connection.request(method, path, body=body, headers=headers)
-        except BrokenPipeError:
-            # The daemon may have refused before it read the whole body: its answer says why.
-            pass
-        except (http.client.HTTPException, OSError) as error:
+            response = http.request(self._address, method, path, headers=headers, body=body, timeout=self._timeout)
+        except OSError as error:
             raise _gone(error) from error
-        try:
-            return self._connection.getresponse()
-        except (http.client.HTTPException, OSError) as error:
-            raise _gone(error) from error
+        if response.status >= 400:
+            raise _refusal(response)
+        return response
 
 
 def answers(daemon: Rendezvous, *, within: float = PING) -> bool:
     """Whether the daemon says within that many seconds that it is there."""
-    connection = _connection(daemon, within)
     try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == 200
-    except (http.client.HTTPException, OSError):
+        response = http.request(_address(daemon), "GET", "/health", headers={}, timeout=within)
+        response.read()  # to hang up in the middle of an answer would be an error for the other side
+    except OSError:
         return False
-    finally:
-        connection.close()
+    return response.status == 200
 
 
 def is_connectable(daemon: Rendezvous) -> bool:
     """Whether anybody listens there at all."""
-    connection = _connection(daemon, PING)
     try:
-        connection.connect()
-    except TimeoutError:
-        return True
+        http.connect(_address(daemon), timeout=PING).close()
+    except (TimeoutError, BlockingIOError):
+        return True  # the queue of those who wait for it is full
     except OSError:
         return False
-    finally:
-        connection.close()
     return True
 
 
@@ -125,26 +101,9 @@ def check_protocol(daemon: Rendezvous) -> None:
     raise NoDaemon(f"{told}: this command is older.", hint="Use the `hunch` that was installed with the daemon.")
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        try:
-            self.sock.connect(self._path)
-        except BaseException:
-            self.sock.close()
-            raise
-
-
-def _connection(daemon: Rendezvous, timeout: float) -> http.client.HTTPConnection:
-    if daemon.socket and hasattr(socket, "AF_UNIX"):
-        return _UnixConnection(daemon.socket, timeout)
-    address = urlsplit(daemon.url)
-    return http.client.HTTPConnection(address.hostname or "127.0.0.1", address.port, timeout=timeout)
+def _address(daemon: Rendezvous) -> http.Address:
+    url = urlsplit(daemon.url)
+    return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 
 
 def _query(values: Mapping[str, object]) -> str:
@@ -163,19 +122,17 @@ def _parsed(content: bytes) -> Any:
         raise CommandError("the daemon's answer is not JSON.", hint="hunch doctor looks into it.") from error
 
 
-def _refuse(response: http.client.HTTPResponse, status: int) -> None:
-    """Raises Refused, in the daemon's own words, unless the answer is a good one."""
-    if status < 400:
-        return
+def _refusal(response: http.Response) -> Refused:
+    """The daemon's own words, where it has any."""
     try:
         told = json.loads(response.read())["error"]
         message, reason, hint = str(told["message"]), str(told.get("code", "")), told.get("hint")
-    except (ValueError, TypeError, KeyError, http.client.HTTPException, OSError):
-        message, reason, hint = f"the daemon answered {status}.", "", "hunch logs may say why."
-    raise Refused(message, status=status, reason=reason, hint=hint)
+    except (ValueError, TypeError, KeyError, OSError):
+        message, reason, hint = f"the daemon answered {response.status}.", "", "hunch logs may say why."
+    return Refused(message, status=response.status, reason=reason, hint=hint)
 
 
-def _gone(error: Exception) -> NoDaemon:
+def _gone(error: OSError) -> NoDaemon:
     if isinstance(error, TimeoutError):
-        return NoDaemon("the daemon did not answer in time.", hint="hunch status, or hunch restart if it hangs.")
+        return NoDaemon("the daemon did not answer in time.", hint="hunch restart replaces one that hangs.")
     return NoDaemon("the daemon went away during the request.", hint="hunch logs says why; the next command starts it.")

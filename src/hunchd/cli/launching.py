@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from hunchd.config.places import Places, make_private, places
 from hunchd.protocol.rendezvous import Rendezvous, is_alive, read
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 READY: Final = 10.0  # seconds a start may take
@@ -51,6 +51,8 @@ def running(where: Places | None = None) -> Rendezvous | None:
 
 def launch() -> Rendezvous:
     """Start a daemon and wait until it answers. Of several callers at once one starts it, the others wait with it."""
+    import subprocess  # most commands find a daemon and start nothing
+
     where = places()
     for folder in (where.runtime, where.state):
         make_private(folder)
@@ -117,6 +119,8 @@ def _command_line(pid: int) -> str:
         with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - quicker to load than pathlib is to say
             return file.read().decode(errors="replace")
     except OSError:
+        import subprocess
+
         listing = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, check=False, text=True)
         return listing.stdout
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -56,8 +53,8 @@ def remember(arguments: Namespace) -> int:
         "scope": "user-private" if arguments.everywhere else None,
     }
     body = {name: value for name, value in draft.items() if value is not None}
-    with connect(start=not arguments.no_start) as client:
-        answer = _in_project(client, body.get("project"), lambda: client.post("/memories", body))
+    client = connect(start=not arguments.no_start)
+    answer = _in_project(client, body.get("project"), lambda: client.post("/memories", body))
     if arguments.json:
         print_json(answer)
     else:
@@ -78,8 +75,8 @@ def search(arguments: Namespace) -> int:
         "k": arguments.k,
     }
     body = {name: value for name, value in question.items() if value is not None}
-    with connect(start=not arguments.no_start) as client:
-        answer = _in_project(client, root, lambda: client.post("/search", body))
+    client = connect(start=not arguments.no_start)
+    answer = _in_project(client, root, lambda: client.post("/search", body))
     if arguments.json:
         print_json(answer)
         return 0
@@ -95,8 +92,8 @@ def search(arguments: Namespace) -> int:
 
 
 def show(arguments: Namespace) -> int:
-    with connect(start=not arguments.no_start) as client:
-        memory = client.get(_address(arguments.id))
+    client = connect(start=not arguments.no_start)
+    memory = client.get(_address(arguments.id))
     if arguments.json:
         print_json(memory)
     else:
@@ -111,15 +108,15 @@ def edit(arguments: Namespace) -> int:
         changes["tags"] = arguments.tag
     if "content" in changes:
         changes["content"] = _text(changes["content"])
-    with connect(start=not arguments.no_start) as client:
-        if not changes:
-            before = client.get(_address(arguments.id))["content"]
-            after = _edited(before)
-            if after == before:
-                note("nothing changed.")
-                return 0
-            changes = {"content": after}
-        memory = client.patch(_address(arguments.id), changes)
+    client = connect(start=not arguments.no_start)
+    if not changes:
+        before = client.get(_address(arguments.id))["content"]
+        after = _edited(before)
+        if after == before:
+            note("nothing changed.")
+            return 0
+        changes = {"content": after}
+    memory = client.patch(_address(arguments.id), changes)
     if arguments.json:
         print_json(memory)
     else:
@@ -129,12 +126,12 @@ def edit(arguments: Namespace) -> int:
 
 def forget(arguments: Namespace) -> int:
     forgotten = []
-    with connect(start=not arguments.no_start) as client:
-        for identity in arguments.ids:
-            client.delete(_address(identity))
-            forgotten.append(identity)
-            if not arguments.json:
-                print(f"{clean(identity)}: forgotten.")
+    client = connect(start=not arguments.no_start)
+    for identity in arguments.ids:
+        client.delete(_address(identity))
+        forgotten.append(identity)
+        if not arguments.json:
+            print(f"{clean(identity)}: forgotten.")
     if arguments.json:
         print_json({"forgotten": forgotten})
     return 0
@@ -144,14 +141,14 @@ def why(arguments: Namespace) -> int:
     if Path(arguments.subject).exists():
         return _why_file(arguments)
     address = _address(arguments.subject)
-    with connect(start=not arguments.no_start) as client:
-        try:
-            memory = client.get(address)
-        except Refused as refusal:
-            if refusal.status != 404:
-                raise
-            raise WrongUsage(f"{arguments.subject!r} is neither a file here nor the id of a memory.") from refusal
-        history = items(client.get(f"{address}/history"))
+    client = connect(start=not arguments.no_start)
+    try:
+        memory = client.get(address)
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        raise WrongUsage(f"{arguments.subject!r} is neither a file here nor the id of a memory.") from refusal
+    history = items(client.get(f"{address}/history"))
     if arguments.json:
         print_json({"memory": memory, "history": history})
         return 0
@@ -169,9 +166,9 @@ def why(arguments: Namespace) -> int:
 
 def _why_file(arguments: Namespace) -> int:
     path = text_file(arguments.subject)
-    with connect(start=not arguments.no_start) as client:
-        root = root_of(path, client)
-        bundle = bundle_for(client, root, {"project": root, "file": path}, wait=8.0)
+    client = connect(start=not arguments.no_start)
+    root = root_of(path, client)
+    bundle = bundle_for(client, root, {"project": root, "file": path}, wait=8.0)
     if arguments.json:
         print_json(bundle["items"])
         return 0
@@ -196,8 +193,8 @@ def _why_file(arguments: Namespace) -> int:
 
 def expand(arguments: Namespace) -> int:
     root = root_or_none(arguments.project)
-    with connect(start=not arguments.no_start) as client:
-        answer = _in_project(client, root, lambda: _expanded(client, arguments.subject, arguments.level, root))
+    client = connect(start=not arguments.no_start)
+    answer = _in_project(client, root, lambda: _expanded(client, arguments.subject, arguments.level, root))
     if arguments.json:
         print_json(answer)
         return 0
@@ -246,6 +243,11 @@ def _text(argument: str) -> str:
 
 def _edited(text: str) -> str:
     """`text` after the user's editor. Raises CommandError when the editor fails."""
+    # No other command needs these.
+    import shlex
+    import subprocess
+    import tempfile
+
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise WrongUsage("there is nothing to change.", hint="Say what (--content, --title, …) or set $EDITOR.")

@@ -20,10 +20,10 @@ _LOOK: Final = 0.2  # seconds between two looks at the progress
 
 def add(arguments: Namespace) -> int:
     path = folder(arguments.path)
-    with connect(start=not arguments.no_start) as client:
-        project = client.post("/projects", {"path": path})
-        if arguments.wait:
-            project = _indexed(client, project["id"])
+    client = connect(start=not arguments.no_start)
+    project = client.post("/projects", {"path": path})
+    if arguments.wait:
+        project = _indexed(client, project["id"])
     if arguments.json:
         print_json(project)
     else:
@@ -43,8 +43,8 @@ def _indexed(client: Client, identity: str) -> dict[str, object]:
 
 
 def remove(arguments: Namespace) -> int:
-    with connect(start=not arguments.no_start) as client:
-        return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
+    client = connect(start=not arguments.no_start)
+    return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
 
 
 def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) -> int:
@@ -62,8 +62,8 @@ def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) ->
 
 
 def listing(arguments: Namespace) -> int:
-    with connect(start=not arguments.no_start) as client:
-        answer = client.get("/projects")
+    client = connect(start=not arguments.no_start)
+    answer = client.get("/projects")
     if arguments.json:
         print_json(answer)
         return 0

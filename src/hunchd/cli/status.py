@@ -12,9 +12,9 @@ from hunchd.cli.projects import projects_table
 
 
 def status(arguments: Namespace) -> int:
-    with connect(start=not arguments.no_start) as client:
-        told = client.get("/status")
-        daemon = client.daemon
+    client = connect(start=not arguments.no_start)
+    told = client.get("/status")
+    daemon = client.daemon
     if arguments.json:
         print_json(told)
         return 0

@@ -24,15 +24,15 @@ _LINES: Final = "application/x-ndjson"
 
 
 def export(arguments: Namespace) -> int:
-    with connect(start=not arguments.no_start) as client:
-        project = known_project(client, arguments.project)["id"] if arguments.project else None
-        lines = client.lines("/export", project=project)
-        if arguments.file is None:
-            for line in lines:
-                sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-            return 0
-        count = _written_whole(Path(arguments.file), lines)
+    client = connect(start=not arguments.no_start)
+    project = known_project(client, arguments.project)["id"] if arguments.project else None
+    lines = client.lines("/export", project=project)
+    if arguments.file is None:
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return 0
+    count = _written_whole(Path(arguments.file), lines)
     note(f"{number(count)} lines in {arguments.file}")
     return 0
 
@@ -59,7 +59,7 @@ def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
 def import_(arguments: Namespace) -> int:
     with ExitStack() as opened:
         file = sys.stdin.buffer if arguments.file == "-" else opened.enter_context(_readable(arguments.file))
-        client = opened.enter_context(connect(start=not arguments.no_start))
+        client = connect(start=not arguments.no_start)
         answer = client.upload("/import", iter(lambda: file.read(_BLOCK), b""), kind=_LINES)
     if arguments.json:
         print_json(answer)
@@ -77,8 +77,7 @@ def _readable(name: str) -> BinaryIO:
 
 def erase(arguments: Namespace) -> int:
     if arguments.project:
-        with connect(start=not arguments.no_start) as client:
-            return erase_project(client, arguments.project, yes=arguments.yes, as_json=False)
+        return erase_project(connect(start=not arguments.no_start), arguments.project, yes=arguments.yes, as_json=False)
     where = places()
     folders = [folder for folder in everything(where) if folder.exists()]
     if not folders:

@@ -1,0 +1,160 @@
+"""HTTP/1.1, as much as one local daemon needs: a connection a request, bodies by length or in chunks.
+
+`http.client` would do, but it loads the libraries for mail and TLS first, which is a third of what a short command
+takes from the prompt back to the prompt.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from typing import BinaryIO, Final, NamedTuple
+
+_LINE: Final = 65_536  # bytes: longest header line
+_HEADERS: Final = 100  # lines
+
+Body = bytes | Iterable[bytes]
+
+
+class Address(NamedTuple):
+    """A Unix socket's path, or where there is none a host and port."""
+
+    path: str | None
+    host: str
+    port: int
+
+
+class Malformed(OSError):
+    """What came is not a whole HTTP answer."""
+
+
+class Response:
+    """An answer whose body is still to come. Close it, or read it to its end."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], stream: BinaryIO, connection: socket.socket) -> None:
+        self.status = status
+        self._headers = headers
+        self._stream = stream
+        self._connection = connection
+
+    def close(self) -> None:
+        self._stream.close()
+        self._connection.close()
+
+    def read(self) -> bytes:
+        """The whole body. Raises Malformed when it was cut short."""
+        return b"".join(self.pieces())
+
+    def lines(self) -> Iterator[bytes]:
+        """The body's lines with their newlines, as they arrive."""
+        rest = b""
+        for piece in self.pieces():
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                yield line + b"\n"
+        if rest:
+            yield rest
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body in pieces, as they arrive."""
+        try:
+            if self._headers.get("transfer-encoding", "").lower() == "chunked":
+                yield from self._chunks()
+            elif "content-length" in self._headers:
+                yield self._exactly(int(self._headers["content-length"]))
+            elif self.status not in (204, 304):
+                yield self._stream.read()
+        except ValueError as error:
+            raise Malformed(f"a length in the answer is no number: {error}") from error
+        finally:
+            self.close()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while length := int(self._stream.readline(_LINE).split(b";")[0], 16):
+            yield self._exactly(length)
+            self._stream.readline(_LINE)
+
+    def _exactly(self, length: int) -> bytes:
+        content = self._stream.read(length)
+        if len(content) < length:
+            raise Malformed("the answer ended early")
+        return content
+
+
+def request(
+    address: Address,
+    method: str,
+    target: str,
+    *,
+    headers: Mapping[str, str],
+    body: Body | None = None,
+    timeout: float,
+) -> Response:
+    """Ask and wait for the beginning of the answer. `timeout` (seconds) holds for each wait. Raises OSError."""
+    connection = connect(address, timeout=timeout)
+    try:
+        try:
+            _send(connection, method, target, headers, body)
+        except (BrokenPipeError, ConnectionResetError):
+            # A server may refuse before it has read the whole body: its answer says why.
+            if body is None:
+                raise
+        stream = connection.makefile("rb")
+        status, told = _head(stream)
+    except BaseException:
+        connection.close()
+        raise
+    return Response(status, told, stream, connection)
+
+
+def connect(address: Address, *, timeout: float) -> socket.socket:
+    if address.path is None:
+        return socket.create_connection((address.host, address.port), timeout)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(timeout)
+    try:
+        connection.connect(address.path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _send(
+    connection: socket.socket,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | Iterable[bytes] | None,
+) -> None:
+    lines = [f"{method} {target} HTTP/1.1", "Host: localhost", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if isinstance(body, bytes):
+        lines.append(f"Content-Length: {len(body)}")
+    elif body is not None:
+        lines.append("Transfer-Encoding: chunked")
+    head = "\r\n".join((*lines, "", "")).encode("ascii")
+    connection.sendall(head + body if isinstance(body, bytes) else head)
+    if body is not None and not isinstance(body, bytes):
+        for chunk in body:
+            if chunk:
+                connection.sendall(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        connection.sendall(b"0\r\n\r\n")
+
+
+def _head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
+    """The status and the headers, their names in small letters."""
+    first = stream.readline(_LINE)
+    if not first:
+        raise Malformed("the connection was closed without an answer")
+    version, _, rest = first.partition(b" ")
+    if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
+        raise Malformed("the answer is not HTTP")
+    headers: dict[str, str] = {}
+    for _ in range(_HEADERS):
+        line = stream.readline(_LINE).strip()
+        if not line:
+            return int(rest[:3]), headers
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip()
+    raise Malformed("the answer has too many headers")
