@@ -1,0 +1,51 @@
+"""The settings as a TOML file that explains itself: `python -m hunchd.config.example > config.example.toml`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from hunchd.config import settings
+from hunchd.config.settings import Settings
+
+_HEAD = """\
+# Settings of hunchd. Copy what you want to change to the file that `hunch doctor` names under "settings".
+# Every key is shown with its default; leaving it out means the same. A key that does not exist is refused.
+"""
+
+
+def example() -> str:
+    """Each section with its purpose, each key with its default and the reason given in `settings.py`."""
+    source = inspect.getsource(settings)
+    classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    sections = [_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)]
+    return "\n".join((_HEAD, *sections))
+
+
+def _section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
+    """`kind` is the section's class, by name: annotations of that module are not evaluated."""
+    node = classes[kind]
+    default = getattr(Settings(), name)
+    keys = [_key(key, getattr(default, key), comment) for key, comment in _comments(node, lines)]
+    return "\n".join((f"# {ast.get_docstring(node)}", f"[{name}]", *keys, ""))
+
+
+def _comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            _, _, comment = lines[(statement.end_lineno or statement.lineno) - 1].partition("  # ")
+            yield statement.target.id, comment
+
+
+def _key(name: str, value: object, comment: str) -> str:
+    shown = list(value) if isinstance(value, tuple) else value
+    return f"# {comment}\n{name} = {json.dumps(shown)}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(example())

@@ -1,0 +1,30 @@
+"""config.example.toml is what the settings say."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from hunchd.config.example import example
+from hunchd.config.loading import load
+from hunchd.config.settings import Settings
+
+FILE = Path(__file__).parents[2] / "config.example.toml"
+
+
+def test_the_example_is_generated_from_the_settings() -> None:
+    assert FILE.read_text() == example(), "run: ./dev fix"
+
+
+def test_the_example_means_the_defaults() -> None:
+    assert load(FILE) == Settings()
+
+
+def test_every_setting_is_in_the_example_with_a_reason() -> None:
+    lines = FILE.read_text().splitlines()
+    keys = [field.name for section in fields(Settings) for field in fields(getattr(Settings(), section.name))]
+
+    shown = [number for number, line in enumerate(lines) if " = " in line and not line.startswith("#")]
+
+    assert [lines[number].split(" = ")[0] for number in shown] == keys
+    assert all(len(lines[number - 1]) > len("# so long") for number in shown)
