@@ -1,0 +1,138 @@
+"""The few file operations that durability rests on: private, never through a symlink, synced when they say so."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+# What a full disk looks like: no blocks, no quota, or a limit on the size of one file.
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+# A link planted under one of our names must not lead a write somewhere else; children must not inherit our files.
+_GUARDS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Files:
+    """Every operation raises the system's own OSError. A test puts a failing or forgetting one in its place."""
+
+    def create(self, path: Path) -> int:
+        """A new file that did not exist, 0600 whatever the umask; the descriptor appends."""
+        return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _GUARDS, _FILE_MODE))
+
+    def append_to(self, path: Path) -> int:
+        """The file, made if it is not there; the descriptor appends."""
+        return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _GUARDS, _FILE_MODE))
+
+    def read(self, path: Path) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | _GUARDS)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+    def write(self, descriptor: int, content: bytes) -> None:
+        """All of `content` or an error; on an error a part of it may be in the file."""
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+    def sync(self, descriptor: int) -> None:
+        """Returns when content and size are on the device."""
+        if sys.platform == "darwin":
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync alone stops at the drive's cache there
+        elif hasattr(os, "fdatasync"):
+            os.fdatasync(descriptor)
+        else:
+            os.fsync(descriptor)
+
+    def sync_folder(self, path: Path) -> None:
+        """Returns when creations and renames inside `path` are on the device."""
+        if sys.platform == "win32":
+            return  # a folder cannot be opened there; NTFS journals its names
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _GUARDS)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+
+    def allocate(self, descriptor: int, size: int) -> None:
+        """Makes the first `size` bytes the file's own, so that the space is really taken."""
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+        else:
+            self.write(descriptor, bytes(size))
+
+    def rename(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def free_bytes(self, folder: Path) -> int:
+        """What we may still take on the file system of `folder`."""
+        if sys.platform == "win32":
+            return sys.maxsize
+        system = os.statvfs(folder)
+        return system.f_bavail * system.f_frsize
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    @staticmethod
+    def _private(descriptor: int) -> int:
+        if sys.platform != "win32":
+            os.fchmod(descriptor, _FILE_MODE)
+        return descriptor
+
+
+def replace_file(files: Files, path: Path, content: bytes) -> None:
+    """`path` holds the old bytes or all of the new ones, also after a power cut in the middle."""
+    unfinished = path.with_name(path.name + ".tmp")
+    files.remove(unfinished)
+    descriptor = files.create(unfinished)
+    try:
+        try:
+            files.write(descriptor, content)
+            files.sync(descriptor)
+        finally:
+            files.close(descriptor)
+        files.rename(unfinished, path)
+    except OSError:
+        with suppress(OSError):
+            files.remove(unfinished)
+        raise
+    files.sync_folder(path.parent)
+
+
+def private_folder(path: Path) -> Path:
+    """Makes `path` a folder of ours with mode 0700, whatever the umask; a link or a stranger's folder is refused."""
+    path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "a private folder may not be a link", str(path))
+    if sys.platform == "win32":
+        return path
+    if found.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "the folder belongs to another user", str(path))
+    if stat.S_IMODE(found.st_mode) != _FOLDER_MODE:
+        path.chmod(_FOLDER_MODE)
+    return path
+
+
+@contextmanager
+def opened(files: Files, descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        files.close(descriptor)

@@ -1,0 +1,156 @@
+"""Memories at hand: searchable the moment they are accepted, and the newest of those the store has already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Memory
+from hunchd.store.word_index import WordIndex
+
+# What a word of the index and a memory without its texts weigh in memory, measured with tracemalloc.
+_WORD_BYTES = 90
+_MEMORY_BYTES = 2_000
+# Ids that were forgotten stay barred at least until the store has forgotten them too.
+_MAX_TOMBSTONES = 100_000
+# A word in a title, a key or a tag says more about a memory than one in its text.
+_HEAD_WEIGHT = 3
+_TAG_WEIGHT = 2
+
+
+class HotHit(NamedTuple):
+    memory_id: str
+    score: float  # BM25, comparable within one search only
+    why: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The memories of one project: apart, so that no question can reach another project's."""
+
+    memories: dict[str, Memory] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+    index: WordIndex = field(default_factory=WordIndex)
+
+
+class HotTier:
+    """Bounded: above `max_count` or `max_bytes` committed memories leave, oldest first; others never do.
+
+    For one thread.
+    """
+
+    def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
+        self._max_count = max_count
+        self._max_bytes = max_bytes
+        self._shelves: dict[str | None, _Shelf] = {}
+        self._owners: dict[str, str | None] = {}  # memory id → project
+        self._sizes: dict[str, int] = {}
+        self._committed: dict[str, None] = {}  # oldest first
+        self._tombstones: dict[str, None] = {}  # oldest first
+        self.bytes = 0  # estimated
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    @property
+    def uncommitted(self) -> int:
+        """How many memories the store does not have yet."""
+        return len(self._owners) - len(self._committed)
+
+    def upsert(self, memory: Memory) -> None:
+        """Keep the memory, in place of an earlier one with its id; it stays until it is committed."""
+        self._take_out(memory.id)
+        self._tombstones.pop(memory.id, None)
+        shelf = self._shelves.setdefault(memory.project, _Shelf())
+        shelf.memories[memory.id] = memory
+        if memory.ref is not None:
+            shelf.refs[memory.ref] = memory.id
+        words = shelf.index.add(memory.id, _texts(memory))
+        self._owners[memory.id] = memory.project
+        self._sizes[memory.id] = size = _size(memory) + words * _WORD_BYTES
+        self.bytes += size
+        self._shrink()
+
+    def tombstone(self, identifier: str) -> None:
+        """Forget the memory, and bar its id until it is upserted again: what the store still finds is not served."""
+        self._take_out(identifier)
+        self._tombstones.pop(identifier, None)
+        self._tombstones[identifier] = None
+        if len(self._tombstones) > _MAX_TOMBSTONES:
+            del self._tombstones[next(iter(self._tombstones))]
+
+    def is_tombstoned(self, identifier: str) -> bool:
+        return identifier in self._tombstones
+
+    def committed(self, stored: Iterable[str | Memory]) -> None:
+        """The store has these now. A memory that was changed since it was handed over is not taken for stored."""
+        for one in stored:
+            identifier = one if isinstance(one, str) else one.id
+            if identifier not in self._owners or (isinstance(one, Memory) and self.get(identifier) != one):
+                continue
+            self._committed.pop(identifier, None)
+            self._committed[identifier] = None
+        self._shrink()
+
+    def forget_project(self, project: str) -> None:
+        for identifier in list(self._shelves.get(project, _Shelf()).memories):
+            self._take_out(identifier)
+
+    def get(self, identifier: str) -> Memory | None:
+        if identifier not in self._owners:
+            return None
+        return self._shelves[self._owners[identifier]].memories[identifier]
+
+    def by_ref(self, project: str | None, ref: str) -> Memory | None:
+        """The memory that the caller knows under its own key."""
+        shelf = self._shelves.get(project)
+        identifier = shelf.refs.get(ref) if shelf is not None else None
+        return None if identifier is None else self.get(identifier)
+
+    def search(self, query: str, filters: Filters, k: int) -> tuple[HotHit, ...]:
+        """The `k` memories that pass `filters` and answer `query` best; none that shares no word with it."""
+        shelf = self._shelves.get(filters.project)
+        if shelf is None:
+            return ()
+        passing = (found for found in shelf.index.search(query) if matches(shelf.memories[found.id], filters))
+        return tuple(
+            HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",)) for found in islice(passing, k)
+        )
+
+    def list(self, filters: Filters) -> tuple[Memory, ...]:
+        """Every memory at hand that passes, newest first."""
+        shelf = self._shelves.get(filters.project, _Shelf())
+        passing = [memory for memory in shelf.memories.values() if matches(memory, filters)]
+        return tuple(sorted(passing, key=lambda memory: (memory.at, memory.id), reverse=True))
+
+    def _take_out(self, identifier: str) -> None:
+        if identifier not in self._owners:
+            return
+        project = self._owners.pop(identifier)
+        shelf = self._shelves[project]
+        memory = shelf.memories.pop(identifier)
+        if memory.ref is not None and shelf.refs.get(memory.ref) == identifier:
+            del shelf.refs[memory.ref]
+        shelf.index.remove(identifier)
+        if not shelf.memories:
+            del self._shelves[project]
+        self._committed.pop(identifier, None)
+        self.bytes -= self._sizes.pop(identifier)
+
+    def _shrink(self) -> None:
+        while self._committed and (len(self._owners) > self._max_count or self.bytes > self._max_bytes):
+            self._take_out(next(iter(self._committed)))
+
+
+def _texts(memory: Memory) -> tuple[tuple[str, int], ...]:
+    head = " ".join(text for text in (memory.title, memory.key, memory.value) if text)
+    return ((head, _HEAD_WEIGHT), (" ".join(memory.tags), _TAG_WEIGHT), (memory.content, 1))
+
+
+def _size(memory: Memory) -> int:
+    levels = memory.levels
+    texts = (memory.title, memory.content, levels.summary, levels.compressed, levels.index, memory.value or "")
+    return _MEMORY_BYTES + sum(len(text) for text in texts)

@@ -1,0 +1,337 @@
+"""What was accepted and is not yet in the store: acknowledged means written and synced.
+
+Appends that arrive while the disk is busy share the next write and the next sync. They are written in one thread; a
+checkpoint runs in the thread that asks for it, so that it never stands in the way of an acknowledgement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from hunchd.domain.errors import HunchError, Overloaded, StorageFull, StoreError, TooLarge, Unavailable
+from hunchd.store.files import FULL, Files
+from hunchd.store.idlog import Entries
+from hunchd.store.segment_log import MAX_PENDING, RESERVE_BYTES, Limits, SegmentLog
+from hunchd.store.segments import Record, frame_bytes, key_of, payload_of, project_key_of
+
+__all__ = ["Journal", "Limits", "Record"]
+
+logger = logging.getLogger(__name__)
+
+# One write is at most about this long, so that the first of a burst need not wait for the last.
+_GROUP_BYTES = 1024 * 1024
+# When to come back: a sync takes milliseconds, the store catches up in seconds.
+_RETRY_WHEN_BUSY = 0.5
+_RETRY_WHEN_BEHIND = 5.0
+
+
+@dataclass(slots=True)
+class _Group:
+    """Records that are written and synced together: all of them are accepted or none."""
+
+    done: asyncio.Future[Exception | None]
+    blocks: list[bytes] = field(default_factory=list)
+    entries: Entries = field(default_factory=Entries)
+    size: int = 0
+
+    def add(self, sequence: int, id_key: int, project_key: int, payload: bytes) -> int:
+        """How many bytes the record takes."""
+        block = frame_bytes(sequence, id_key, project_key, payload)
+        self.blocks.append(block)
+        self.entries.add(sequence, id_key, project_key)
+        self.size += len(block)
+        return len(block)
+
+
+class Journal:
+    """Open it once a process, use it from one event loop, close it (or `async with` it).
+
+    Nothing runs in the background while nothing is appended. `failure` says what is wrong now, None when all is well.
+    """
+
+    def __init__(self, log: SegmentLog, limits: Limits) -> None:
+        self._log = log
+        self._limits = limits
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._preparation: Future[None] = self._writer.submit(log.prepare)
+        self._groups: deque[_Group] = deque()  # gathering, oldest first
+        self._being_written: _Group | None = None
+        self._waiting: dict[int, tuple[int, _Group]] = {}  # key of an id → its number, and what it waits for
+        self._waiting_bytes = 0
+        self._writing: asyncio.Task[None] | None = None
+        self._keeping = Lock()
+        self._closed = False
+        self.failure: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        *,
+        reserve_bytes: int = RESERVE_BYTES,
+        max_pending: int = MAX_PENDING,
+        limits: Limits | None = None,
+        files: Files | None = None,
+    ) -> Journal:
+        """Ready to accept in some milliseconds: older segments are checked in the background, before the first append.
+
+        Conflict when another process has it open, StoreError when the folder cannot be used.
+        """
+        chosen = limits or Limits(reserve_bytes=reserve_bytes, max_pending=max_pending)
+        log = SegmentLog(directory, chosen, files or Files())
+        try:
+            log.open()
+        except OSError as error:
+            raise StoreError(f"the journal in {directory} cannot be opened: {error}") from error
+        return cls(log, chosen)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- accepting ----------------------------------------------------------------------------------------------
+
+    async def append(self, records: Sequence[Record]) -> list[int]:
+        """The sequence numbers of `records`, all on disk when it returns; a known id gets the number it had.
+
+        All or nothing: StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that none was kept.
+        """
+        framed = [(key_of(record.id), project_key_of(record.project), payload_of(record)) for record in records]
+        await self._prepared()
+        self._refuse_beyond_limits(framed)
+        numbers, groups = self._join(framed)
+        for group in groups:
+            error = await asyncio.shield(group.done)
+            if error is not None:
+                raise _translated(error) from error
+        return numbers
+
+    def _join(self, framed: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
+        """Numbers for all, and the groups to wait for. No await in here: two appends of one id must see each other."""
+        self._log.forget_erased()
+        numbers, groups = list[int](), list[_Group]()
+        own: _Group | None = None
+        for id_key, project_key, payload in framed:
+            known = self._log.remembered.sequence_of(id_key)
+            if known is not None:
+                numbers.append(known)
+                continue
+            sequence, group = self._waiting.get(id_key, (0, None))
+            if group is None:
+                group = own = own or self._gathering()
+                sequence = self._log.next_sequence
+                self._log.next_sequence += 1
+                self._waiting[id_key] = (sequence, group)
+                self._waiting_bytes += group.add(sequence, id_key, project_key, payload)
+            numbers.append(sequence)
+            if group not in groups:
+                groups.append(group)
+        if own is not None and self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write_groups(), name="journal")
+            self._writing.add_done_callback(self._writing_ended)
+        return numbers, groups
+
+    def _gathering(self) -> _Group:
+        """The group that new records join: the newest, if it is not long enough yet."""
+        if not self._groups or self._groups[-1].size >= _GROUP_BYTES:
+            self._groups.append(_Group(asyncio.get_running_loop().create_future()))
+        return self._groups[-1]
+
+    def _refuse_beyond_limits(self, framed: list[tuple[int, int, bytes]]) -> None:
+        if self._closed:
+            raise Unavailable("the journal is closed")
+        size = sum(len(payload) for *_, payload in framed)
+        if len(framed) > self._limits.max_pending or size > self._limits.max_pending_bytes:
+            raise TooLarge(
+                f"{len(framed):,} records with {size:,} bytes at once;"
+                f" at most {self._limits.max_pending:,} with {self._limits.max_pending_bytes:,} bytes are taken"
+            )
+        waiting = len(self._waiting)
+        if waiting + len(framed) > self._limits.max_pending or (
+            self._waiting_bytes + size > self._limits.max_pending_bytes
+        ):
+            raise Overloaded(f"{waiting:,} records wait for the disk", retry_after=_RETRY_WHEN_BUSY)
+        if self._log.kept_bytes + self._waiting_bytes + size > self._limits.max_kept_bytes:
+            raise Overloaded(f"{self.pending:,} records wait for the store", retry_after=_RETRY_WHEN_BEHIND)
+
+    async def _write_groups(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._groups:
+            group = self._being_written = self._groups.popleft()
+            try:
+                await loop.run_in_executor(self._writer, self._log.write, b"".join(group.blocks), group.entries)
+            except OSError as error:
+                self._refuse(group, error)
+            except Exception as error:
+                logger.exception("a fault in the journal")
+                self._refuse(group, error)
+            else:
+                self._accept(group)
+
+    def _accept(self, group: _Group) -> None:
+        if self.failure is not None:
+            logger.info("the journal accepts records again")
+            self.failure = None
+        for sequence, id_key in zip(group.entries.sequences, group.entries.id_keys, strict=True):
+            self._log.remembered.add(id_key, sequence)
+        self._leave(group)
+        group.done.set_result(None)
+
+    def _refuse(self, group: _Group, error: Exception) -> None:
+        failure = f"records cannot be written: {error}"
+        if self.failure != failure:  # once, not for every record of a long outage
+            logger.error("%s", failure)
+        self.failure = failure
+        self._leave(group)
+        group.done.set_result(error)
+
+    def _leave(self, group: _Group) -> None:
+        self._being_written = None
+        for id_key in group.entries.id_keys:
+            del self._waiting[id_key]
+        self._waiting_bytes -= group.size
+
+    def _writing_ended(self, task: asyncio.Task[None]) -> None:
+        self._writing = None
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is None:
+            return
+        self.failure = f"the writing task ended: {error!r}"
+        logger.error("%s", self.failure, exc_info=error)
+        for group in self._unwritten():
+            self._leave(group)
+            group.done.set_result(StoreError(self.failure))
+        self._groups.clear()
+
+    def _unwritten(self) -> list[_Group]:
+        return [*([self._being_written] if self._being_written is not None else []), *self._groups]
+
+    async def _prepared(self) -> None:
+        if self._preparation.done() and self._preparation.exception() is None:
+            return
+        if self._closed:
+            raise Unavailable("the journal is closed")
+        if self._preparation.done():
+            self._preparation = self._writer.submit(self._log.prepare)
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._preparation))
+        except OSError as error:
+            self.failure = f"the journal cannot be read: {error}"
+            raise _translated(error) from error
+
+    # -- handing on ---------------------------------------------------------------------------------------------
+
+    def replay(self, after: int | None = None) -> Iterator[tuple[int, Record]]:
+        """Accepted records in order, from the one after `after` (default: after the checkpoint). Reads the disk."""
+        return self._log.read_after(self._log.checkpoint if after is None else after)
+
+    def checkpoint(self, sequence: int) -> None:
+        """Everything up to `sequence` is durable elsewhere: it is not replayed again and its segments are dropped.
+
+        Blocks for some syncs: call it in a thread of its own, never on the event loop.
+        """
+        if sequence >= self._log.next_sequence:
+            raise ValueError(f"no record {sequence} was ever accepted")
+        with self._kept_alone():
+            if sequence <= self._log.checkpoint:
+                return
+            self._log.settle(sequence, self._log.next_sequence)
+            if self._log.active_is_settled:
+                self._writer.submit(self._seal_if_settled).result()
+                self._log.drop_settled()
+
+    def _seal_if_settled(self) -> None:
+        if self._log.active_is_settled:  # records may have come in between
+            self._log.seal()
+
+    def rewrite(self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = ()) -> int:
+        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes.
+
+        How many they were. Their ids are new again; ids of records that left the journal earlier are forgotten by
+        their project. Appends wait meanwhile. Blocks: call it in a thread of its own, never on the event loop.
+        """
+        projects = frozenset(key_of(project) for project in forget_projects)
+        with self._kept_alone():
+            return self._writer.submit(self._log.rewrite, without, projects).result()
+
+    def erase_project(self, project: str) -> int:
+        """Erases everything of one project, also the memory that its ids were ever accepted. Blocks like `rewrite`."""
+        return self.rewrite(lambda record: record.project == project, forget_projects=(project,))
+
+    @contextmanager
+    def _kept_alone(self) -> Iterator[None]:
+        if self._closed:
+            raise Unavailable("the journal is closed")
+        try:
+            self._preparation.result()
+            with self._keeping:
+                yield
+        except OSError as error:
+            logger.warning("the journal could not be cleaned up: %s", error)
+            raise _translated(error) from error
+
+    async def close(self) -> None:
+        """Waits for what is being written, then lets go of the files. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
+
+    def _let_go(self) -> None:
+        with self._keeping:
+            self._writer.submit(self._log.close).result()
+            self._writer.shutdown()
+
+    # -- how it stands ------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """Accepted records that are not yet below a checkpoint, and those being written."""
+        return self._log.unsettled + len(self._waiting)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the segments on disk."""
+        return self._log.kept_bytes
+
+    @property
+    def checkpointed(self) -> int:
+        """The sequence number up to which the store has everything."""
+        return self._log.checkpoint
+
+    @property
+    def last(self) -> int:
+        """The highest sequence number given out so far; 0 before the first."""
+        return self._log.next_sequence - 1
+
+    @property
+    def set_aside(self) -> int:
+        """Damaged stretches found since it was opened; copies of their bytes are in the folder `set-aside`."""
+        return self._log.damage.count
+
+    @property
+    def full(self) -> bool:
+        """Whether the disk refused the last record."""
+        return self._log.full
+
+
+def _translated(error: Exception) -> HunchError:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return StorageFull("the disk is full: nothing was accepted", hint="make room; hunchd goes on by itself")
+    return StoreError(f"the journal cannot be written: {error}")

@@ -1,0 +1,166 @@
+"""Which projects there are: `projects.json`, small, human-readable, replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hunchd.domain.errors import NotFound, StorageFull, StoreError
+from hunchd.store.files import FULL, Files, private_folder, replace_file
+
+logger = logging.getLogger(__name__)
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRecord:
+    """A working tree we know. Linked worktrees of one repository share the project; `common_dir` is its git folder."""
+
+    id: str
+    path: str  # real and absolute
+    name: str
+    created: str  # ISO 8601, UTC
+    common_dir: str | None = None  # None: a plain folder
+
+    @property
+    def missing(self) -> bool:
+        """Whether its folder is not there now: deleted, moved, or on a disk that is not mounted."""
+        return not Path(self.path).is_dir()
+
+
+class Registry:
+    """Reads the file once; every change is on disk when it returns. `warning` says what went wrong on reading."""
+
+    def __init__(self, path: Path, *, files: Files | None = None) -> None:
+        """A damaged file is moved aside, never overwritten; StoreError when it cannot be read at all."""
+        self._path = path
+        self._files = files or Files()
+        self._newer_version: int | None = None
+        self.warning: str | None = None
+        self._projects: dict[str, ProjectRecord] = {project.id: project for project in self._read()}
+
+    def list(self) -> tuple[ProjectRecord, ...]:
+        """In the order they were added."""
+        return tuple(self._projects.values())
+
+    def get(self, identifier: str) -> ProjectRecord:
+        """NotFound names what there is."""
+        project = self._projects.get(identifier)
+        if project is None:
+            known = ", ".join(self._projects) or "none"
+            raise NotFound(f"there is no project {identifier!r}; known: {known}", field="project")
+        return project
+
+    def find(self, path: Path, *, common_dir: Path | None = None) -> ProjectRecord | None:
+        """The project of a folder: the same real path, or another worktree of the same repository."""
+        place, git = _real(path), _real(common_dir)
+        same_path = (project for project in self._projects.values() if project.path == place)
+        same_repository = (project for project in self._projects.values() if git and project.common_dir == git)
+        return next(same_path, None) or next(same_repository, None)
+
+    def add(
+        self, path: Path, *, name: str | None = None, common_dir: Path | None = None, created: datetime | None = None
+    ) -> ProjectRecord:
+        """The project of `path`, the one that was there or a new one; adding twice changes nothing.
+
+        A project whose own folder is gone follows its repository to the worktree that is added.
+        """
+        known = self.find(path, common_dir=common_dir)
+        if known is not None:
+            current = replace(
+                known,
+                path=_real(path) if known.missing else known.path,
+                common_dir=_real(common_dir) or known.common_dir,
+                name=name or known.name,
+            )
+        else:
+            when = (created or datetime.now(UTC)).astimezone(UTC)
+            place = _real(path) or str(path)
+            current = ProjectRecord(_new_id(), place, name or Path(place).name, when.isoformat(), _real(common_dir))
+        if current != known:
+            self._keep({**self._projects, current.id: current})
+        return current
+
+    def remove(self, identifier: str) -> ProjectRecord:
+        """Forgets a project, in damaged copies that were moved aside too."""
+        gone = self.get(identifier)
+        self._keep({key: project for key, project in self._projects.items() if key != identifier})
+        for copy in self._aside():
+            if json.dumps(gone.path)[1:-1].encode() in copy.read_bytes() or gone.id.encode() in copy.read_bytes():
+                self._files.remove(copy)
+        return gone
+
+    def _read(self) -> Iterable[ProjectRecord]:
+        try:
+            content = self._files.read(self._path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be read: {error}") from error
+        try:
+            kept = json.loads(content)
+            version = int(kept["version"])
+            projects = [_project(entry) for entry in kept["projects"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            self._move_aside(error)
+            return []
+        if version > FORMAT_VERSION:
+            self._newer_version = version
+            self.warning = f"{self._path} is of format {version}, written by a newer hunchd: it is read but not changed"
+            logger.warning("%s", self.warning)
+        return projects
+
+    def _move_aside(self, error: Exception) -> None:
+        aside = self._path.with_name(f"{self._path.name}.damaged-{secrets.token_hex(4)}")
+        try:
+            self._files.rename(self._path, aside)
+        except OSError as failure:
+            raise StoreError(f"{self._path} is damaged ({error}) and cannot be moved aside: {failure}") from failure
+        self.warning = f"{self._path} was damaged ({error}); it is kept as {aside.name}, add your projects again"
+        logger.warning("%s", self.warning)
+
+    def _aside(self) -> Iterable[Path]:
+        return sorted(self._path.parent.glob(f"{self._path.name}.damaged-*"))
+
+    def _keep(self, projects: dict[str, ProjectRecord]) -> None:
+        if self._newer_version is not None:
+            raise StoreError(
+                f"{self._path} is of format {self._newer_version}; this hunchd writes format {FORMAT_VERSION}",
+                hint="install the newer hunchd again",
+            )
+        entries = [asdict(project) for project in projects.values()]
+        content = json.dumps({"version": FORMAT_VERSION, "projects": entries}, indent=2) + "\n"
+        try:
+            private_folder(self._path.parent)
+            replace_file(self._files, self._path, content.encode("ascii"))
+        except OSError as error:
+            if error.errno in FULL:
+                raise StorageFull(f"{self._path} cannot be written: the disk is full") from error
+            raise StoreError(f"{self._path} cannot be written: {error}") from error
+        self._projects = projects
+
+
+def _project(entry: Mapping[str, Any]) -> ProjectRecord:
+    common_dir = entry.get("common_dir")
+    project = ProjectRecord(entry["id"], entry["path"], entry["name"], entry["created"], common_dir)
+    if not all(
+        isinstance(value, str) for value in (project.id, project.path, project.name, project.created, common_dir or "")
+    ):
+        raise TypeError("every field of a project is a text")
+    return project
+
+
+def _new_id() -> str:
+    # Random, not made of the path: what is erased and added again must not meet traces of its former self.
+    return f"p{secrets.token_hex(6)}"
+
+
+def _real(path: Path | None) -> Any:
+    return None if path is None else str(path.resolve())

@@ -1,0 +1,68 @@
+"""Which record ids were accepted before, and under which sequence number: 16 bytes each, the newest ones only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+# How many ids gather in the dictionary before they are merged into the sorted arrays (about a millisecond each time).
+_MERGE_AT = 4096
+
+Numbers = npt.NDArray[np.uint64]
+
+
+class RememberedIds:
+    """At least the `limit` newest ids, at most twice as many."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._keys: Numbers = np.empty(0, np.uint64)  # sorted
+        self._sequences: Numbers = np.empty(0, np.uint64)  # in the order of the keys
+        self._recent: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._recent)
+
+    def sequence_of(self, key: int) -> int | None:
+        """The number the id got when it was accepted, or None when it is new (or long forgotten)."""
+        recent = self._recent.get(key)
+        if recent is not None:
+            return recent
+        at = int(np.searchsorted(self._keys, np.uint64(key)))
+        if at < len(self._keys) and int(self._keys[at]) == key:
+            return int(self._sequences[at])
+        return None
+
+    def add(self, key: int, sequence: int) -> None:
+        self._recent[key] = sequence
+        if len(self._recent) >= _MERGE_AT:
+            recent, self._recent = self._recent, {}
+            self.load(
+                np.fromiter(recent.keys(), np.uint64, len(recent)),
+                np.fromiter(recent.values(), np.uint64, len(recent)),
+            )
+
+    def load(self, keys: Numbers, sequences: Numbers) -> None:
+        """Adds many at once, older ones first; an id that is known keeps the number of its first acceptance."""
+        order = np.lexsort((sequences, keys))
+        keys, sequences = keys[order], sequences[order]
+        first = np.ones(len(keys), bool)
+        first[1:] = keys[1:] != keys[:-1]
+        at = np.searchsorted(self._keys, keys)
+        if len(self._keys):
+            first &= self._keys[np.minimum(at, len(self._keys) - 1)] != keys
+        # Sorting only what is new and inserting it keeps a merge near a millisecond: it happens on the event loop.
+        self._keys = np.insert(self._keys, at[first], keys[first])
+        self._sequences = np.insert(self._sequences, at[first], sequences[first])
+        if len(self._keys) > 2 * self._limit:
+            self._keep(self._sequences >= np.partition(self._sequences, -self._limit)[-self._limit])
+
+    def forget(self, keys: Iterable[int]) -> None:
+        gone = set(keys)
+        self._recent = {key: sequence for key, sequence in self._recent.items() if key not in gone}
+        self._keep(~np.isin(self._keys, np.fromiter(gone, np.uint64, len(gone))))
+
+    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        self._keys, self._sequences = self._keys[kept], self._sequences[kept]

@@ -1,0 +1,103 @@
+"""Texts found by their words, ranked by BM25; small enough to be kept in memory and changed with every signal."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+# The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
+_SATURATION = 1.2
+_LENGTH_WEIGHT = 0.75
+# A longer text is found by its beginning here; the store indexes all of it.
+_INDEXED_CHARACTERS = 8_000
+# Of a pasted question the rarest words decide; the others cost time.
+_ASKED_WORDS = 24
+
+_WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+
+
+class Found(NamedTuple):
+    id: str
+    score: float
+    words: tuple[str, ...]  # of the question, those it was found by, the most telling first
+
+
+def words_of(text: str) -> Counter[str]:
+    """How often each word occurs, in lower case; `getUserName` and `get_user_name` count as get, user and name too."""
+    counts: Counter[str] = Counter()
+    for word, times in Counter(_WORD.findall(text)).items():
+        for part in {word.lower(), *_parts(word)}:
+            counts[part] += times
+    return counts
+
+
+def _parts(word: str) -> Iterable[str]:
+    if not word.isascii():
+        for run in _UNSPACED.findall(word):
+            yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
+    elif not word.islower() or "_" in word or not word.isalpha():
+        yield from (part.lower() for part in _PART.findall(word) if len(part) > 1)
+
+
+class WordIndex:
+    """Ids with the words of their texts."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, dict[str, int]] = {}  # word → id → weighted count
+        self._words: dict[str, tuple[str, ...]] = {}  # id → its words
+        self._lengths: dict[str, int] = {}
+        self._total_length = 0
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, identifier: str, fields: Sequence[tuple[str, int]]) -> int:
+        """Index `fields`: texts, each with the weight of its words. How many different words there are."""
+        self.remove(identifier)
+        counts: Counter[str] = Counter()
+        for text, weight in fields:
+            for word, times in words_of(text[:_INDEXED_CHARACTERS]).items():
+                counts[word] += weight * times
+        for word, count in counts.items():
+            self._postings.setdefault(word, {})[identifier] = count
+        self._words[identifier] = tuple(counts)
+        self._lengths[identifier] = length = sum(counts.values())
+        self._total_length += length
+        return len(counts)
+
+    def remove(self, identifier: str) -> None:
+        for word in self._words.pop(identifier, ()):
+            postings = self._postings[word]
+            del postings[identifier]
+            if not postings:
+                del self._postings[word]
+        self._total_length -= self._lengths.pop(identifier, 0)
+
+    def search(self, question: str) -> Iterator[Found]:
+        """Every text that shares a word with `question`, best first; equals in order of their ids."""
+        asked = sorted(
+            (len(postings), word) for word in words_of(question) if (postings := self._postings.get(word)) is not None
+        )[:_ASKED_WORDS]
+        scores: dict[str, float] = {}
+        base = _SATURATION * (1 - _LENGTH_WEIGHT)
+        slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
+        lengths = self._lengths
+        for frequency, word in asked:
+            weight = self._rarity(frequency) * (_SATURATION + 1)
+            for identifier, count in self._postings[word].items():
+                scores[identifier] = scores.get(identifier, 0.0) + weight * count / (
+                    count + base + slope * lengths[identifier]
+                )
+        ranked = sorted(scores.items(), key=lambda found: (-found[1], found[0]))
+        return (Found(identifier, score, self._shared(identifier, asked)) for identifier, score in ranked)
+
+    def _rarity(self, frequency: int) -> float:
+        return math.log(1 + (len(self._words) - frequency + 0.5) / (frequency + 0.5))
+
+    def _shared(self, identifier: str, asked: list[tuple[int, str]]) -> tuple[str, ...]:
+        return tuple(word for _, word in asked if identifier in self._postings[word])
