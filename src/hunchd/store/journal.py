@@ -1,7 +1,7 @@
 """What was accepted and is not yet in the store: acknowledged means written and synced.
 
 Appends that arrive while the disk is busy share the next write and the next sync. They are written in one thread; a
-checkpoint runs in the thread that asks for it, so that it never stands in the way of an acknowledgement.
+checkpoint is written in another, so that it never stands in the way of an acknowledgement.
 """
 
 from __future__ import annotations
@@ -239,13 +239,26 @@ class Journal:
         """Accepted records in order, from the one after `after` (default: after the checkpoint). Reads the disk."""
         return self._log.read_after(self._log.checkpoint if after is None else after)
 
-    def checkpoint(self, sequence: int) -> None:
-        """Everything up to `sequence` is durable elsewhere: it is not replayed again and its segments are dropped.
-
-        Blocks for some syncs: call it in a thread of its own, never on the event loop.
-        """
+    async def checkpoint(self, sequence: int) -> None:
+        """Everything up to `sequence` is durable elsewhere: it is not replayed again and its segments are dropped."""
         if sequence >= self._log.next_sequence:
             raise ValueError(f"no record {sequence} was ever accepted")
+        await asyncio.shield(asyncio.to_thread(self._settle, sequence))
+
+    async def rewrite(self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = ()) -> int:
+        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes.
+
+        How many they were. Their ids are new again; ids of records that left the journal earlier are forgotten by
+        their project. Appends wait meanwhile. `without` runs in another thread.
+        """
+        projects = frozenset(key_of(project) for project in forget_projects)
+        return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects))
+
+    async def erase_project(self, project: str) -> int:
+        """Erases everything of one project, also the memory that its ids were ever accepted; how many records."""
+        return await self.rewrite(lambda record: record.project == project, forget_projects=(project,))
+
+    def _settle(self, sequence: int) -> None:
         with self._kept_alone():
             if sequence <= self._log.checkpoint:
                 return
@@ -258,19 +271,9 @@ class Journal:
         if self._log.active_is_settled:  # records may have come in between
             self._log.seal()
 
-    def rewrite(self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = ()) -> int:
-        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes.
-
-        How many they were. Their ids are new again; ids of records that left the journal earlier are forgotten by
-        their project. Appends wait meanwhile. Blocks: call it in a thread of its own, never on the event loop.
-        """
-        projects = frozenset(key_of(project) for project in forget_projects)
+    def _rewrite(self, without: Callable[[Record], bool], projects: frozenset[int]) -> int:
         with self._kept_alone():
             return self._writer.submit(self._log.rewrite, without, projects).result()
-
-    def erase_project(self, project: str) -> int:
-        """Erases everything of one project, also the memory that its ids were ever accepted. Blocks like `rewrite`."""
-        return self.rewrite(lambda record: record.project == project, forget_projects=(project,))
 
     @contextmanager
     def _kept_alone(self) -> Iterator[None]:
@@ -291,7 +294,7 @@ class Journal:
         self._closed = True
         if self._writing is not None:
             await asyncio.wait([self._writing])
-        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
+        await asyncio.to_thread(self._let_go)
 
     def _let_go(self) -> None:
         with self._keeping:

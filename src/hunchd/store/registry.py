@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectRecord:
+class Project:
     """A working tree we know. Linked worktrees of one repository share the project; `common_dir` is its git folder."""
 
     id: str
@@ -44,13 +44,13 @@ class Registry:
         self._files = files or Files()
         self._newer_version: int | None = None
         self.warning: str | None = None
-        self._projects: dict[str, ProjectRecord] = {project.id: project for project in self._read()}
+        self._projects: dict[str, Project] = {project.id: project for project in self._read()}
 
-    def list(self) -> tuple[ProjectRecord, ...]:
+    def all(self) -> tuple[Project, ...]:
         """In the order they were added."""
         return tuple(self._projects.values())
 
-    def get(self, identifier: str) -> ProjectRecord:
+    def get(self, identifier: str) -> Project:
         """NotFound names what there is."""
         project = self._projects.get(identifier)
         if project is None:
@@ -58,7 +58,7 @@ class Registry:
             raise NotFound(f"there is no project {identifier!r}; known: {known}", field="project")
         return project
 
-    def find(self, path: Path, *, common_dir: Path | None = None) -> ProjectRecord | None:
+    def find(self, path: Path, *, common_dir: Path | None = None) -> Project | None:
         """The project of a folder: the same real path, or another worktree of the same repository."""
         place, git = _real(path), _real(common_dir)
         same_path = (project for project in self._projects.values() if project.path == place)
@@ -67,7 +67,7 @@ class Registry:
 
     def add(
         self, path: Path, *, name: str | None = None, common_dir: Path | None = None, created: datetime | None = None
-    ) -> ProjectRecord:
+    ) -> Project:
         """The project of `path`, the one that was there or a new one; adding twice changes nothing.
 
         A project whose own folder is gone follows its repository to the worktree that is added.
@@ -83,12 +83,12 @@ class Registry:
         else:
             when = (created or datetime.now(UTC)).astimezone(UTC)
             place = _real(path) or str(path)
-            current = ProjectRecord(_new_id(), place, name or Path(place).name, when.isoformat(), _real(common_dir))
+            current = Project(_new_id(), place, name or Path(place).name, when.isoformat(), _real(common_dir))
         if current != known:
             self._keep({**self._projects, current.id: current})
         return current
 
-    def remove(self, identifier: str) -> ProjectRecord:
+    def remove(self, identifier: str) -> Project:
         """Forgets a project, in damaged copies that were moved aside too."""
         gone = self.get(identifier)
         self._keep({key: project for key, project in self._projects.items() if key != identifier})
@@ -97,7 +97,7 @@ class Registry:
                 self._files.remove(copy)
         return gone
 
-    def _read(self) -> Iterable[ProjectRecord]:
+    def _read(self) -> list[Project]:
         try:
             content = self._files.read(self._path)
         except FileNotFoundError:
@@ -126,10 +126,10 @@ class Registry:
         self.warning = f"{self._path} was damaged ({error}); it is kept as {aside.name}, add your projects again"
         logger.warning("%s", self.warning)
 
-    def _aside(self) -> Iterable[Path]:
+    def _aside(self) -> list[Path]:
         return sorted(self._path.parent.glob(f"{self._path.name}.damaged-*"))
 
-    def _keep(self, projects: dict[str, ProjectRecord]) -> None:
+    def _keep(self, projects: dict[str, Project]) -> None:
         if self._newer_version is not None:
             raise StoreError(
                 f"{self._path} is of format {self._newer_version}; this hunchd writes format {FORMAT_VERSION}",
@@ -147,9 +147,9 @@ class Registry:
         self._projects = projects
 
 
-def _project(entry: Mapping[str, Any]) -> ProjectRecord:
+def _project(entry: Mapping[str, Any]) -> Project:
     common_dir = entry.get("common_dir")
-    project = ProjectRecord(entry["id"], entry["path"], entry["name"], entry["created"], common_dir)
+    project = Project(entry["id"], entry["path"], entry["name"], entry["created"], common_dir)
     if not all(
         isinstance(value, str) for value in (project.id, project.path, project.name, project.created, common_dir or "")
     ):
