@@ -1,0 +1,337 @@
+"""Secrets out of a text before it is kept, logged, embedded or sent: `[redacted:kind]` stands where one was.
+
+A secret is found by its own shape (a table of formats), by the word that announces it (`password = …`), by its place
+(`scheme://user:password@host`, an Authorization header, a key block), or by any of these inside base64. Ordinary
+hashes, UUIDs, lock files and digests have none of them and stay.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hunchd.ingestion import redaction_rules as rules
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """`found` names the kind of each secret that was taken out, in their order."""
+
+    text: str
+    found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    start: int
+    end: int
+    kind: str
+
+
+# No secret with a shape of its own is shorter than this; most lines have no such run and are done at once.
+_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
+_WRAPPED_BASE64 = re.compile(
+    r"(?:^[ \t+]{0,12}[A-Za-z0-9+/]{56,76}\r?$\n){1,2000}[ \t+]{0,12}[A-Za-z0-9+/]{1,76}={0,2}", re.MULTILINE
+)
+_ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_MARK = "[redacted:"
+# A private key block ends where it says so; one that was cut ends with its last line that looks like a key.
+_LONGEST_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
+_KEY_END = re.compile(
+    r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
+)
+_KEY_LINE = re.compile(r"(?:\\n|\s|[+>|\"' -])*[A-Za-z0-9+/=]{16,}")
+_DEEPEST = 100  # levels of lists and objects in one value
+
+
+def redact(text: str) -> Redacted:
+    """`text` without its secrets. Idempotent; linear in the length of the text."""
+    spans = _merged(list(_spans(text)))
+    if not spans:
+        return Redacted(text, ())
+    parts: list[str] = []
+    end = 0
+    for span in spans:
+        parts += (text[end : span.start], f"{_MARK}{span.kind}]")
+        end = span.end
+    return Redacted("".join((*parts, text[end:])), tuple(span.kind for span in spans))
+
+
+def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """The same for a JSON value, keys included: a string under a key like "password" is judged with its key."""
+    found: list[str] = []
+    return _value(value, "", found, 0), tuple(found)
+
+
+def _value(value: Any, key: str, found: list[str], depth: int) -> Any:
+    if isinstance(value, str):
+        return _string(value, key, found)
+    if depth >= _DEEPEST and isinstance(value, (dict, list, tuple)):
+        found.append("too-deep")
+        return f"{_MARK}too-deep]"
+    if isinstance(value, dict):
+        return {
+            _string(str(name), "", found): _value(each, str(name), found, depth + 1) for name, each in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_value(each, key, found, depth + 1) for each in value]
+    return value
+
+
+def _string(text: str, key: str, found: list[str]) -> str:
+    if key and "\n" not in text and (kind := _announced_by(key)) and _looks_secret(text, kind, quoted=True):
+        found.append(_placed(kind))
+        return f"{_MARK}{_placed(kind)}]"
+    redacted = redact(text)
+    found += redacted.found
+    return redacted.text
+
+
+def _announced_by(name: str) -> str:
+    lower = name.translate(_ASCII_LOWER)
+    for word in rules.ANNOUNCERS.finditer(lower):
+        if not rules.NAMES_SOMETHING_ELSE.search(lower[word.end() :].rpartition("_")[2].rpartition("-")[2]):
+            return str(word.lastgroup)
+    return ""
+
+
+def _placed(kind: str) -> str:
+    """What a placeholder calls a secret that was only announced."""
+    return "secret" if kind == "key" else kind
+
+
+def _spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
+    lower = text.lower()
+    if len(lower) != len(text):  # some capitals have longer small letters; positions must agree
+        lower = text.translate(_ASCII_LOWER)
+    if _RUN.search(text):
+        yield from _by_format(text)
+        yield from _key_blocks(text)
+        if decode:
+            yield from _encoded(text)
+    if "://" in text and "@" in text:
+        yield from _in_urls(text)
+    if "authorization" in lower or "bearer" in lower or "basic " in lower:
+        yield from _in_headers(text)
+    if any(stem in lower for stem in rules.STEMS):
+        yield from _announced(text, lower)
+
+
+def _by_format(text: str) -> Iterator[_Span]:
+    for row in rules.FORMATS:
+        if not any(literal in text for literal in row.literals):
+            continue
+        for match in row.pattern.finditer(text):
+            group = 1 if match.re.groups else 0
+            secret = match.group(group)
+            if _MARK not in secret and not _monotonous(secret):
+                yield _Span(*match.span(group), row.kind)
+
+
+def _key_blocks(text: str) -> Iterator[_Span]:
+    if "-----BEGIN" in text or "PuTTY-User-Key" in text:
+        end = 0
+        for begin in rules.PRIVATE_KEY.finditer(text):
+            if begin.start() >= end:
+                end = _end_of_key(text, begin.end())
+                if end > begin.end():
+                    yield _Span(begin.start(), end, "private-key")
+    for match in rules.ENCODED_KEY.finditer(text):
+        yield _Span(*match.span(), "private-key")
+
+
+def _end_of_key(text: str, start: int) -> int:
+    closing = _KEY_END.search(text, start, start + _LONGEST_KEY)
+    if closing:
+        return closing.end()
+    end = start
+    while line := _KEY_LINE.match(text, end, start + _LONGEST_KEY):
+        end = line.end()
+    return end
+
+
+def _in_urls(text: str) -> Iterator[_Span]:
+    for match in rules.URL_PASSWORD.finditer(text):
+        password = match.group(1)
+        if not (_is_placeholder(password) or _only_words(password) or password.isdigit()):
+            yield _Span(*match.span(1), "url-password")
+    for match in rules.URL_TOKEN.finditer(text):
+        if _random_enough(match.group(1)):
+            yield _Span(*match.span(1), "url-token")
+
+
+def _in_headers(text: str) -> Iterator[_Span]:
+    for pattern in (rules.AUTHORIZATION, rules.BEARER):
+        for match in pattern.finditer(text):
+            if not _is_placeholder(match.group(1)) and _random_enough(match.group(1), shortest=12):
+                yield _Span(*match.span(1), "authorization")
+
+
+def _announced(text: str, lower: str) -> Iterator[_Span]:
+    end = 0
+    for word in rules.ANNOUNCERS.finditer(lower):
+        if word.start() < end:
+            continue
+        kind = str(word.lastgroup)
+        match = rules.ASSIGNMENT.match(text, word.end())
+        if (match and (span := _assigned(match, kind))) or (
+            kind != "key" and (match := rules.SENTENCE.match(text, word.end())) and (span := _said(match, kind))
+        ):
+            yield span
+            end = span.end
+
+
+def _assigned(match: re.Match[str], kind: str) -> _Span | None:
+    rest = match.group("rest")
+    if rest and rules.NAMES_SOMETHING_ELSE.search(re.split(r"[_.-]", rest)[-1]):
+        return None
+    group = "quoted" if match.group("quoted") is not None else "bare"
+    if group == "bare" and match.group("after") in ("(", "["):
+        return None
+    value = match.group(group).rstrip(".:") if group == "bare" else match.group(group)
+    if not _looks_secret(value, kind, quoted=group == "quoted"):
+        return None
+    return _Span(match.start(group), match.start(group) + len(value), _placed(kind))
+
+
+def _said(match: re.Match[str], kind: str) -> _Span | None:
+    value = match.group("bare").rstrip(".:!?")
+    if match.group("sign") is None and not (len(value) >= 16 and _random_enough(value)):
+        return None
+    if not _looks_secret(value, kind, quoted=False):
+        return None
+    return _Span(match.start("bare"), match.start("bare") + len(value), kind)
+
+
+def _encoded(text: str) -> Iterator[_Span]:
+    for match in _WRAPPED_BASE64.finditer(text):
+        if kind := _kind_inside(re.sub(r"[\s+]*\n[\s+]*", "", match.group().strip(" \t+"))):
+            yield _Span(*match.span(), kind)
+    for match in _BASE64.finditer(text):
+        if kind := _kind_inside(match.group()):
+            yield _Span(*match.span(), kind)
+
+
+def _kind_inside(encoded: str) -> str:
+    """The kind of the first secret that base64 hides, "" for none."""
+    body = encoded.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
+    try:
+        decoded = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    if not decoded.isascii():
+        return ""
+    plain = decoded.decode("ascii")
+    if sum(character.isprintable() or character in "\t\r\n" for character in plain) < len(plain):
+        return ""
+    return next((span.kind for span in _spans(plain, decode=False)), "")
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    """Spans in order, overlapping ones as one; the longest gives the kind."""
+    merged: list[_Span] = []
+    for span in sorted(spans):
+        last = merged[-1] if merged else None
+        if last is None or span.start >= last.end:
+            merged.append(span)
+            continue
+        kind = last.kind if last.end - last.start >= span.end - span.start else span.kind
+        merged[-1] = _Span(last.start, max(last.end, span.end), kind)
+    return merged
+
+
+_PLACEHOLDER = re.compile(
+    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s|%[A-Z_]+%|\$\(|^\$\w|dummy|"
+    r"^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|"
+    r"^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b|^secrets?\.|^vault:|^!",
+    re.IGNORECASE,
+)
+_DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
+_WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
+_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
+_FIXTURE = re.compile(
+    r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
+    r"|hello|api|id|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
+    re.IGNORECASE,
+)
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def _looks_secret(value: str, announced_as: str, *, quoted: bool) -> bool:
+    """Whether a value is what its announcer promises, rather than a name, a path, a call or a stand-in."""
+    if _is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
+        return False
+    if announced_as == "password":
+        return _looks_like_password(value, quoted=quoted)
+    if " " in value:
+        return False
+    if announced_as == "secret":
+        return _random_enough(value, shortest=12) or _UUID.fullmatch(value) is not None
+    return len(value) >= 20 and _mixed(value) and not _HEX.fullmatch(value) and _random_enough(value)
+
+
+def _looks_like_password(value: str, *, quoted: bool) -> bool:
+    if len(value) < 5 or value.isdigit() or (" " in value and len(value.split()) > 4):
+        return False
+    if _only_words(value) and (not quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
+        return False
+    if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not quoted):
+        return _mixed(value) and len(value) >= 10
+    kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
+    return kinds >= (2 if quoted else 3) and (quoted or re.search(r"\d", value) is not None)
+
+
+def _random_enough(value: str, *, shortest: int = 16) -> bool:
+    """Letters and digits without the shape of words: what a generator makes and a person does not."""
+    if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or _only_words(value):
+        return False
+    if _HEX.fullmatch(value):
+        return len(value) >= 24 and _entropy(value) >= 3.0
+    return _entropy(value) >= (3.0 if len(value) < 20 else 3.3) and _letters_and_digits_alternate(value)
+
+
+def _letters_and_digits_alternate(value: str) -> bool:
+    """At least three changes between letter and digit, or lower and upper case inside: `v1.2-beta` has few."""
+    changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
+    return changes >= 3
+
+
+def _mixed(value: str) -> bool:
+    return bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
+
+
+def _is_placeholder(value: str) -> bool:
+    return _PLACEHOLDER.search(value) is not None or _monotonous(value)
+
+
+def _monotonous(value: str) -> bool:
+    """`xxxxxxxx`, `0000…`, `abcabcabc`: nothing that could be secret."""
+    return len(set(value[-24:])) <= 3 and len(value) >= 4
+
+
+def _only_words(value: str) -> bool:
+    """Whether every part between separators is a word, perhaps with a number: `client-secret`, `fooBar2`, `v1.20`."""
+    return all(map(_is_word, _SEPARATORS.split(value)))
+
+
+def _is_word(part: str) -> bool:
+    match = _WORD.fullmatch(part)
+    # Camel case has a hump every few letters, a generator's output has one every other.
+    return match is not None and len(_HUMP.findall(part)) * 3 <= len(match.group(1))
+
+
+def _entropy(value: str) -> float:
+    """Bits a character, of at most its first 200."""
+    counts = Counter(value[:200])
+    size = sum(counts.values())
+    return -sum(n / size * math.log2(n / size) for n in counts.values())
