@@ -37,6 +37,9 @@ _GENERATED = {
     "coverage": ((), ("lcov.info", "index.html", "coverage-final.json")),
 }
 
+# Files whose coming or going may turn the folder around them from a person's into a tool's.
+MARKERS = frozenset({".git", "pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt", ".ninja_log"})
+
 _BINARY = _words("""
     png jpg jpeg gif bmp ico icns tif tiff webp avif heic psd ai eps sketch fig xcf raw svgz pdf doc docx xls xlsx ppt
     pptx odt ods odp epub mobi zip tar gz tgz bz2 xz zst lz4 7z rar jar war ear whl egg deb rpm apk ipa dmg iso img pkg
@@ -112,8 +115,14 @@ def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
     )
 
 
+# What editors write beside the file they are saving: vim's probe, backups, swap files, Emacs' locks, JetBrains, GNOME.
+_TEMPORARY = re.compile(r"4913|.*~|\.#.*|\#.*\#|.*\.sw[a-z]|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.~lock\..*")
+
+
 def kind_of_file(name: str) -> str:
-    """Why a file of this name is not worth reading: `binary`, `generated`, or "" when it is."""
+    """Why a file of this name is not worth reading: `temporary`, `binary`, `generated`, or "" when it is."""
+    if _TEMPORARY.fullmatch(name):
+        return "temporary"
     lower = name.lower()
     if lower.rpartition(".")[2] in _BINARY and "." in lower:
         return "binary"

@@ -1,0 +1,228 @@
+"""Many small changes become what a person would say happened: a file saved, a file deleted, a tree replaced."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hunchd.domain.errors import Overloaded
+from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
+from hunchd.repository.ignore import IgnoreRules, Limits
+from hunchd.repository.layout import Head, Layout, head, operation
+from hunchd.signals.snapshot import Snapshot, stamp_of
+from hunchd.signals.watching import Timer, WatchThread
+
+logger = logging.getLogger(__name__)
+
+# More paths than this are not named one by one: whoever needs them scans the tree.
+MAX_NAMED = 20_000
+# An uninterrupted burst is told after this time all the same; a storm may take longer, but not for ever.
+LONGEST_BURST = 1.0  # seconds
+LONGEST_STORM = 10.0  # seconds
+# A storm is over when nothing happened for this long: git pauses between writing files and moving HEAD.
+STORM_REST = 0.4  # seconds
+# A file that is gone may be between the two steps of an atomic save.
+GONE_FOR_GOOD = 0.2  # seconds
+# Somebody who opens files by hand is slower; this is grep or a test run.
+SWEEP = 10  # files
+SWEEP_WINDOW = 0.5  # seconds
+# git holds `index.lock` while it writes the tree; an older one was left behind by a crash.
+GIT_LOCK_AGE = 10.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    burst: float = 0.1  # seconds: changes of a file within this time are one signal
+    bulk_files: int = 200  # this many different files within a burst are a tool, not a person
+    max_watches: int = 40_000  # folders; those beyond are polled
+    opens: bool = False  # report opens, too
+    limits: Limits = field(default_factory=Limits)
+
+
+class Bursts:
+    """Collects paths that may have changed, and tells what became of them when the burst ends.
+
+    A path is judged by what is there then, so that a temporary file, a backup or a rename in between is never told.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        snapshot: Snapshot,
+        emit: Callable[[Signal], None],
+        *,
+        thread: WatchThread,
+        options: WatchOptions,
+        layout: Layout | None,
+    ) -> None:
+        self._root = root
+        self._base = os.fspath(root)
+        self._snapshot = snapshot
+        self._emit = emit
+        self._thread = thread
+        self._options = options
+        self._layout = layout
+        self._head = self._look_at_head()
+        self._touched: dict[str, float] = {}  # path: when it was first seen to change, monotonic
+        self._dropped: set[str] = set()  # files of folders that went away: known until they are judged
+        self._opened: dict[str, None] = {}
+        self._last = 0.0
+        self._timer: Timer | None = None
+        self._open_timer: Timer | None = None
+        self.rules: IgnoreRules | None = None  # nothing is told before the rules are there
+        self.held = False  # while a scan runs: its findings belong to the same burst
+
+    @property
+    def waiting(self) -> int:
+        return len(self._touched)
+
+    def touch(self, path: str) -> None:
+        self._last = time.monotonic()
+        self._touched.setdefault(path, self._last)
+        if self._timer is None:
+            self._plan(self._options.burst)
+
+    def drop(self, paths: list[str]) -> None:
+        """Files of a folder that went away or is no longer wanted."""
+        self._dropped.update(paths)
+        for path in paths:
+            self.touch(path)
+
+    def open(self, path: str) -> None:
+        self._opened[path] = None
+        if self._open_timer is None:
+            self._open_timer = self._thread.later(SWEEP_WINDOW, self._tell_opened)
+
+    def forget(self, layout: Layout | None) -> None:
+        """Drop what was collected: the tree went away as a whole. `layout` is where git is from now on."""
+        self._touched.clear()
+        self._dropped.clear()
+        self._opened.clear()
+        self._layout = layout
+        self._head = self._look_at_head()
+
+    def _plan(self, seconds: float) -> None:
+        self._timer = self._thread.later(seconds, self._due)
+
+    def _due(self) -> None:
+        """The timer fired: tell, or wait while the burst goes on."""
+        self._timer = None
+        if not self._touched or self.rules is None:
+            return
+        now = time.monotonic()
+        age, rest = now - next(iter(self._touched.values())), now - self._last
+        storm = len(self._touched) >= self._options.bulk_files
+        if age < LONGEST_STORM and (self.held or self._git_is_at_work()):
+            self._plan(STORM_REST / 2)
+        elif age < (LONGEST_STORM if storm else LONGEST_BURST) and rest < (
+            STORM_REST if storm else self._options.burst
+        ):
+            self._plan(max(0.01, (STORM_REST if storm else self._options.burst) - rest))
+        else:
+            self._tell(self.rules, now)
+
+    def _git_is_at_work(self) -> bool:
+        """Whether git is writing the tree right now, or between two steps that it takes by itself."""
+        git_dir = self._layout.git_dir if self._layout is not None else None
+        if git_dir is None or self._layout is None:
+            return False
+        try:
+            return time.time() - os.lstat(git_dir / "index.lock").st_mtime < GIT_LOCK_AGE
+        except OSError:
+            return operation(self._layout) == "rebase" and self._look_at_head() != self._head
+
+    def _look_at_head(self) -> Head | None:
+        return head(self._layout) if self._layout is not None else None
+
+    def _tell(self, rules: IgnoreRules, now: float) -> None:
+        saved: list[str] = []
+        deleted: list[str] = []
+        later: dict[str, float] = {}
+        for path, seen in self._touched.items():
+            stamp = self._stamp(path, rules)
+            known = self._snapshot.stamp(path)
+            if stamp is not None and stamp != known:
+                saved.append(path)
+                self._snapshot.put(path, stamp)
+            elif stamp is None and (known is not None or path in self._dropped):
+                if now - seen < GONE_FOR_GOOD:
+                    later[path] = seen
+                else:
+                    deleted.append(path)
+                    self._snapshot.forget(path)
+        self._dropped.intersection_update(later)
+        self._touched = later
+        if later:
+            self._plan(GONE_FOR_GOOD)
+        before, self._head = self._head, self._look_at_head()
+        self._send(saved, deleted, bulk=before != self._head or len(saved) + len(deleted) >= self._options.bulk_files)
+
+    def _stamp(self, path: str, rules: IgnoreRules) -> int | None:
+        """The stamp of a wanted file as it is now; None when there is none."""
+        try:
+            found = os.lstat(f"{self._base}/{path}")
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(found.st_mode) or found.st_size > self._options.limits.file_bytes or rules.reason(path):
+            return None
+        return stamp_of(found)
+
+    def _send(self, saved: list[str], deleted: list[str], *, bulk: bool) -> None:
+        """Tell what happened; when nobody can take it now, keep the paths for the next time."""
+        if not saved and not deleted:
+            return
+        sent = 0
+        signals = [self._bulk(saved, deleted)] if bulk else self._single(saved, deleted)
+        try:
+            for signal in signals:
+                self._emit(signal)
+                sent += 1
+        except Overloaded as overload:
+            left = [*saved, *deleted] if bulk else [*saved, *deleted][sent:]
+            self._take_back(left, frozenset(deleted), overload.retry_after)
+
+    def _bulk(self, saved: list[str], deleted: list[str]) -> Signal:
+        named = len(saved) + len(deleted) <= MAX_NAMED
+        return FilesChanged(
+            project=self._base,
+            at=datetime.now(UTC),
+            source="watcher",
+            saved=tuple(saved) if named else (),
+            deleted=tuple(deleted) if named else (),
+            complete=named,
+        )
+
+    def _single(self, saved: list[str], deleted: list[str]) -> list[Signal]:
+        project, at = self._base, datetime.now(UTC)
+        return [
+            *(FileSaved(project=project, at=at, source="watcher", path=path) for path in saved),
+            *(FileDeleted(project=project, at=at, source="watcher", path=path) for path in deleted),
+        ]
+
+    def _take_back(self, paths: list[str], deleted: frozenset[str], seconds: float) -> None:
+        """As if these had not been judged yet: they merge with what happens until the next attempt."""
+        logger.debug("%d changes wait for %.1f s: the queue is full", len(paths), seconds)
+        now = time.monotonic()
+        for path in paths:
+            if path in deleted:
+                self._dropped.add(path)
+            else:
+                self._snapshot.put(path, 0)  # known, but not as it is
+            self._touched.setdefault(path, now)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._plan(seconds)
+
+    def _tell_opened(self) -> None:
+        opened, self._opened, self._open_timer = tuple(self._opened), {}, None
+        if len(opened) > SWEEP or self.rules is None:
+            return
+        for path in opened:
+            if self._snapshot.stamp(path) is not None:
+                self._emit(FileOpened(project=self._base, at=datetime.now(UTC), source="watcher", path=path))

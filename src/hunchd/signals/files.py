@@ -1,0 +1,352 @@
+"""A project's files, watched: a watch for each wanted folder, a scan after lost events, polling as the last way."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hunchd.domain.signal import Signal
+from hunchd.repository.ignore import IGNORE_FILES, IgnoreRules
+from hunchd.repository.layout import find
+from hunchd.repository.names import MARKERS
+from hunchd.signals.bursts import Bursts, WatchOptions
+from hunchd.signals.folders import Unwatchable
+from hunchd.signals.snapshot import Snapshot, stamp_of
+from hunchd.signals.watching import Timer, WatchThread
+
+__all__ = ["FileWatcher", "WatchOptions"]
+
+logger = logging.getLogger(__name__)
+
+# A scan works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
+SLICE = 0.05  # seconds
+# After an overflow the tree is scanned once it rests; a tree that never rests is scanned after the longer time.
+REST = 0.7  # seconds
+LONGEST_UNREST = 4.0  # seconds
+# More paths than this are not remembered one by one: a scan is cheaper.
+MAX_WAITING = 100_000
+# Looking at folders that cannot be watched may take this share of one core.
+POLLING_SHARE = 0.004
+SHORTEST_POLL, LONGEST_POLL = 5.0, 600.0  # seconds
+# How soon a root that went away is found again, and how often one is checked that gives no sign of it.
+MISSING_CHECK, ROOT_CHECK = 1.0, 60.0  # seconds
+
+
+class FileWatcher:
+    """Watches the wanted files below `root` and calls `emit` on its own thread.
+
+    `emit` may raise Overloaded: what was to be told is kept, merged with what happens meanwhile, and told later.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        rules: IgnoreRules,
+        emit: Callable[[Signal], None],
+        *,
+        options: WatchOptions | None = None,
+        thread: WatchThread | None = None,
+    ) -> None:
+        self.root = Path(os.path.realpath(root))
+        self._base = os.fspath(self.root)
+        self._rules = rules
+        self._options = options or WatchOptions()
+        self._own_thread = thread is None
+        self._thread = thread or WatchThread(f"hunchd-files:{self.root.name}"[:60])
+        self._snapshot = Snapshot()
+        self._bursts = Bursts(
+            self.root, self._snapshot, emit, thread=self._thread, options=self._options, layout=find(self.root)
+        )
+        self._state = "starting"
+        self._reason = ""
+        self._truncated = ""
+        self._identity: tuple[int, int] | None = None
+        self._ready = threading.Event()
+        self._stopped = False
+        self._to_scan: deque[str] = deque()
+        self._scanning = False
+        self._full = False  # look again at folders that are known
+        self._first = True  # the first scan tells nothing: it is what was there before
+        self._lost_at: float | None = None
+        self._last_event = 0.0
+        self._stale = False  # the ignore rules may have changed
+        self._watched: set[str] = set()
+        self._polled: set[str] = set()
+        self._poll: Timer | None = None
+        self._root_check: Timer | None = None
+        self._cost = 0.0  # seconds of the scan that is running
+        self.rescans = 0
+        self.overflows = 0
+
+    def start(self) -> None:
+        """Begin to watch; `wait_ready` tells when everything is."""
+        if self._own_thread:
+            self._thread.start()
+        self._thread.submit(self._begin)
+
+    def stop(self) -> None:
+        """Stop within a second."""
+        self._stopped = True
+        self._state = "stopped"
+        if self._own_thread:
+            self._thread.stop()
+        else:
+            self._thread.submit(self._unwatch_all)
+
+    def wait_ready(self, seconds: float) -> bool:
+        """Whether the first scan is done within `seconds`."""
+        return self._ready.wait(seconds)
+
+    def status(self) -> dict[str, Any]:
+        """What is watched, how, and why not otherwise; from any thread."""
+        mode = "watching" if not self._polled else "mixed" if self._watched else "polling"
+        return {
+            "state": self._state,
+            "mode": mode,
+            "reason": self._reason,
+            "folders": self._snapshot.folders,
+            "watched": len(self._watched),
+            "polled": len(self._polled),
+            "files": self._snapshot.files,
+            "truncated": self._truncated,
+            "overflows": self.overflows,
+            "rescans": self.rescans,
+            "waiting": self._bursts.waiting,
+            "thread": self._thread.name,
+            "failures": self._thread.failures,
+        }
+
+    def known(self) -> frozenset[str]:
+        """The files that the watcher believes are there; on a quiet tree the same as a fresh walk."""
+        return frozenset(self._snapshot.paths())
+
+    # What the watching thread tells
+
+    def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
+        self._last_event = time.monotonic()
+        if self._lost_at is not None or self._stopped:
+            return  # a scan is due and will see it
+        path = f"{folder[len(self._base) + 1 :]}/{name}" if folder != self._base else name
+        if is_dir:
+            if name == ".git" and path != name:
+                self._scan_when_quiet(rules=True)  # the folder became, or was, a project of its own
+            elif gone:
+                self._drop(path)
+            elif not opened and not self._rules.reason(path, is_dir=True):
+                self._scan([path])
+        elif opened:
+            self._bursts.open(path)
+        else:
+            self._bursts.touch(path)
+            if name in IGNORE_FILES or name in MARKERS:
+                self._scan_when_quiet(rules=True)
+            elif self._bursts.waiting > MAX_WAITING:
+                self._scan_when_quiet()
+
+    def vanished(self, folder: str) -> None:
+        if folder == self._base:
+            self._lose_root("the folder was removed, moved or unmounted")
+        else:
+            self._drop(folder[len(self._base) + 1 :])
+
+    def lost(self) -> None:
+        self.overflows += 1
+        self._scan_when_quiet()
+
+    # Scanning
+
+    def _begin(self) -> None:
+        try:
+            found = os.lstat(self._base)
+        except OSError as error:
+            self._lose_root(str(error))
+            return
+        self._identity = (found.st_dev, found.st_ino)
+        self._state = "scanning"
+        self._bursts.rules = self._rules
+        self._full = True
+        self._scan([""])
+        if self._root_check is not None:
+            self._root_check.cancel()
+        self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
+
+    def _scan_when_quiet(self, *, rules: bool = False) -> None:
+        """Plan one scan of everything, however often this is called before it begins."""
+        self._stale = self._stale or rules
+        if self._lost_at is None and self._state != "missing":
+            self._lost_at = time.monotonic()
+            self._thread.later(REST, self._rescan)
+
+    def _rescan(self) -> None:
+        now = time.monotonic()
+        if self._lost_at is None or self._stopped:
+            return
+        if now - self._last_event < REST / 2 and now - self._lost_at < LONGEST_UNREST:
+            self._thread.later(REST / 2, self._rescan)
+            return
+        self._lost_at = None
+        self.rescans += 1
+        if self._stale:
+            self._stale = False
+            self._rules = self._bursts.rules = self._rules.reloaded()
+        self._full = True
+        self._scan([""])
+
+    def _scan(self, folders: list[str]) -> None:
+        self._to_scan.extend(folders)
+        if not self._scanning:
+            self._scanning = self._bursts.held = True
+            self._cost = 0.0
+            self._scan_slice()
+
+    def _scan_slice(self) -> None:
+        """Look at waiting folders for a moment; come back until none is left."""
+        began = time.monotonic()
+        while self._to_scan and not self._stopped:
+            self._look_at(self._to_scan.popleft())
+            if time.monotonic() - began > SLICE:
+                break
+        self._cost += time.monotonic() - began
+        if self._to_scan and not self._stopped:
+            self._thread.later(0.0, self._scan_slice)
+            return
+        self._scanning = self._bursts.held = self._full = False
+        if self._state == "scanning":
+            self._state = "watching"
+            self._first = False
+            self._ready.set()
+        if self._polled and self._poll is None:
+            self._poll = self._thread.later(
+                min(max(self._cost / POLLING_SHARE, SHORTEST_POLL), LONGEST_POLL), self._poll_again
+            )
+
+    def _look_at(self, folder: str) -> None:
+        """Watch one folder and compare what is in it with what was known of it."""
+        limits = self._options.limits
+        if not self._snapshot.knows_folder(folder) and self._snapshot.folders >= limits.folders:
+            self._truncated = f"more than {limits.folders:,} folders: the rest is not watched"
+            return
+        place = f"{self._base}/{folder}" if folder else self._base
+        if not _is_folder(place) or self._rules.reason(folder, is_dir=True):
+            self._drop(folder)
+            return
+        new = self._snapshot.add_folder(folder) or self._first
+        self._watch(folder, place)  # before it is read: what happens in between is seen twice rather than never
+        listing = self._rules.listing(folder, limits)
+        if listing.truncated:
+            self._truncated = f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
+        self._compare(folder, listing.files)
+        known = set(self._snapshot.inner_folders(folder))
+        for lost in known.difference(listing.folders):
+            self._drop(lost)
+        again = self._full or new
+        self._to_scan.extend(inner for inner in listing.folders if again or inner not in known)
+
+    def _compare(self, folder: str, files: tuple[tuple[str, os.stat_result], ...]) -> None:
+        before = self._snapshot.names(folder)
+        start = len(folder) + 1 if folder else 0
+        for path, found in files:
+            stamp = stamp_of(found)
+            if before.pop(path[start:], None) == stamp:
+                continue
+            if self._first:
+                self._snapshot.put(path, stamp)
+            else:
+                self._bursts.touch(path)
+        for name in before:
+            self._bursts.touch(f"{folder}/{name}" if folder else name)
+
+    def _drop(self, folder: str) -> None:
+        """A folder went away, or is no longer wanted: so are the files in it."""
+        if folder == "":
+            return
+        files, folders = self._snapshot.remove_folder(folder)
+        for inner in folders:
+            self._thread.unwatch(f"{self._base}/{inner}")
+            self._watched.discard(inner)
+            self._polled.discard(inner)
+        self._bursts.drop(files)
+
+    # Watching and polling
+
+    def _watch(self, folder: str, place: str) -> None:
+        if folder in self._watched and not self._full:
+            return
+        try:
+            if folder not in self._watched and len(self._watched) >= self._options.max_watches:
+                raise Unwatchable(f"more than {self._options.max_watches:,} folders", full=True)
+            self._thread.watch(place, self, opens=self._options.opens)
+        except Unwatchable as error:
+            self._watched.discard(folder)
+            if error.full:
+                self._polled.add(folder)
+                self._reason = str(error)
+            return
+        self._watched.add(folder)
+        self._polled.discard(folder)
+
+    def _poll_again(self) -> None:
+        """Look at every folder that is not watched; one that can be watched by now is."""
+        self._poll = None
+        if not self._stopped and self._state == "watching":
+            self._scan(sorted(self._polled))
+
+    # The root
+
+    def _lose_root(self, reason: str) -> None:
+        if self._state == "missing" or self._stopped:
+            return
+        self._state = "missing"
+        self._reason = reason
+        self._lost_at = None
+        self._to_scan.clear()
+        self._unwatch_all()
+        self._bursts.forget(None)
+        self._thread.later(MISSING_CHECK, self._look_for_root)
+
+    def _look_for_root(self) -> None:
+        if self._stopped:
+            return
+        if not _is_folder(self._base):
+            self._thread.later(MISSING_CHECK, self._look_for_root)
+            return
+        self._rules = self._rules.reloaded()
+        self._bursts.forget(find(self.root))
+        self._reason = ""
+        self.rescans += not self._first
+        self._begin()
+
+    def _check_root(self) -> None:
+        """A root whose parent was moved gives no sign: compare what lies there with what is watched."""
+        if self._stopped or self._state == "missing":
+            return
+        try:
+            found = os.lstat(self._base)
+            same = (found.st_dev, found.st_ino) == self._identity
+        except OSError:
+            same = False
+        if same:
+            self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
+        else:
+            self._lose_root("the folder is not the one that was watched")
+
+    def _unwatch_all(self) -> None:
+        for folder in self._watched:
+            self._thread.unwatch(f"{self._base}/{folder}" if folder else self._base)
+        self._watched.clear()
+        self._polled.clear()
+
+
+def _is_folder(place: str) -> bool:
+    """Whether there is a folder, and not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(place).st_mode)
+    except OSError:
+        return False
