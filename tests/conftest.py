@@ -20,6 +20,7 @@ import pytest
 GRACE = 3.0  # seconds
 
 _numbers = count()
+_SOURCES = Path(__file__).parents[1] / "src"
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +46,8 @@ def _own_home(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         monkeypatch.delenv(name, raising=False)
     for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "ANTHROPIC_API_KEY", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    # Processes that a test starts, from whatever folder, load the same package as the test.
+    monkeypatch.setenv("PYTHONPATH", str(_SOURCES))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -73,8 +76,8 @@ def _processes_of(home: Path, *, within: float) -> list[int]:
 
 def _all_processes() -> list[int]:
     proc = Path("/proc")
-    own = os.getpid()
-    return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit() and int(entry.name) != own]
+    entries = proc.iterdir() if proc.is_dir() else ()  # where there is none, nobody looks
+    return [int(entry.name) for entry in entries if entry.name.isdigit() and int(entry.name) != os.getpid()]
 
 
 def _home_of(pid: int) -> bytes | None:

@@ -57,25 +57,21 @@ def test_context_adds_an_unknown_project_and_waits_for_the_first_useful_answer(
     unknown = {"error": {"code": "not_found", "message": "no such project"}}
     answers = iter([(404, unknown), (200, bundle(**reading)), (200, bundle(**reading)), (200, bundle())])
     fake.routes["GET /context"] = lambda _: next(answers)
-    fake.routes["POST /projects"] = (200, project_at(repository))
-    fake.routes["GET /projects"] = (
-        200,
-        {"items": [project_at(repository, state="indexing")], "next": None, "total": 1},
-    )
+    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
 
     assert main(["context", "src/cart.py"]) == 0
 
     captured = capsys.readouterr()
     assert captured.out.startswith("# src/cart.py")
     assert captured.err == ""
-    assert fake.bodies("POST /projects") == [{"path": str(repository)}]
+    assert fake.bodies("POST /projects")[0] == {"path": str(repository)}
 
 
 def test_context_prints_the_best_it_has_when_its_time_is_over(
     fake: FakeDaemon, repository: Path, capsys: Output
 ) -> None:
     fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading history"], items=[]))
-    fake.routes["GET /projects"] = (200, {"items": [project_at(repository, state="indexing")]})
+    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
 
     assert main(["context", "src/cart.py", "--wait", "0.2"]) == 0
 
@@ -86,7 +82,7 @@ def test_context_prints_the_best_it_has_when_its_time_is_over(
 
 def test_nothing_relevant_is_said_apart_from_the_answer(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle(status="empty", context="", items=[]))
-    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+    fake.routes["POST /projects"] = (200, project_at(repository))
 
     assert main(["context", "src/cart.py"]) == 0
 

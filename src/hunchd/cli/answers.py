@@ -12,7 +12,7 @@ from hunchd.cli.client import Client
 from hunchd.cli.errors import Refused
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json
-from hunchd.cli.progress import indexing, watched
+from hunchd.cli.progress import watched
 from hunchd.cli.targets import root_of, text_file
 
 _LOOK: Final = 0.1  # seconds between two looks at a project that is being read
@@ -78,8 +78,9 @@ def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: flo
         return bundle
     with watched(sys.stderr) as show:
         while time.monotonic() < deadline and not _is_useful(bundle):
-            project = indexing(client, root)
-            if project is None:
+            # Adding what is known changes nothing and tells how far it has come, linked worktrees included.
+            project = client.post("/projects", {"path": root})
+            if project["state"] != "indexing":
                 return client.get("/context", **question)
             show(progress_of(project))
             time.sleep(_LOOK)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 READY: Final = 10.0  # seconds a start may take
 GRACEFUL: Final = 8.0  # seconds a stop may take before it is forced; the daemon allows itself 5
 _PAUSE: Final = 0.02  # seconds between two looks
+# The daemon's exit code for "another one runs".
+_ALREADY: Final = 3
 
 DAEMON: Final = (sys.executable, "-m", "hunchd.daemon.main")
 
@@ -74,55 +76,54 @@ def _until_ready(where: Places, process: subprocess.Popen[bytes], deadline: floa
         if daemon is not None and is_alive(daemon.pid) and answers(daemon):
             return daemon
         # One that ends because another was quicker is no failure: the other will answer in a moment.
-        if (ended := process.poll()) is not None and not _another_is_coming(where):
+        if (ended := process.poll()) is not None and ended != _ALREADY:
             break
         time.sleep(_PAUSE)
-    what = f"ended with code {ended}" if ended is not None else f"did not answer within {READY:.0f} s"
+    what = f"did not answer within {READY:.0f} s" if ended in (None, _ALREADY) else f"ended with code {ended}"
     raise NoDaemon(
         f"the daemon {what}.{_last_words(where)}", hint="hunch doctor looks for the cause; hunch logs for more."
     )
 
 
-def _another_is_coming(where: Places) -> bool:
-    daemon = read(where.rendezvous_file)
-    return daemon is not None and is_alive(daemon.pid)
-
-
-def end(daemon: Rendezvous) -> None:
+def end(pid: int) -> None:
     """Ask the daemon to stop, wait, and force it if it does not. Returns when the process is gone."""
     for request, patience in ((signal.SIGTERM, GRACEFUL), (signal.SIGKILL, 2.0)):
         try:
-            os.kill(daemon.pid, request)
+            os.kill(pid, request)
         except ProcessLookupError:
             return
         except PermissionError as error:
-            raise CommandError(f"process {daemon.pid} belongs to another user.") from error
+            raise CommandError(f"process {pid} belongs to another user.") from error
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if not is_alive(daemon.pid) or _is_zombie(daemon.pid):
+            if not is_alive(pid) or _is_zombie(pid):
                 return
             time.sleep(_PAUSE)
-    raise CommandError(f"process {daemon.pid} cannot be ended.", hint=f"Try: kill -9 {daemon.pid}")
+    raise CommandError(f"process {pid} cannot be ended.")
 
 
-def recorded() -> Rendezvous | None:
-    """The daemon that the rendezvous file names, if that process still is a daemon, well or not."""
-    daemon = read(places().rendezvous_file)
-    if daemon is None or not is_alive(daemon.pid):
-        return None
-    # Process ids are used again: never signal a stranger.
-    return daemon if answers(daemon) or "hunchd" in _command_line(daemon.pid) else None
+def holder(where: Places | None = None) -> int | None:
+    """The process that holds the daemon's lock. It lives, and is a daemon for certain, whether it answers or not.
 
+    The kernel keeps the lock, so neither a crash nor a process id that was used again can fool us.
+    """
+    if os.name != "posix":
+        daemon = read((where or places()).rendezvous_file)
+        return daemon.pid if daemon is not None and answers(daemon) else None
+    import fcntl
 
-def _command_line(pid: int) -> str:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - quicker to load than pathlib is to say
-            return file.read().decode(errors="replace")
+        descriptor = os.open((where or places()).data / "daemon.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        import subprocess
-
-        listing = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, check=False, text=True)
-        return listing.stdout
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        told = os.pread(descriptor, 32, 0).strip()
+        return int(told) if told.isdigit() else None
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def _is_zombie(pid: int) -> bool:

@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 
 from hunchd.cli.errors import NoDaemon
-from hunchd.cli.launching import DAEMON, end, launch, recorded, running
+from hunchd.cli.launching import DAEMON, end, holder, launch, running
 from hunchd.protocol.rendezvous import Rendezvous
 
 
@@ -16,24 +16,24 @@ def start(arguments: Namespace) -> int:
         print(f"hunchd {daemon.version} is running already (pid {daemon.pid}).")
         return 0
     if arguments.foreground:
-        os.execv(DAEMON[0], DAEMON)  # from here on this process is the daemon
+        os.execv(DAEMON[0], (*DAEMON, "--log-to-stderr"))  # from here on this process is the daemon
     _tell_started(launch())
     return 0
 
 
 def stop(_: Namespace) -> int:
-    daemon = recorded()
-    if daemon is None:
+    pid = holder()
+    if pid is None:
         raise NoDaemon("no daemon is running.")
-    end(daemon)
-    print(f"hunchd stopped (pid {daemon.pid}).")
+    end(pid)
+    print(f"hunchd stopped (pid {pid}).")
     return 0
 
 
 def restart(_: Namespace) -> int:
-    daemon = recorded()
-    if daemon is not None:
-        end(daemon)
+    pid = holder()
+    if pid is not None:
+        end(pid)
     _tell_started(launch())
     return 0
 

@@ -1,14 +1,12 @@
-"""A line on the terminal that tells how far something has come, and the question behind it."""
+"""A line on the terminal that tells how far something has come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
-from hunchd.cli.client import Client
 from hunchd.cli.output import wants_colour
-from hunchd.cli.targets import items
 
 
 @contextmanager
@@ -22,11 +20,3 @@ def watched(stream: TextIO) -> Iterator[Callable[[str], None]]:
 
     with Console(file=stream, no_color=not wants_colour(stream)).status("asking …") as line:
         yield lambda text: line.update(text.replace("[", r"\["))
-
-
-def indexing(client: Client, root: str) -> dict[str, Any] | None:
-    """The project at `root` while it is being read, else None."""
-    for project in items(client.get("/projects")):
-        if project["state"] == "indexing" and root in (project["path"], *project.get("worktrees", ())):
-            return project
-    return None

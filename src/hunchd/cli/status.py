@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span
+from hunchd.cli.output import BOLD, GREEN, YELLOW, clean, coloured, number, print_json, size, span
 from hunchd.cli.projects import projects_table
 
 
@@ -26,17 +26,21 @@ def status(arguments: Namespace) -> int:
     if told.get("projects"):
         print()
         print(projects_table(told["projects"]))
-    rest = [
-        (name, described(told[name]))
-        for name in ("queues", "store", "resources", "processes", "tasks")
-        if told.get(name)
-    ]
-    rest.append(("last consolidation", ago(told.get("last_consolidation"))))
+    rest = [(name, described(told[name])) for name in ("queues", "store", "prefetch", "resources") if told.get(name)]
+    rest.append(("tasks", _tasks(told.get("tasks", ()))))
     print()
     width = max(len(name) for name, _ in rest) + 2
     for name, text in rest:
         print(f"{name:<{width}}{text}")
     return 0
+
+
+def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """How many run, and each that does not, with its trouble."""
+    troubled = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
+    words = [f"{len(tasks) - len(troubled)} well"]
+    words += [f"{task['name']} {task['state']}" for task in troubled]
+    return " · ".join(clean(word) for word in words)
 
 
 def _life(told: Mapping[str, Any]) -> list[str]:

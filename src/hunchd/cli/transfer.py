@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.launching import connect, end, recorded
+from hunchd.cli.launching import connect, end, holder
 from hunchd.cli.output import confirmed, note, number, print_json
 from hunchd.cli.projects import erase_project
 from hunchd.cli.targets import known_project
@@ -86,8 +86,8 @@ def erase(arguments: Namespace) -> int:
     print("hunchd keeps its files in:", *(f"  {folder}" for folder in folders), sep="\n", file=sys.stderr)
     if not arguments.yes and not confirmed("Stop the daemon and delete these folders?"):
         raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
-    if (daemon := recorded()) is not None:
-        end(daemon)
+    if (pid := holder(where)) is not None:
+        end(pid)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=False)
     _remove_empty_home()

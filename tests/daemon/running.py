@@ -1,0 +1,162 @@
+"""The real daemon as its clients see it: a process, a folder, a rendezvous file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from hunchd.cli import http
+from hunchd.config.places import Places, places
+from hunchd.protocol.rendezvous import Rendezvous, read
+
+# Far above what a start or a stop takes: on a busy machine a test waits longer rather than failing.
+START = 20.0  # seconds
+STOP = 10.0  # seconds
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+@dataclass
+class RunningDaemon:
+    """One daemon on a home of its own. `start`, `stop`, `kill`, and questions in between."""
+
+    home: Path
+    settings: str = ""  # the text of its config.toml
+    environment: Mapping[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+    told: Rendezvous | None = None
+
+    @property
+    def places(self) -> Places:
+        return places({"HUNCHD_HOME": str(self.home)})
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        file = self.places.log_file
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def start(self) -> RunningDaemon:
+        """Start it and wait until it answers."""
+        if self.settings:
+            self.places.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.places.config_file.write_text(self.settings)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "hunchd.daemon.main"],
+            env={**os.environ, "PYTHONPATH": str(SOURCES), "HUNCHD_HOME": str(self.home), **self.environment},
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+        )
+        self.wait_until(self._answers, within=START, what="answer")
+        return self
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}:\n{self.log}"
+        self.told = read(self.places.rendezvous_file)
+        if self.told is None or self.told.pid != self.process.pid:
+            return False
+        try:
+            return self.request("GET", "/health")[0] == 200
+        except OSError:
+            return False
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+    ) -> tuple[int, Any]:
+        """The status and the answer: JSON where it is, text where it is not."""
+        assert self.told is not None
+        given = {"Authorization": f"Bearer {self.told.token}"} | ({"Content-Type": "application/json"} if body else {})
+        response = http.request(
+            http.Address(self.told.socket, "127.0.0.1", int(self.told.url.rpartition(":")[2])),
+            method,
+            path + (f"?{urlencode(query)}" if query else ""),
+            headers={**given, **(headers or {})},
+            body=json.dumps(body).encode() if body is not None else None,
+            timeout=timeout,
+        )
+        content = response.read().decode()
+        try:
+            return response.status, json.loads(content)
+        except ValueError:
+            return response.status, content
+
+    def get(self, path: str, **query: Any) -> Any:
+        status, answer = self.request("GET", path, query=query)
+        assert status == 200, (status, answer)
+        return answer
+
+    def post(self, path: str, body: Any) -> Any:
+        status, answer = self.request("POST", path, body)
+        assert status < 300, (status, answer)
+        return answer
+
+    def add(self, folder: Path, *, within: float = 60.0) -> dict[str, Any]:
+        """Add a project and wait until it is read."""
+        added = self.post("/projects", {"path": str(folder)})
+
+        def ready() -> bool:
+            return any(one["id"] == added["id"] and one["state"] == "ready" for one in self.get("/projects")["items"])
+
+        self.wait_until(ready, within=within, what=f"read {folder}")
+        return next(one for one in self.get("/projects")["items"] if one["id"] == added["id"])
+
+    def wait_until(self, holds: Any, *, within: float, what: str) -> None:
+        deadline = time.monotonic() + within
+        while not holds():
+            assert time.monotonic() < deadline, f"the daemon did not {what} within {within:.0f} s:\n{self.log[-4000:]}"
+            time.sleep(0.02)
+
+    def stop(self) -> int:
+        """Ask it to end, as a service manager does; its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End it as a power cut would, with no time to say goodbye."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(STOP)
+
+    def restart(self) -> RunningDaemon:
+        self.stop()
+        return self.start()
+
+
+@contextmanager
+def running_daemon(
+    home: Path, *, settings: str = "", environment: Mapping[str, str] | None = None
+) -> Iterator[RunningDaemon]:
+    """A started daemon, ended with the block however that ends."""
+    daemon = RunningDaemon(home, settings, environment or {})
+    try:
+        yield daemon.start()
+    finally:
+        if daemon.process is not None and daemon.process.poll() is None:
+            daemon.stop()
