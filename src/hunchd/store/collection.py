@@ -152,9 +152,11 @@ class Collection:
         """The rows that have these ids, intact ones only."""
         return await self._intact(await self._read(lambda: self._memories.select(expressions.ids_among(ids))))
 
-    async def by_ref(self, ref: str) -> list[Row]:
-        """The rows that have this key of the caller."""
-        return await self._intact(await self._read(lambda: self._memories.select(expressions.with_ref(ref))))
+    async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
+        """The rows that go by this id, key, title or path, newest first."""
+        condition = expressions.both(expressions.expression(filters), expressions.called(name))
+        rows = await self._read(lambda: self._memories.select(condition, limit=limit, newest_first=True))
+        return await self._intact(rows)
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Rows newest first, beginning after a place given by time and id; and how many pass in all."""

@@ -34,9 +34,11 @@ def ids_among(ids: Iterable[str]) -> str:
     return _one_of("id", ids) or "false"
 
 
-def with_ref(ref: str) -> str:
-    """Rows that have this key of the caller."""
-    return f"ref = {quoted(ref)}"
+def called(name: str) -> str:
+    """Rows that go by this id, key of the caller, key, title or path."""
+    same = " OR ".join(f"{column} = {quoted(name)}" for column in ("id", "ref", "key", "title"))
+    # A path stands between line breaks; the last one of a row has none behind it.
+    return f"({same} OR strpos(concat(paths, {quoted(chr(10))}), {quoted(chr(10) + name + chr(10))}) > 0)"
 
 
 def digests_among(digests: Iterable[bytes]) -> str:

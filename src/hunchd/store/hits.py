@@ -14,3 +14,4 @@ class Hit:
     memory: Memory
     lexical: float | None = None  # BM25, larger is better, comparable within one search only
     similarity: float | None = None  # cosine, -1..1
+    why: tuple[str, ...] = ()  # ways of finding it that have no score: by name, by a link

@@ -187,12 +187,12 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
 
 
 def signal_row(signal: Mapping[str, Any]) -> Row:
-    """The row of a signal: `id`, `kind`, `project` (its id), `at` (seconds since the epoch) and `data`."""
+    """The row of a signal: `id`, `kind`, `project` (its id), `at` (ISO 8601, aware) and `data`."""
     row: Row = {
         "id": str(signal["id"]),
         "kind": str(signal.get("kind", "")),
         "project": signal.get("project"),
-        "at": round(float(signal.get("at", 0.0)) * 1_000_000),
+        "at": microseconds(datetime.fromisoformat(signal["at"])),
         "data": _json(signal.get("data", {})),
         "absorbed": bool(signal.get("absorbed", False)),
     }
@@ -206,9 +206,9 @@ def signal_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "id": row["id"],
         "kind": row["kind"],
         "project": row["project"],
-        "at": row["at"] / 1_000_000,
+        "at": moment(row["at"]).isoformat(),
         "data": json.loads(row["data"]),
-        "absorbed": row["absorbed"],
+        "absorbed": bool(row["absorbed"]),
     }
 
 

@@ -1,0 +1,320 @@
+"""What the store process answers: memories put, found, erased; it embeds and tidies up when nobody asks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import Filters
+from hunchd.embedding.embedder import LazyEmbedder, give_memory_back
+from hunchd.protocol.child import Handler
+from hunchd.retrieval.fusion import best
+from hunchd.retrieval.wording import expansion
+from hunchd.store.client import filters_of, hit_json
+from hunchd.store.collection import Collection, Found, of_project
+from hunchd.store.files import Files, private_folder
+from hunchd.store.hits import Hit
+from hunchd.store.tables import SIGNALS, Row, memory_of, plain, signal_of, signal_row, stored
+from hunchd.store.words import question
+
+logger = logging.getLogger(__name__)
+
+EXPORTED_AT_ONCE: Final = 200  # memories
+DEEP_SEEDS: Final = 5  # best answers whose words and links a deep search follows
+LINKED_MOST: Final = 10  # memories
+DOOMED: Final = "erasing"  # where a project goes on its way out
+
+
+class StoreService:
+    """One for the process. `model` is None when embedding is switched off."""
+
+    def __init__(self, data: Path, session: Any, model: LazyEmbedder | None) -> None:
+        self._data = data
+        self._session = session
+        self._model = model
+        self._collections: dict[str | None, Collection] = {}
+        self._opening = asyncio.Lock()
+        self._waking: asyncio.Task[object] | None = None
+        self.last_request = time.monotonic()
+        self.pending = 0  # memories that wait for their vector, as far as is known
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """The words of `store.client`."""
+        answering: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {
+            "put": self._put,
+            "put_signals": self._put_signals,
+            "get": self._get,
+            "list": self._list,
+            "search": self._search,
+            "delete": self._delete,
+            "purge": self._purge,
+            "erase": self._erase,
+            "stats": self._stats,
+            "optimise": self._optimise,
+            "verify": self._verify,
+            "snapshot": self._snapshot,
+        }
+        return {name: self._noticing(answer) for name, answer in answering.items()} | {"export": self._export}
+
+    @property
+    def model_name(self) -> str:
+        return self._model.name if self._model is not None else ""
+
+    @property
+    def opened(self) -> list[Collection]:
+        return list(self._collections.values())
+
+    async def collection(self, project: str | None) -> Collection:
+        """What is kept of a project, opened on first use."""
+        async with self._opening:
+            if project not in self._collections:
+                folder = of_project(self._data, project)
+                opened = await Collection.open(folder, self._session)
+                self._collections[project] = opened
+                if self._model is not None:
+                    self.pending += len(await opened.without_vector(self._model.name, 1))
+            return self._collections[project]
+
+    async def close(self) -> None:
+        for collection in self.opened:
+            await collection.close()
+
+    # -- answers ---------------------------------------------------------------------------------------------------
+
+    async def _put(self, asked: dict[str, Any]) -> dict[str, Any]:
+        rows: dict[str | None, list[Row]] = {}
+        for raw in asked["memories"]:
+            rows.setdefault(raw["project"], []).append(stored(raw))
+        written = [await (await self.collection(project)).put(batch) for project, batch in rows.items()]
+        if self._model is not None:
+            self.pending += sum(one.added + one.changed for one in written)
+        return {"stats": {"pending_embeddings": self.pending}}
+
+    async def _put_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
+        rows: dict[str | None, list[Row]] = {}
+        for signal in asked["signals"]:
+            rows.setdefault(signal.get("project"), []).append(signal_row(signal))
+        for project, batch in rows.items():
+            await (await self.collection(project)).put(batch, into=SIGNALS)
+        return {}
+
+    async def _get(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if not self._exists(asked["project"]):
+            return {"memories": []}
+        rows = await (await self.collection(asked["project"])).get(asked["ids"])
+        return {"memories": [plain(memory_of(row)) for row in rows]}
+
+    async def _list(self, asked: dict[str, Any]) -> dict[str, Any]:
+        filters, limit = filters_of(asked["filters"]), int(asked["limit"])
+        if not self._exists(filters.project):
+            return {"memories": [], "next": None, "total": 0}
+        after = tuple(asked["after"]) if asked["after"] else None
+        rows, total = await (await self.collection(filters.project)).page(filters, limit, after)
+        last = rows[-1] if len(rows) == limit else None
+        return {
+            "memories": [plain(memory_of(row)) for row in rows],
+            "next": [last["at"], last["id"]] if last else None,
+            "total": total,
+        }
+
+    async def _search(self, asked: dict[str, Any]) -> dict[str, Any]:
+        filters, k = filters_of(asked["filters"]), int(asked["k"])
+        if not self._exists(filters.project):
+            return {"hits": [], "degraded": []}
+        collection = await self.collection(filters.project)
+        vector, degraded = await self._vector_of(asked["query"], asked["mode"], float(asked["patience"]))
+        words = question(asked["query"]) if asked["mode"] != "dense" else ""
+        hits: dict[str, Hit] = {}
+        if asked["depth"] == "specific":
+            named = await collection.called(asked["query"].strip(), filters, k)
+            hits = {row["id"]: Hit(memory=memory_of(row)) for row in named}
+        found = await collection.find(words, vector, self.model_name, filters, k, best(k))
+        if asked["depth"] == "deep":
+            found += await self._deeper(collection, asked["query"], vector, filters, k, found)
+        for one in found:
+            hits.setdefault(one.row["id"], _hit(one))
+        if asked["depth"] == "deep":
+            hits = await self._with_linked(collection, filters, hits)
+        return {
+            "hits": [hit_json(hit) for hit in hits.values()],
+            "degraded": degraded,
+            "stats": {"pending_embeddings": self.pending},
+        }
+
+    async def _delete(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if not self._exists(asked["project"]):
+            return {"deleted": 0}
+        return {"deleted": await (await self.collection(asked["project"])).delete(asked["ids"])}
+
+    async def _purge(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self._exists(asked["project"]):
+            await (await self.collection(asked["project"])).purge()
+        return {}
+
+    async def _erase(self, asked: dict[str, Any]) -> dict[str, Any]:
+        project = asked["project"]
+        async with self._opening:
+            if (collection := self._collections.pop(project, None)) is not None:
+                await collection.close()
+            await asyncio.to_thread(_remove, of_project(self._data, project))
+        return {}
+
+    async def _export(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        projects = [asked["project"]] if asked["project"] is not None else self._projects()
+        for project in projects:
+            if not self._exists(project):
+                continue
+            collection = await self.collection(project)
+            async for rows in _batches(collection.rows()):
+                yield {"memories": [plain(memory_of(row)) for row in rows], "signals": []}
+            async for rows in _batches(collection.rows(SIGNALS)):
+                yield {"memories": [], "signals": [signal_of(row) for row in rows]}
+
+    async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
+        states = {project: await collection.state(self.model_name) for project, collection in self._collections.items()}
+        degraded = [
+            f"{project or 'user'}: {complaint}"
+            for project, collection in self._collections.items()
+            for complaint in collection.complaints()
+        ]
+        if self._model is not None and self._model.failure:
+            degraded.append(f"search by words only: {self._model.failure}")
+        if self._model is not None:
+            self.pending = sum(state["rows"] - state["embedded"] for state in states.values())
+        total = {
+            name: sum(state[name] for state in states.values()) for name in ("rows", "embedded", "bytes", "versions")
+        }
+        return {
+            "stats": total
+            | {
+                "pending_embeddings": self.pending,
+                "degraded": degraded,
+                "projects": {project or "user": state for project, state in states.items()},
+            }
+        }
+
+    async def _optimise(self, _: dict[str, Any]) -> dict[str, Any]:
+        for project in self._projects():
+            await (await self.collection(project)).optimise(force=True)
+        give_memory_back()
+        return {}
+
+    async def _verify(self, _: dict[str, Any]) -> dict[str, Any]:
+        results = [await (await self.collection(project)).verify() for project in self._projects()]
+        return {name: sum(result[name] for result in results) for name in ("checked", "damaged")}
+
+    async def _snapshot(self, asked: dict[str, Any]) -> dict[str, Any]:
+        for project in self._projects():
+            await (await self.collection(project)).snapshot(keep=int(asked["keep"]))
+        return {}
+
+    # -- finding ---------------------------------------------------------------------------------------------------
+
+    async def _vector_of(self, query: str, mode: str, patience: float) -> tuple[bytes | None, list[str]]:
+        """The vector of a question, or why it is looked for by words alone."""
+        if self._model is None or mode == "lexical":
+            return None, []
+        if (known := self._model.known(query)) is not None:
+            return known, []
+        if self._waking is not None and not self._waking.done() and not self._model.loaded:
+            return None, ["the embedding model is still loading: searched by words only"]
+        model = self._model
+        self._waking = asyncio.ensure_future(asyncio.to_thread(model.embed, [query]))
+        try:
+            [vector] = await asyncio.wait_for(asyncio.shield(self._waking), patience)
+        except TimeoutError:
+            self._waking.add_done_callback(_forgiven)
+            return None, ["the embedding model is still loading: searched by words only"]
+        except HunchError as error:
+            return None, [f"searched by words only: {error.message}"]
+        return vector, []
+
+    async def _deeper(
+        self,
+        collection: Collection,
+        query: str,
+        vector: bytes | None,
+        filters: Filters,
+        k: int,
+        found: Sequence[Found],
+    ) -> list[Found]:
+        """What is found with the words that the best answers share."""
+        added = expansion(query, [f"{one.row['title']}\n{one.row['content']}" for one in found[:DEEP_SEEDS]])
+        if not added:
+            return []
+        return await collection.find(question(" ".join([query, *added])), vector, self.model_name, filters, k, best(k))
+
+    async def _with_linked(self, collection: Collection, filters: Filters, hits: dict[str, Hit]) -> dict[str, Hit]:
+        """The hits, and what the best of them link to, one step far."""
+        reasons: dict[str, str] = {}
+        for hit in list(hits.values())[:DEEP_SEEDS]:
+            memory = hit.memory
+            linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
+            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in hits})
+        rows = await collection.get(list(reasons)[:LINKED_MOST])
+        return hits | {
+            row["id"]: Hit(memory=memory_of(row), why=(reasons[row["id"]],))
+            for row in rows
+            if row["status"] in {status.value for status in filters.statuses}
+        }
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _noticing(self, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Handler:
+        async def noticed(asked: dict[str, Any]) -> dict[str, Any]:
+            self.last_request = time.monotonic()
+            try:
+                return await answer(asked)
+            finally:
+                self.last_request = time.monotonic()
+
+        return noticed
+
+    def _exists(self, project: str | None) -> bool:
+        """A question about nothing creates nothing."""
+        return project in self._collections or of_project(self._data, project).is_dir()
+
+    def _projects(self) -> list[str | None]:
+        named = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
+        return [*([None] if (self._data / "user").is_dir() else []), *named]
+
+
+def _hit(found: Found) -> Hit:
+    return Hit(memory=memory_of(found.row), lexical=found.lexical, similarity=found.similarity)
+
+
+def _forgiven(task: asyncio.Task[object]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.warning("the question could not be embedded: %s", error)
+
+
+def _remove(folder: Path) -> None:
+    """Out of sight at once, then gone: a crash in between leaves a folder that nobody takes for a project."""
+    if not folder.exists():
+        return
+    doomed = private_folder(
+        folder.parent.parent / "erasing" if folder.parent.name == "projects" else folder.parent / "erasing"
+    )
+    target = doomed / f"{folder.name}-{time.time_ns()}"
+    folder.replace(target)
+    Files().sync_folder(folder.parent)
+    shutil.rmtree(doomed)
+    Files().sync_folder(doomed.parent)
+
+
+async def _batches(rows: AsyncIterator[Row]) -> AsyncIterator[list[Row]]:
+    batch: list[Row] = []
+    async for row in rows:
+        batch.append(row)
+        if len(batch) >= EXPORTED_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,148 @@
+"""What the store process does when nobody asks it anything: embedding, optimising, erasing, giving memory back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hunchd.daemon.store_service import StoreService
+from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable, give_memory_back
+from hunchd.protocol.child import Handler
+from hunchd.store.collection import Collection
+from hunchd.store.tables import Row, embeddable_text
+
+logger = logging.getLogger(__name__)
+
+TICK: Final = 0.25  # seconds
+QUIET: Final = 0.1  # seconds without a request, before work that can wait goes on
+# Deleted means found no more; the bytes follow when nobody has asked for this long, or after the longest wait.
+ERASE_QUIET: Final = 5.0  # seconds
+ERASE_LATEST: Final = 20.0  # seconds
+AFTER_FAILURE: Final = 5.0  # seconds
+TIDY_QUIET: Final = 30.0  # seconds
+# Texts embedded between two looks at whether somebody asks; one batch keeps a core busy for about 50 ms.
+EMBEDDED_AT_ONCE: Final = 4
+COMMITTED_AT_ONCE: Final = 128
+
+
+class Upkeep:
+    """Run it beside the service; `busy` while work is left that is worth staying for."""
+
+    def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
+        self._service = service
+        self._model = model
+        self._erasing_since: dict[int, float] = {}
+        self._resume_embedding = float("-inf")
+        self._tidied_at = 0.0
+        self._working = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        waiting = self._service.pending > 0 and time.monotonic() >= self._resume_embedding
+        return self._working or waiting or any(collection.erasing for collection in self._service.opened)
+
+    def beside(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+        """The same handlers; the first request starts the upkeep."""
+
+        def started(handler: Handler) -> Handler:
+            def answer(asked: dict[str, Any]) -> Any:
+                if self._task is None:
+                    self._task = asyncio.create_task(self.run(), name="upkeep")
+                return handler(asked)
+
+            return answer
+
+        return {name: started(handler) for name, handler in handlers.items()}
+
+    async def run(self) -> None:
+        """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end."""
+        try:
+            while True:
+                await asyncio.sleep(TICK)
+                await self._attempt()
+        finally:
+            await self._service.close()
+
+    async def _attempt(self) -> None:
+        self._working = True
+        try:
+            await self._step()
+        except Exception:  # whatever is wrong with one project's upkeep, the process goes on answering
+            logger.exception("the store's upkeep failed; trying again in %.0f s", AFTER_FAILURE)
+            await asyncio.sleep(AFTER_FAILURE)
+        finally:
+            self._working = False
+
+    async def _step(self) -> None:
+        for collection in self._service.opened:
+            await self._erase_if_due(collection)
+            if self._quiet(QUIET) and await collection.optimise():
+                give_memory_back()
+        await self._embed()
+        if self._quiet(TIDY_QUIET) and self._tidied_at < self._service.last_request:
+            self._tidied_at = time.monotonic()
+            for collection in self._service.opened:
+                if collection.counters.since_optimise:
+                    await collection.optimise(force=True)
+            give_memory_back()
+        if self._model is not None:
+            self._model.release_if_idle()
+
+    async def _erase_if_due(self, collection: Collection) -> None:
+        if not collection.erasing or not collection.writable:
+            self._erasing_since.pop(id(collection), None)
+            return
+        since = self._erasing_since.setdefault(id(collection), time.monotonic())
+        if self._quiet(ERASE_QUIET) or time.monotonic() - since > ERASE_LATEST:
+            await collection.purge()
+
+    async def _embed(self) -> None:
+        """Give vectors to what has none, as long as nobody asks anything."""
+        if self._model is None or self._service.pending <= 0 or time.monotonic() < self._resume_embedding:
+            return
+        left = False
+        for collection in self._service.opened:
+            if not collection.writable:
+                continue
+            while rows := await collection.without_vector(self._model.name, COMMITTED_AT_ONCE):
+                if not await self._embed_some(collection, rows):
+                    left = True
+                    break
+        if not left:
+            self._service.pending = 0
+
+    async def _embed_some(self, collection: Collection, rows: Sequence[Row]) -> bool:
+        """Embed these rows and store the vectors. False: stopped, because somebody asks or the model fails."""
+        assert self._model is not None
+        known = await collection.vectors_of([row["text_digest"] for row in rows], self._model.name)
+        vectors = {
+            row["id"]: (known[row["text_digest"]], row["text_digest"]) for row in rows if row["text_digest"] in known
+        }
+        waiting = [row for row in rows if row["id"] not in vectors]
+        finished = True
+        for begin in range(0, len(waiting), EMBEDDED_AT_ONCE):
+            if not self._quiet(QUIET):
+                finished = False
+                break
+            some = waiting[begin : begin + EMBEDDED_AT_ONCE]
+            texts = [embeddable_text(row["title"], row["content"]) for row in some]
+            try:
+                made = await asyncio.to_thread(self._model.embed, texts)
+            except ModelUnavailable as error:
+                logger.warning("memories wait for their vectors: %s", error.message)
+                self._resume_embedding = time.monotonic() + 300.0
+                finished = False
+                break
+            vectors |= {row["id"]: (vector, row["text_digest"]) for row, vector in zip(some, made, strict=True)}
+        if vectors:
+            stored = await collection.set_vectors(vectors, self._model.name)
+            self._service.pending = max(1, self._service.pending - stored)
+            finished = finished and stored > 0
+        return finished
+
+    def _quiet(self, seconds: float) -> bool:
+        return time.monotonic() - self._service.last_request >= seconds

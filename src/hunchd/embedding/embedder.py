@@ -1,0 +1,127 @@
+"""What turns texts into vectors, and the care around it: loaded late, asked once per text, let go of when idle."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Final, Protocol
+
+from hunchd.domain.errors import HunchError
+
+logger = logging.getLogger(__name__)
+
+# Enough for the questions of a day; 1.5 kB each.
+REMEMBERED: Final = 2_048  # vectors
+# A model that could not be loaded may have been repaired meanwhile.
+TRY_AGAIN_AFTER: Final = 300.0  # seconds
+
+
+class ModelUnavailable(HunchError):
+    """The model is missing, damaged or not the one we know. Searching by words goes on."""
+
+    code = "unavailable"
+
+
+class Embedder(Protocol):
+    """Texts in, vectors of length 1 out (little-endian float32 bytes). May be called from any thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]: ...
+
+
+class LazyEmbedder:
+    """Loads an embedder when first asked, remembers vectors by content, forgets the model when nobody asks."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Embedder],
+        *,
+        idle_after: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self._load = load
+        self._idle_after = idle_after  # seconds
+        self._clock = clock
+        self._loading = threading.Lock()
+        self._model: Embedder | None = None
+        self._failed_at = float("-inf")
+        self._used_at = clock()
+        self._remembered: OrderedDict[bytes, bytes] = OrderedDict()
+        self.failure = ""
+
+    @property
+    def loaded(self) -> bool:
+        return self._model is not None
+
+    def known(self, text: str) -> bytes | None:
+        """The vector of a text that was embedded before, without waiting for anything."""
+        return self._remembered.get(_key(text))
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector for each text, in order; each different text is embedded once. Raises ModelUnavailable."""
+        keys = [_key(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._remembered}
+        made = dict(zip(new, self._loaded_model().embed(list(new.values())), strict=True)) if new else {}
+        self._used_at = self._clock()
+        vectors = [made[key] if key in made else self._remembered[key] for key in keys]
+        self._remembered.update(made)
+        while len(self._remembered) > REMEMBERED:
+            self._remembered.popitem(last=False)
+        return vectors
+
+    def release_if_idle(self) -> bool:
+        """Give the model's memory back if it was not used for a while."""
+        if self._model is None or self._clock() - self._used_at < self._idle_after:
+            return False
+        self._model = None
+        give_memory_back()
+        return True
+
+    def _loaded_model(self) -> Embedder:
+        model = self._model
+        if model is not None:
+            return model
+        with self._loading:
+            if self._model is None:
+                self._model = self._try_to_load()
+            return self._model
+
+    def _try_to_load(self) -> Embedder:
+        if self._clock() - self._failed_at < TRY_AGAIN_AFTER:
+            raise ModelUnavailable(self.failure)
+        try:
+            model = self._load()
+        except ModelUnavailable as error:
+            self._failed_at, self.failure = self._clock(), error.message
+            raise
+        except Exception as error:  # a model may fail in as many ways as there are libraries below it
+            logger.exception("the model %s cannot be loaded", self.name)
+            self._failed_at, self.failure = self._clock(), f"the model {self.name} cannot be loaded: {error}"
+            raise ModelUnavailable(self.failure) from error
+        self.failure = ""
+        return model
+
+
+def give_memory_back() -> None:
+    """Return freed memory to the system, where the C library can."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

@@ -1,0 +1,218 @@
+"""The store as the front sees it: the same words, answered by another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.protocol.answers import export_line
+from hunchd.protocol.child import Child
+from hunchd.protocol.memories import memory_json
+from hunchd.store.hits import Hit
+from hunchd.store.tables import memory_of, plain
+
+Mode = Literal["hybrid", "lexical", "dense"]
+Depth = Literal["specific", "shallow", "deep"]
+
+# Writing waits for the disk, and now and then for an optimisation under way.
+WRITE_TIMEOUT: Final = 120.0  # seconds
+# Rewriting every row of a large project.
+ERASE_TIMEOUT: Final = 600.0  # seconds
+# How long a question waits for its own embedding before it is answered by words alone.
+PATIENCE: Final = 0.05  # seconds
+
+# The database's threads and buffers grow with the machine unless they are told not to, before it is loaded.
+LIMITS: Final[Mapping[str, str]] = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "LANCE_IO_THREADS": "4",
+    "LANCE_CPU_THREADS": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "ARROW_IO_THREADS": "2",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "RUST_LOG": "error",
+    "LANCE_LOG": "error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Newest first. `next` goes on behind the last item; None: that was all."""
+
+    items: tuple[Memory, ...]
+    next: str | None
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Best first, before ranking. `degraded` says what could not be used for finding them."""
+
+    hits: tuple[Hit, ...] = ()
+    degraded: tuple[str, ...] = ()
+
+
+class StoreClient:
+    """`last_stats` are the figures of the newest answer that had some, for those who must not wait."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": []}
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        """Add or overwrite by id. On disk and found when this returns; the same twice is harmless."""
+        await self._call("put", {"memories": [plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
+
+    async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> None:
+        """Keep signals (`id`, `kind`, `project`, `at` in ISO 8601, `data`), each once."""
+        await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
+
+    async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
+        """Those of the memories that are there, in the order asked for."""
+        answer = await self._call("get", {"ids": list(ids), "project": project})
+        found = {row["id"]: memory_of(row) for row in answer["memories"]}
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
+        """A page of what passes. Raises InvalidInput for a cursor that is none of ours."""
+        asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
+        answer = await self._call("list", asked)
+        items = tuple(memory_of(row) for row in answer["memories"])
+        following = json.dumps(answer["next"]) if answer["next"] else None
+        return Page(items, following, answer["total"])
+
+    async def search(
+        self,
+        query: str,
+        filters: Filters,
+        k: int,
+        *,
+        mode: Mode = "hybrid",
+        depth: Depth = "shallow",
+        patience: float = PATIENCE,
+    ) -> Findings:
+        """What answers `query` by word and by meaning, filters first. Waits `patience` seconds for the embedding."""
+        asked = {
+            "query": query,
+            "filters": filters_json(filters),
+            "k": k,
+            "mode": mode,
+            "depth": depth,
+            "patience": patience,
+        }
+        answer = await self._call("search", asked)
+        return Findings(tuple(hit_of(hit) for hit in answer["hits"]), tuple(answer["degraded"]))
+
+    async def delete(self, ids: Sequence[str], project: str | None) -> int:
+        """Found no more when this returns; gone from the disk within a minute, also if a crash comes between."""
+        answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
+        return int(answer["deleted"])
+
+    async def erase(self, project: str | None) -> None:
+        """Remove everything that is kept of a project from the disk."""
+        await self._call("erase", {"project": project}, timeout=ERASE_TIMEOUT)
+
+    async def purge(self, project: str | None) -> None:
+        """Remove what was deleted from the disk now, not within a minute."""
+        await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
+
+    async def export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """The contract's lines of one project, or of all and the user's own."""
+        async for batch in self._child.stream("export", {"project": project}):
+            for row in batch["memories"]:
+                yield export_line("memory", memory_json(memory_of(row)))
+            for signal in batch["signals"]:
+                yield export_line("signal", signal)
+
+    async def stats(self) -> dict[str, Any]:
+        """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
+        answer = await self._call("stats", {})
+        return dict(answer["stats"])
+
+    async def optimise(self) -> None:
+        """Merge, index and prune every project now."""
+        await self._call("optimise", {}, timeout=ERASE_TIMEOUT)
+
+    async def verify(self) -> dict[str, int]:
+        """Read everything and compare it with its hashes: rows `checked` and `damaged`."""
+        return dict(await self._call("verify", {}, timeout=ERASE_TIMEOUT))
+
+    async def snapshot(self, keep: int) -> None:
+        """Take the nightly snapshot of every project; the newest `keep` stay."""
+        await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
+
+    async def _call(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout)
+        self.last_stats = {**self.last_stats, **answer.get("stats", {})}
+        return answer
+
+
+def arguments(
+    data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
+) -> tuple[str, ...]:
+    """The command line of the store process; times in seconds."""
+    line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
+    line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
+    return (*line, *(() if embedding else ("--no-embedding",)))
+
+
+def environment(own: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the store process must find in its environment: ours, and limits that count only before it starts."""
+    return {**(os.environ if own is None else own), **LIMITS}
+
+
+def filters_json(filters: Filters) -> dict[str, Any]:
+    """`filters` as `filters_of` reads them."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(filters).items()
+    }
+
+
+def filters_of(raw: Mapping[str, Any]) -> Filters:
+    """What `filters_json` wrote."""
+    read: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
+    read |= {name: datetime.fromisoformat(read[name]) for name in ("since", "until", "as_of") if read[name]}
+    return Filters(
+        **read
+        | {
+            "kinds": tuple(Kind(kind) for kind in read["kinds"]),
+            "scopes": tuple(Scope(scope) for scope in read["scopes"]),
+            "statuses": tuple(Status(status) for status in read["statuses"]),
+            "tags": tuple(read["tags"]),
+        }
+    )
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """`hit` as `hit_of` reads it."""
+    return {"memory": plain(hit.memory), "lexical": hit.lexical, "similarity": hit.similarity, "why": list(hit.why)}
+
+
+def hit_of(raw: Mapping[str, Any]) -> Hit:
+    """What `hit_json` wrote."""
+    return Hit(
+        memory=memory_of(raw["memory"]),
+        lexical=raw["lexical"],
+        similarity=raw["similarity"],
+        why=tuple(raw["why"]),
+    )
+
+
+def _place(cursor: str) -> list[Any]:
+    try:
+        at, id_ = json.loads(cursor)
+        return [int(at), str(id_)]
+    except (ValueError, TypeError) as error:
+        raise InvalidInput("this is no cursor of ours; begin without one", field="cursor") from error

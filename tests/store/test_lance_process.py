@@ -1,0 +1,126 @@
+"""The real store process through its client: written, found, embedded, erased; started on demand, gone when idle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind
+from hunchd.protocol.child import Child
+from hunchd.store.client import StoreClient, arguments, environment
+from tests.store.examples import full_memory, memory
+
+P = Filters(project="p")
+
+
+def started(data: Path, *, embedding: bool = False, idle_after: float = 60.0) -> Child:
+    line = arguments(data, idle_after=idle_after, model="minilm-int8", embedding=embedding, model_idle_after=60.0)
+    return Child(line, name="the store process", env=environment())
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
+    child = started(tmp_path)
+    yield StoreClient(child)
+    await child.stop()
+
+
+async def test_what_is_put_is_got_listed_found_and_exported(store: StoreClient) -> None:
+    given = [full_memory(), memory(1, "the journal was torn"), memory(2, "the user's own", project=None)]
+    await store.put(given)
+    assert await store.get(["m1", "nothing", "m7"], "p") == [given[1], given[0]]
+    page = await store.list(P, 1)
+    assert (page.items, page.total) == ((given[0],), 2)
+    assert (await store.list(P, 5, page.next)).items == (given[1],)
+    assert [hit.memory.id for hit in (await store.search("torn journal", P, 5)).hits] == ["m1"]
+    lines = [line async for line in store.export()]
+    assert sorted(line["data"]["id"] for line in lines) == ["m1", "m2", "m7"]
+    assert [line["data"]["id"] async for line in store.export("p")] != []
+
+
+async def test_a_question_about_a_project_without_memories_creates_nothing(store: StoreClient, tmp_path: Path) -> None:
+    assert (await store.search("anything", Filters(project="unknown"), 5)).hits == ()
+    assert (await store.list(Filters(project="unknown"), 5)).total == 0
+    assert not (tmp_path / "projects" / "unknown").exists()
+
+
+async def test_a_project_id_that_leads_out_of_the_folder_is_refused(store: StoreClient) -> None:
+    with pytest.raises(NotFound):
+        await store.put([memory(1, project="../../etc")])
+
+
+async def test_a_cursor_of_somebody_else_is_refused(store: StoreClient) -> None:
+    with pytest.raises(InvalidInput, match="cursor"):
+        await store.list(P, 5, "[1")
+
+
+async def test_signals_are_kept_once_and_exported(store: StoreClient) -> None:
+    signal: dict[str, Any] = {
+        "id": "s1",
+        "kind": "file_saved",
+        "project": "p",
+        "at": "2026-03-01T12:00:00+00:00",
+        "data": {"path": "a.py"},
+    }
+    await asyncio.gather(*(store.put_signals([signal]) for _ in range(5)))
+    assert [line["data"] async for line in store.export("p")] == [{**signal, "absorbed": False}]
+
+
+async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Path) -> None:
+    await store.put([memory(1), memory(2, project="q")])
+    await store.erase("p")
+    assert [path.name for path in (tmp_path / "projects").iterdir()] == ["q"]
+    assert await store.get(["m1"], "p") == []
+    await store.put([memory(3)])
+    assert [found.id for found in await store.get(["m1", "m3"], "p")] == ["m3"]
+
+
+async def test_a_specific_question_finds_by_key_path_or_title(store: StoreClient) -> None:
+    await store.put([full_memory(), *(memory(n) for n in range(20, 30))])
+    for name in ("database", "docs/adr/7.md", "adr-7", "m7"):
+        assert [hit.memory.id for hit in (await store.search(name, P, 3, depth="specific")).hits][0] == "m7", name
+
+
+async def test_a_deep_search_follows_links_one_step(store: StoreClient) -> None:
+    fix = memory(1, "rebuilt the wheel index", links=({"type": "fixes", "ref": "m2"},))
+    await store.put([fix, memory(2, "segfault at start"), memory(3, "unrelated")])
+    found = {hit.memory.id: hit for hit in (await store.search("wheel index", P, 5, depth="deep")).hits}
+    assert found["m2"].why == ("linked to 'episode 1'",)
+    assert "m3" not in found
+
+
+async def test_the_process_goes_when_idle_and_comes_back_with_everything(tmp_path: Path) -> None:
+    child = started(tmp_path, idle_after=0.3)
+    store = StoreClient(child)
+    await store.put([memory(1)])
+    first = child.pid
+    async with asyncio.timeout(20):
+        while child.pid is not None:
+            await asyncio.sleep(0.05)
+    assert [found.id for found in await store.get(["m1"], "p")] == ["m1"]
+    assert child.pid not in (None, first)
+    assert child.failures == 0
+    await child.stop()
+
+
+@pytest.mark.slow
+async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(tmp_path: Path) -> None:
+    child = started(tmp_path, embedding=True)
+    store = StoreClient(child)
+    kinds = {"kind": Kind.FACT, "title": "fact"}
+    await store.put([memory(1, "User sessions are stored in signed cookies.", **kinds)])
+    await store.put([memory(n, f"The build of wheel {n} runs on Windows.", **kinds) for n in range(2, 12)])
+    async with asyncio.timeout(40):
+        while (await store.stats())["pending_embeddings"]:
+            await asyncio.sleep(0.5)  # asking keeps it from working
+    found = await store.search("how does login state persist", P, 3, mode="dense", patience=10.0)
+    assert found.degraded == ()
+    assert found.hits[0].memory.id == "m1"
+    assert found.hits[0].similarity is not None
+    await child.stop()
