@@ -47,7 +47,6 @@ class IndexSettings:
     max_units: int = 100_000  # older history is not read
     max_file_bytes: int = 1_000_000  # larger files are not parsed
     ignore: tuple[str, ...] = ()  # more patterns, in gitignore syntax
-    idle_seconds: float = 30.0  # the indexer process ends after this time without work
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,17 @@ class Project:
             self.errors.popitem(last=False)
         return error
 
+    def recall(self, error: SeenError) -> None:
+        """An error as the store knows it: older than anything seen since the start."""
+        if (seen := self.errors.get(error.memory)) is not None:
+            seen.times += error.times
+            seen.first = min(seen.first, error.first)
+        else:
+            self.errors[error.memory] = error
+            self.errors.move_to_end(error.memory, last=False)
+            if len(self.errors) > RECENT_ERRORS:
+                self.errors.popitem(last=False)
+
     def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
         """The errors that still matter, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)

@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from hunchd.domain import errors
@@ -80,7 +80,7 @@ class Child:
         finally:
             self._done_with(number)
 
-    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
+    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
         """The items that one method yields, at the pace in which they are taken."""
         number, inbox = await self._ask(method, params)
         finished = False
@@ -202,11 +202,39 @@ def serve(
     *,
     idle_after: float | None = None,
     busy: Callable[[], bool] = lambda: False,
+    beside: Callable[[], Awaitable[None]] | None = None,
+    at_end: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """The child's side: answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye."""
+    """The child's side: answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye.
+
+    `beside` runs all the while; when it fails that is logged and the process ends, for the parent to notice.
+    `at_end` runs once, after the last answer.
+    """
     pipe = _private_output()
     _die_with_parent()
-    asyncio.run(_Server(handlers, pipe, idle_after, busy).run())
+    asyncio.run(_serve(_Server(handlers, pipe, idle_after, busy), beside, at_end))
+
+
+async def _serve(
+    server: _Server, beside: Callable[[], Awaitable[None]] | None, at_end: Callable[[], Awaitable[None]] | None
+) -> None:
+    async def watched() -> None:
+        assert beside is not None
+        try:
+            await beside()
+        except Exception:  # a process whose upkeep is dead must not look alive
+            logger.exception("the work beside the answers failed")
+            os._exit(1)
+
+    task = asyncio.create_task(watched(), name="beside") if beside is not None else None
+    try:
+        await server.run()
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        if at_end is not None:
+            await at_end()
 
 
 class _Server:

@@ -1,0 +1,128 @@
+"""`hunchd`: the front process. Takes the lock, starts the parts, runs until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import gc
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+from pathlib import Path
+
+from hunchd import __version__
+from hunchd.config.loading import load
+from hunchd.config.places import Places, make_private, places
+from hunchd.config.settings import Settings
+from hunchd.domain.errors import HunchError
+from hunchd.daemon.notify import keep_watchdog_fed, notify
+
+logger = logging.getLogger(__name__)
+
+STOP_WITHIN = 5.0  # seconds from SIGTERM to the end, whatever hangs
+OLD_LOGS = 3
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the daemon. Exit status: 0 stopped when asked, 1 failed, 2 wrong usage or settings, 3 another one runs."""
+    parser = argparse.ArgumentParser(prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground.")
+    parser.add_argument("--version", action="version", version=f"hunchd {__version__}")
+    parser.add_argument("--log-to-stderr", action="store_true", help="log to standard error instead of the log file")
+    arguments = parser.parse_args(argv)
+    os.umask(0o077)
+    where = places()
+    try:
+        settings = load(where.config_file)
+        for folder in (where.data, where.state, where.runtime):
+            make_private(folder)
+        lock = take_lock(where.data / "daemon.lock")
+    except HunchError as error:
+        print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - nobody reads the log of a daemon that never was
+        return 2
+    if isinstance(lock, int):
+        print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
+        return 3
+    _log_to(where, settings, to_stderr=arguments.log_to_stderr)
+    try:
+        asyncio.run(run(where, settings))
+    except HunchError as error:
+        logger.error("hunchd cannot go on: %s", error.message)
+        return 1
+    except Exception:
+        logger.exception("hunchd cannot go on")
+        return 1
+    finally:
+        lock.close()
+    return 0
+
+
+async def run(where: Places, settings: Settings) -> None:
+    """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
+    # Imported here so that a second daemon is turned away before the heavy part of the start.
+    from hunchd.daemon.wiring import assembled, until_idle
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with assembled(where, settings) as engine:
+        gc.freeze()  # what the start made stays: the collector need not look at it again
+        notify("READY=1\nSTATUS=answering")
+        watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")
+        idle = asyncio.create_task(until_idle(engine, settings.daemon.idle_exit_minutes), name="idle-exit")
+        await asyncio.wait(
+            [asyncio.create_task(stop.wait(), name="stop"), idle], return_when=asyncio.FIRST_COMPLETED
+        )
+        notify("STOPPING=1")
+        watchdog.cancel()
+        idle.cancel()
+        logger.info("hunchd stops")
+        loop.call_later(STOP_WITHIN, _end_now)
+    notify("STATUS=stopped")
+
+
+def take_lock(file: Path) -> "int | _Lock":
+    """The lock that the one daemon holds while it lives, or the pid of the daemon that holds it."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        told = os.pread(descriptor, 32, 0).strip()
+        os.close(descriptor)
+        return int(told) if told.isdigit() else 0
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return _Lock(descriptor)
+
+
+class _Lock:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _log_to(where: Places, settings: Settings, *, to_stderr: bool) -> None:
+    handler: logging.Handler = logging.StreamHandler()
+    if not to_stderr:
+        handler = logging.handlers.RotatingFileHandler(
+            where.log_file, maxBytes=settings.daemon.log_mib * 1024 * 1024, backupCount=OLD_LOGS
+        )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=settings.daemon.log_level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+def _end_now() -> None:
+    """Something hangs. What was accepted is in the journal; the next start takes it up."""
+    logger.error("stopping took more than %.0f s; ending now", STOP_WITHIN)
+    logging.shutdown()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

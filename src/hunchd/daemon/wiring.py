@@ -1,0 +1,117 @@
+"""How the daemon is put together. Read this first."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hunchd import PROTOCOL, __version__
+from hunchd.config.places import Places, make_private
+from hunchd.config.settings import Settings
+from hunchd.daemon.nightly import every_night
+from hunchd.daemon.supervision import Supervisor
+from hunchd.engine.engine import Engine
+from hunchd.engine.parts import Parts
+from hunchd.protocol import rendezvous
+from hunchd.protocol.child import Child
+from hunchd.protocol.rendezvous import Rendezvous
+from hunchd.serving.http import make_app
+from hunchd.serving.limits import Limits
+from hunchd.serving.opening import open_doors
+from hunchd.store import client as store
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+from hunchd.store.registry import Registry
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]:
+    """The running daemon: opened in the order in which data flows, closed in reverse."""
+    async with AsyncExitStack() as stack:
+        for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
+            make_private(folder)
+        journal = await stack.enter_async_context(
+            Journal.open(places.data / "journal", reserve_bytes=settings.store.reserve_mib * 1024 * 1024)
+        )
+        store_process = Child(
+            store.arguments(
+                places.data,
+                idle_after=settings.store.idle_seconds,
+                model=settings.embedding.model,
+                embedding=settings.embedding.enabled,
+                model_idle_after=settings.embedding.idle_seconds,
+            ),
+            name="the store process",
+            env=store.environment(),
+        )
+        stack.push_async_callback(store_process.stop)
+        indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
+        stack.push_async_callback(indexer.stop)
+        supervisor = Supervisor()
+        engine = Engine(
+            Parts(
+                places=places,
+                settings=settings,
+                journal=journal,
+                hot=HotTier(),
+                registry=Registry(places.data / "projects.json"),
+                store=StoreClient(store_process),
+                store_process=store_process,
+                indexer=indexer,
+                tasks=supervisor,
+                secret=own_secret(places.data / "secret"),
+                now=lambda: datetime.now(UTC),
+            )
+        )
+        stack.push_async_callback(engine.close)
+        stack.push_async_callback(supervisor.close)
+        engine.open()
+        supervisor.start("nightly", lambda: every_night(engine.nightly))
+        token = secrets.token_urlsafe(32)
+        url, socket = await stack.enter_async_context(
+            open_doors(
+                make_app(engine, token, limits=Limits(body=settings.serving.max_body_bytes)),
+                host=settings.serving.host,
+                port=settings.serving.port,
+                socket_path=places.socket_file if settings.serving.socket else None,
+            )
+        )
+        told = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
+        rendezvous.write(places.rendezvous_file, told)
+        stack.callback(rendezvous.remove, places.rendezvous_file, pid=os.getpid())
+        logger.info("hunchd %s answers at %s (pid %d)", __version__, url, os.getpid())
+        yield engine
+
+
+def own_secret(file: Path) -> bytes:
+    """32 random bytes of this installation, made once: what marks quotations so that their authors cannot forge it."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except FileExistsError:
+        if len(known := file.read_bytes()) == 32:
+            return known
+        file.unlink()
+        return own_secret(file)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(made := secrets.token_bytes(32))
+    return made
+
+
+async def until_idle(engine: Engine, minutes: float) -> None:
+    """Return when nothing was asked or told for `minutes`; never, if that is 0."""
+    if not minutes:
+        await asyncio.Event().wait()
+    while engine.idle_seconds < minutes * 60:
+        await asyncio.sleep(max(1.0, minutes * 60 - engine.idle_seconds))
+
+

@@ -1,0 +1,182 @@
+"""One accepted signal → what it changes in memory and what is to be stored of it. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any
+
+from hunchd.domain import signal as signals
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.signal import Signal
+from hunchd.engine.project import Project, SeenError, Tree
+from hunchd.ingestion.errors import ErrorText, understood
+from hunchd.prediction.session import SessionEvent
+from hunchd.protocol.messages import signal_json
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What has to happen next: files to parse again, the whole tree, new commits, a bundle to build ahead."""
+
+    parse: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    refresh: bool = False
+    catch_up: bool = False
+    prefetch: str | None = None
+    memories: tuple[Memory, ...] = ()
+
+
+NOTHING = Effect()
+
+
+def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
+    """Apply `signal` to what is held in memory of the project."""
+    project.last_signal = signal.at
+    if project.predictor is not None and (event := session_event(signal)) is not None:
+        project.predictor.note(event)
+    match signal:
+        case signals.FileOpened(path=path):
+            tree.open(path, signal.at)
+            return Effect(prefetch=path)
+        case signals.FileSaved(path=path):
+            project.touch()
+            return Effect(parse=(path,), prefetch=path if path in tree.opened else None)
+        case signals.FileClosed(path=path):
+            tree.close(path)
+        case signals.FileDeleted(path=path):
+            tree.close(path)
+            project.touch()
+            return Effect(parse=(path,), removed=(path,))
+        case signals.FilesChanged() | signals.OperationEnded():
+            project.touch()
+            return Effect(refresh=True, catch_up=True)
+        case signals.BranchCheckout(branch=branch):
+            tree.branch = branch
+            project.touch()
+            return Effect(refresh=True, prefetch=next(reversed(tree.opened), None))
+        case signals.Commit() | signals.Merge():
+            return Effect(catch_up=True)
+        case signals.Rewrite(old=old, new=new):
+            if project.predictor is not None:
+                project.predictor.rewrite(old, new)
+            return Effect(catch_up=True)
+        case signals.Used(path=str(path)):
+            if project.predictor is not None:
+                project.predictor.outcome(path, used=True)
+        case signals.ErrorSeen():
+            return _error(signal, project, tree)
+        case signals.ErrorCleared():
+            _clear(signal, project)
+    return NOTHING
+
+
+def session_event(signal: Signal) -> SessionEvent | None:
+    """What the predictor learns of a signal: what was opened, saved, closed, used, checked out."""
+    at = int(signal.at.timestamp())
+    match signal:
+        case signals.FileOpened(path=path):
+            return SessionEvent("opened", at, path)
+        case signals.FileSaved(path=path):
+            return SessionEvent("saved", at, path)
+        case signals.FileClosed(path=path):
+            return SessionEvent("closed", at, path)
+        case signals.Used(path=str(path)):
+            return SessionEvent("used", at, path)
+        case signals.ErrorSeen(file=str(path)):
+            return SessionEvent("error", at, path)
+        case signals.BranchCheckout(branch=branch):
+            return SessionEvent("checkout", at, branch=branch)
+    return None
+
+
+def signal_row(signal: Signal, project: Project) -> dict[str, Any]:
+    """The row that the store keeps of a signal until it is absorbed into memories."""
+    told = signal_json(signal)
+    return {"id": signal.id, "kind": told["kind"], "project": project.id, "at": signal.at.isoformat(), "data": told}
+
+
+def seen_error(memory: Memory) -> SeenError:
+    """The error that a kept memory tells of."""
+    path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
+    times = int(memory.value) if memory.value and memory.value.isdigit() else 1
+    return SeenError(
+        memory.id, memory.levels.summary, memory.content, path, None, None, memory.created, memory.at, times
+    )
+
+
+def error_id(project: str, fingerprint: str) -> str:
+    return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
+
+
+def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
+    read = understood(signal.text)
+    path, line = signal.file, signal.line
+    if path is None:
+        path, line = _own_place(read, tree)
+    identifier = error_id(project.id, read.fingerprint)
+    seen = project.saw(
+        SeenError(identifier, read.headline, signal.text, path, line, signal.command, signal.at, signal.at)
+    )
+    project.touch()
+    return Effect(prefetch=path, memories=(_memory(seen, signal, read, project.id, signal.at),))
+
+
+def _clear(signal: signals.ErrorCleared, project: Project) -> None:
+    """Forget the errors that the signal speaks of: those of its text, its command or its file; all, if it names none."""
+    wanted = error_id(project.id, understood(signal.text).fingerprint) if signal.text else None
+    for key, error in list(project.errors.items()):
+        if (
+            (wanted is None or key == wanted)
+            and (signal.command is None or error.command == signal.command)
+            and (signal.file is None or error.path == signal.file)
+        ):
+            del project.errors[key]
+    project.touch()
+
+
+def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
+    """The last place of the trace that lies in this tree: where the project's own code was when it went wrong."""
+    for place in reversed(read.places):
+        if (path := inside(place.path, str(tree.root))) is not None:
+            return path, place.line
+    return None, None
+
+
+def inside(path: str, root: str) -> str | None:
+    """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages."""
+    if PurePath(path).is_absolute():
+        if not PurePath(path).is_relative_to(root):
+            return None
+        path = str(PurePath(path).relative_to(root))
+    normal = os.path.normpath(path).replace(os.sep, "/")
+    if normal.startswith("..") or "site-packages/" in normal or "node_modules/" in normal:
+        return None
+    return normal
+
+
+def _memory(seen: SeenError, signal: signals.ErrorSeen, read: ErrorText, project: str, now: datetime) -> Memory:
+    artifacts = (Artifact("file", seen.path),) if seen.path else ()
+    memory = Memory(
+        id=seen.memory,
+        kind=Kind.ERROR,
+        title=read.headline[:120] or "error",
+        content=seen.text,
+        at=seen.last,
+        created=seen.first,
+        updated=now,
+        project=project,
+        ref=f"error:{read.fingerprint}",
+        levels=Levels(summary=read.headline, index=read.type or read.headline[:60]),
+        key=read.fingerprint,
+        value=str(seen.times),
+        scope=Scope.PROJECT,
+        importance=0.7,
+        artifacts=artifacts,
+        trust=Trust.UNTRUSTED,
+        source={"type": "signal", "kind": "error", "actor": signal.source},
+    )
+    return replace(memory, tags=("error", *((read.type,) if read.type else ())))

@@ -1,0 +1,211 @@
+"""The read path: a question becomes a focus, a focus a prediction, a prediction a bundle, most of it ahead of time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hunchd.assembly.assemble import assemble
+from hunchd.config.settings import ContextSettings
+from hunchd.domain.context import Bundle, Focus, Prediction
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.engine.bundles import Bundles, Key
+from hunchd.engine.events import Events
+from hunchd.engine.pieces import Known, pieces
+from hunchd.engine.project import Project, Tree
+from hunchd.ingestion.episodes import episode_id
+from hunchd.protocol.answers import prediction_json
+from hunchd.protocol.paths import relative_path
+from hunchd.protocol.requests import ContextRequest, PredictRequest
+from hunchd.store.hot import HotTier
+
+logger = logging.getLogger(__name__)
+
+MOMENT = 600  # seconds for which ages in words are right
+QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
+AHEAD = 3  # likely files whose bundles are built before they are opened
+FOUND = 4  # memories that a query may bring in
+HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A file whose bundle should be warm."""
+
+    project: Project
+    tree: Tree
+    path: str
+
+
+class Answers:
+    def __init__(
+        self,
+        settings: ContextSettings,
+        hot: HotTier,
+        events: Events,
+        *,
+        secret: bytes,
+        now: Callable[[], datetime],
+        degraded: Callable[[Project], tuple[str, ...]],
+    ) -> None:
+        self._settings = settings
+        self._hot = hot
+        self._events = events
+        self._secret = secret
+        self._now = now
+        self._degraded = degraded
+        self.bundles = Bundles()
+        self._wish: Wish | None = None
+        self._wished = asyncio.Event()
+
+    def context(self, request: ContextRequest, project: Project, tree: Tree) -> Bundle:
+        """The bundle for a request, warm if it can be."""
+        if request.budget > self._settings.max_budget:
+            raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
+        began = time.perf_counter()
+        key = self._key(self._focus(request, project, tree), request.budget, project)
+        bundle = self.bundles.take(key)
+        if bundle is None:
+            bundle = self.bundles.keep(key, self._build(key, project), ahead=False)
+        self.bundles.latencies.append(time.perf_counter() - began)
+        return bundle
+
+    def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
+        """The likely files and memories, in the contract's shape."""
+        asked = ContextRequest(
+            project=request.project,
+            file=request.file_opened,
+            open_files=request.open_files,
+            branch=request.branch,
+            query=request.query,
+            errors=(request.error,) if request.error else (),
+        )
+        focus = self._focus(asked, project, tree)
+        prediction = self._prediction(focus, project, request.k)
+        found = [
+            {
+                "id": memory.id,
+                "kind": str(memory.kind),
+                "title": memory.title,
+                "confidence": round(relevance, 4),
+                "reasons": ["matches what you asked"],
+            }
+            for memory, relevance in self._found(focus)
+        ]
+        return prediction_json(
+            prediction, k=request.k, episode_id=lambda sha: episode_id(project.id, sha), memories=found
+        )
+
+    def wish(self, project: Project, tree: Tree, path: str | None) -> None:
+        """Ask for the bundle of `path` to be built ahead; the newest wish counts."""
+        if path is not None:
+            self._wish = Wish(project, tree, path)
+            self._wished.set()
+
+    async def build_ahead(self) -> None:
+        """Keep the bundles of the focus and of the next likely files warm, for ever."""
+        while True:
+            await self._wished.wait()
+            await asyncio.sleep(QUIET)
+            self._wished.clear()
+            if self._wish is not None:
+                await self._warm(self._wish)
+
+    async def _warm(self, wish: Wish) -> None:
+        project, tree = wish.project, wish.tree
+        if project.predictor is None:
+            return
+        bundle = self._warm_one(wish, tuple(tree.opened))
+        self._events.tell("context_ready", project=project.id, file=wish.path, tokens=bundle.token_count)
+        likely = [str(item.source["path"]) for item in bundle.items if item.kind == "file"][:AHEAD]
+        for path in likely:
+            await asyncio.sleep(0)
+            if self._wish is not wish:  # the developer has moved on
+                return
+            self._warm_one(Wish(project, tree, path), (*(open for open in tree.opened if open != path), path))
+
+    def _warm_one(self, wish: Wish, opened: tuple[str, ...]) -> Bundle:
+        focus = Focus(
+            project=wish.project.id,
+            file=wish.path,
+            open_files=tuple(path for path in opened if path != wish.path),
+            branch=wish.tree.branch,
+            errors=tuple(error.text for error in wish.project.fresh_errors(self._now())),
+        )
+        key = self._key(focus, self._settings.budget, wish.project)
+        if self.bundles.has(key):
+            bundle = self.bundles.take(key)
+            assert bundle is not None
+            return bundle
+        return self.bundles.keep(key, self._build(key, wish.project), ahead=True)
+
+    def _focus(self, request: ContextRequest, project: Project, tree: Tree) -> Focus:
+        """What the request says, completed by what the session shows."""
+        file = relative_path(request.file, tree.root) if request.file else None
+        opened = [relative_path(path, tree.root) for path in request.open_files] or list(tree.opened)
+        errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
+        return Focus(
+            project=project.id,
+            file=file,
+            open_files=tuple(path for path in opened if path != file),
+            branch=request.branch or tree.branch,
+            activity=request.activity,
+            query=request.query,
+            errors=errors,
+        )
+
+    def _key(self, focus: Focus, budget: int, project: Project) -> Key:
+        return Key(focus, budget, project.revision, int(self._now().timestamp()) // MOMENT)
+
+    def _build(self, key: Key, project: Project) -> Bundle:
+        focus, now = key.focus, self._now()
+        prediction = self._prediction(focus, project, self._settings.likely_files)
+        known = Known(
+            project=project.id,
+            focus=focus,
+            prediction=prediction,
+            outlines={
+                file.path: outline
+                for file in prediction.files
+                if project.code is not None and (outline := project.code.get(file.path)) is not None
+            },
+            errors=project.fresh_errors(now),
+            facts=tuple(project.facts.values()),
+            found=self._found(focus),
+            now=now,
+        )
+        return assemble(
+            _header(focus, project),
+            pieces(known),
+            key.budget,
+            focus.activity,
+            degraded=self._degraded(project),
+            topics=project.topics,
+            secret=self._secret,
+        )
+
+    def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:
+        if project.predictor is None:
+            return Prediction()
+        return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+
+    def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
+        """Memories that the words of the question find in what is held in memory."""
+        if not focus.query:
+            return ()
+        filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
+        hits = self._hot.search(focus.query, filters, FOUND)
+        found = ((self._hot.get(hit.memory_id), hit.score) for hit in hits)
+        return tuple((memory, min(1.0, score / HOT_SCORE)) for memory, score in found if memory is not None)
+
+
+def _header(focus: Focus, project: Project) -> str:
+    place = focus.file or project.name
+    return f"{place} · branch {focus.branch}" if focus.branch else place

@@ -1,0 +1,77 @@
+"""Bundles built before they are asked for, kept while they are right, and how often that paid."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, replace
+
+from hunchd.domain.context import Bundle, Focus
+
+KEPT = 256  # bundles of about 40 kB: 10 MB at the very most
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What an answer depends on. `revision` and `moment` (ten minutes long, for ages in words) let it expire."""
+
+    focus: Focus
+    budget: int
+    revision: int
+    moment: int
+
+
+@dataclass(slots=True)
+class _Kept:
+    bundle: Bundle
+    ahead: bool  # built before it was asked for
+    served: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Since the daemon started: answers from a warm bundle, answers built on request, bundles nobody asked for."""
+
+    hits: int = 0
+    misses: int = 0
+    built_ahead: int = 0
+    wasted: int = 0
+
+
+class Bundles:
+    def __init__(self, keep: int = KEPT) -> None:
+        self._keep = keep
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self.tally = Tally()
+        self.latencies: deque[float] = deque(maxlen=1_000)  # seconds an answer took, newest last
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def has(self, key: Key) -> bool:
+        return key in self._kept
+
+    def take(self, key: Key) -> Bundle | None:
+        """The bundle for `key` if it is warm; it says so if it was built ahead."""
+        kept = self._kept.get(key)
+        if kept is None:
+            self.tally.misses += 1
+            return None
+        self._kept.move_to_end(key)
+        kept.served += 1
+        self.tally.hits += 1
+        return kept.bundle
+
+    def keep(self, key: Key, bundle: Bundle, *, ahead: bool) -> Bundle:
+        """Remember `bundle`; the longest unused one makes room."""
+        bundle = replace(bundle, prefetched=ahead)
+        self._kept[key] = _Kept(bundle, ahead)
+        self.tally.built_ahead += ahead
+        while len(self._kept) > self._keep:
+            _, dropped = self._kept.popitem(last=False)
+            self.tally.wasted += dropped.ahead and not dropped.served
+        return bundle
+
+    def forget(self, project: str) -> None:
+        """Drop everything of one project."""
+        for key in [key for key in self._kept if key.focus.project == project]:
+            del self._kept[key]

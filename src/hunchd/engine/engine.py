@@ -1,0 +1,391 @@
+"""The product on one page: the write path (accept, absorb) and the read path (context, predict, search)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import HunchError, InvalidInput, NotFound, Unavailable
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.signal import Signal
+from hunchd.engine.absorbing import Effect, absorb, seen_error, signal_row
+from hunchd.engine.answers import Answers
+from hunchd.engine.events import Events
+from hunchd.engine.expanding import expanded
+from hunchd.engine.indexing import Indexing
+from hunchd.engine.memories import Memories
+from hunchd.engine.parts import Parts
+from hunchd.engine.project import Project, Tree
+from hunchd.engine.projects import Projects
+from hunchd.engine.searching import Searching
+from hunchd.engine.vitals import Vitals
+from hunchd.engine.watching import Watching
+from hunchd.engine.writing import Write, Writer
+from hunchd.ingestion.redaction import redact_values
+from hunchd.prediction.session import SessionEvent
+from hunchd.protocol.answers import page_json, rejection_json
+from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
+from hunchd.protocol.messages import parse_signal, signal_from_json, signal_json
+from hunchd.protocol.paths import relative_path
+from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
+from hunchd.store.journal import Record
+
+logger = logging.getLogger(__name__)
+
+
+class Engine:
+    """All that the doors may ask. Signals and memories are durable once their call returns."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._now = parts.now
+        store = parts.settings.store
+        self.events = Events()
+        self._writer = Writer(
+            parts.journal, parts.hot, parts.store, batch=store.batch, gather=store.commit_ms / 1_000
+        )
+        self._memories = Memories(parts.journal, parts.hot, parts.store, self._writer, now=parts.now)
+        self._answers = Answers(
+            parts.settings.context, parts.hot, self.events, secret=parts.secret, now=parts.now, degraded=self._degraded
+        )
+        self._indexing = Indexing(parts.indexer, parts.store, self.events, parts.settings.index, self._loaded)
+        self._watching = Watching(parts, self._seen)
+        self._projects = Projects(parts, self._indexing, self._watching.watch)
+        self._searching = Searching(parts.hot, parts.store, now=parts.now)
+        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
+        self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
+        self._behind: set[str] = set()  # projects with commits to learn
+        self._work = asyncio.Event()
+        self._asked = time.monotonic()
+
+    @property
+    def idle_seconds(self) -> float:
+        """Since somebody asked or told something."""
+        return time.monotonic() - self._asked
+
+    # Life
+
+    def open(self) -> None:
+        """Take up the projects and what the journal still holds; the daemon may answer from here on."""
+        self._projects.open_all()
+        for sequence, record in self._parts.journal.replay():
+            self._replay(sequence, record)
+        tasks = self._parts.tasks
+        tasks.start("watching", self._watching.run)
+        tasks.start("prefetch", self._answers.build_ahead)
+        tasks.start("upkeep", self._keep_up)
+        tasks.start("warm-up", self._warm_up)
+
+    async def close(self) -> None:
+        """Leave everything for the next start; what is accepted is in the journal in any case."""
+        self._watching.close()
+        for project in self._projects:
+            if project.predictor is not None and not project.indexing:
+                await asyncio.to_thread(self._indexing.remember, project)
+
+    async def _warm_up(self) -> None:
+        for identifier in (None, *self._projects.ids):
+            memories = await self._memories.warm(identifier)
+            project = self._project(identifier)
+            if project is not None:
+                project.facts.update({memory.id: memory for memory in memories if memory.kind is Kind.FACT})
+                for memory in reversed(memories):
+                    if memory.kind is Kind.ERROR:
+                        project.recall(seen_error(memory))
+                project.touch()
+        self._parts.tasks.start("writer", self._writer.run)
+
+    async def nightly(self) -> None:
+        """What a quiet night is for: a snapshot of the store, and the models on disk."""
+        await self._parts.store.snapshot(self._parts.settings.store.snapshots)
+        for project in self._projects:
+            if not project.indexing:
+                await asyncio.to_thread(self._indexing.remember, project)
+
+    # Projects
+
+    async def add_project(self, path: str) -> dict[str, Any]:
+        project = self._projects.add(path)
+        self.events.tell("project", project=project.id, path=str(project.root))
+        return project.json()
+
+    async def projects(self) -> list[dict[str, Any]]:
+        return [project.json() for project in self._projects]
+
+    async def remove_project(self, identifier: str) -> dict[str, Any]:
+        """Erase all that is kept of a project, from disk too."""
+        project, _ = self._projects.find(identifier)
+        self._watching.unwatch(project)
+        await self._writer.drained()
+        await self._projects.remove(project.id)
+        self._answers.bundles.forget(project.id)
+        self._parts.hot.forget_project(project.id)
+        await self._parts.store.erase(project.id)
+        await self._parts.journal.erase_project(project.id)
+        return {"removed": project.id}
+
+    # The write path
+
+    async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
+        """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
+        self._asked = time.monotonic()
+        accepted: list[tuple[Signal, Project, Tree]] = []
+        rejected = []
+        for index, one in enumerate(raw):
+            try:
+                accepted.append(self._understood(one))
+            except HunchError as error:
+                rejected.append(rejection_json(index, error))
+        await self._take(accepted)
+        return {"accepted": len(accepted), "rejected": rejected}
+
+    def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
+        clean, _ = redact_values(raw)
+        signal = parse_signal(clean, now=self._now(), place=self._place)
+        project, tree = self._projects.find(signal.project)
+        return (signal if signal.id else replace(signal, id=secrets.token_hex(8))), project, tree
+
+    def _place(self, path: str, project: str) -> str:
+        return relative_path(path, self._projects.find(project)[1].root)
+
+    async def _seen(self, signals: Sequence[tuple[Signal, Project, Tree]]) -> None:
+        """What the watchers saw: as good as what a client says."""
+        await self._take([(replace(signal, id=secrets.token_hex(8)), project, tree) for signal, project, tree in signals])
+
+    async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
+        if not accepted:
+            return
+        at = self._now().timestamp()
+        records = [
+            Record(id=signal.id, type="signal", project=project.id, data=signal_json(signal), at=at)
+            for signal, project, _ in accepted
+        ]
+        for sequence, (signal, project, tree) in zip(await self._parts.journal.append(records), accepted, strict=True):
+            self._absorb(sequence, signal, project, tree)
+
+    def _absorb(self, sequence: int, signal: Signal, project: Project, tree: Tree) -> None:
+        if self._writer.knows(sequence):  # sent twice: it happened once
+            return
+        effect = absorb(signal, project, tree)
+        for memory in effect.memories:
+            self._parts.hot.upsert(memory)
+        self._writer.add(Write(sequence, effect.memories, (signal_row(signal, project),)))
+        self._answers.wish(project, tree, effect.prefetch)
+        self._follow_up(project, effect)
+        self.events.tell("signal", project=project.id, signal=signal_json(signal))
+
+    def _follow_up(self, project: Project, effect: Effect) -> None:
+        if effect.refresh:
+            self._stale[project.id] = None
+        elif effect.parse:
+            known = self._stale.setdefault(project.id, set())
+            if known is not None:
+                known.update(effect.parse)
+        if effect.catch_up:
+            self._behind.add(project.id)
+        if effect.refresh or effect.parse or effect.catch_up:
+            self._work.set()
+
+    async def _keep_up(self) -> None:
+        """Bring models up to date with what was saved, checked out and committed, for ever."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            stale, self._stale = self._stale, {}
+            behind, self._behind = self._behind, set()
+            for identifier in stale.keys() | behind:
+                project = self._project(identifier)
+                if project is not None and not project.missing:
+                    await self._bring_up_to_date(project, identifier in behind, identifier in stale, stale.get(identifier))
+
+    async def _bring_up_to_date(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
+        try:
+            if behind:
+                await self._indexing.catch_up(project)
+            if stale:
+                await self._indexing.refresh(project, None if paths is None else sorted(paths))
+            project.index_error = ""
+        except HunchError as error:  # the next change tries again; until then answers say that they are behind
+            project.index_error = f"not up to date: {error.message}"
+            logger.warning("%s: %s", project.name, project.index_error)
+        self._answers.wish(project, project.main, next(reversed(project.main.opened), None))
+
+    def _replay(self, sequence: int, record: Record) -> None:
+        """What was accepted before the last stop and is not in the store yet."""
+        match record.type:
+            case "memory":
+                memory = memory_from_json(record.data)
+                self._parts.hot.upsert(memory)
+                self._writer.add(Write(sequence, memories=(memory,)))
+            case "forget":
+                self._parts.hot.tombstone(record.data["id"])
+                self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
+            case "signal":
+                project = self._project(record.project)
+                if project is not None:
+                    signal = signal_from_json(record.data)
+                    self._absorb(sequence, signal, project, project.tree_of(signal.project))
+            case _:
+                logger.warning("the journal holds a record of an unknown type %r; it is passed over", record.type)
+
+    def _loaded(self, project: Project) -> None:
+        """A new model does not know the session yet."""
+        if project.predictor is not None:
+            for tree in project.trees.values():
+                for path, at in tree.opened.items():
+                    project.predictor.note(SessionEvent("opened", int(at.timestamp()), path))
+
+    # The read path
+
+    async def context(self, request: ContextRequest) -> Bundle:
+        self._asked = time.monotonic()
+        return self._answers.context(request, *self._projects.find(request.project))
+
+    async def predict(self, request: PredictRequest) -> dict[str, Any]:
+        return self._answers.predict(request, *self._projects.find(request.project))
+
+    async def search(self, request: SearchRequest) -> dict[str, Any]:
+        project = self._projects.find(request.project)[0].id if request.project else None
+        return await self._searching.search(request, project)
+
+    async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+        if request.id is not None and not request.id.startswith("file:"):
+            memory = await self._memories.get(request.id, self._projects.ids)
+            return {"id": memory.id, "title": memory.title, "level": request.level, "text": _at(memory, request.level)}
+        if request.project is None:
+            raise InvalidInput("'project' is needed to expand a topic or a file", field="project")
+        project, _ = self._projects.find(request.project)
+        found = await self._searching.search(
+            SearchRequest(query=request.topic or request.id or "", project=request.project, k=5), project.id
+        )
+        return expanded(request, project, found["results"])
+
+    # Memories
+
+    async def remember(self, drafts: Sequence[MemoryDraft]) -> list[str]:
+        owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
+        kept = await self._memories.remember(drafts, owners)
+        for memory in kept:
+            self._noticed(memory)
+        return [memory.id for memory in kept]
+
+    async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+        if filters.project is not None:
+            filters = replace(filters, project=self._projects.find(filters.project)[0].id)
+        await self._writer.drained()
+        page = await self._parts.store.list(filters, limit, cursor)
+        return page_json([memory_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
+
+    async def memory(self, identifier: str) -> Memory:
+        return await self._memories.get(identifier, self._projects.ids)
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        memory = await self._memories.edit(identifier, patch, self._projects.ids)
+        self._noticed(memory)
+        return memory
+
+    async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
+        return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
+
+    async def forget(self, identifier: str) -> None:
+        memory = await self._memories.forget(identifier, self._projects.ids)
+        if memory.project is not None and (project := self._project(memory.project)) is not None:
+            project.facts.pop(memory.id, None)
+            project.errors.pop(memory.id, None)
+            project.touch()
+        await self._memories.erased(memory)
+
+    async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
+        """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
+        kept = []
+        for item in items:
+            if not item.id.startswith("file:"):
+                kept.append(item)
+            elif item.project is not None:
+                predictor = self._projects.find(item.project)[0].predictor
+                if predictor is not None:
+                    predictor.outcome(item.id.removeprefix("file:"), used=item.outcome in ("cited", "missed"))
+        unknown = await self._memories.used(kept, self._projects.ids)
+        return {"accepted": len(items) - len(unknown), "unknown": unknown}
+
+    def _noticed(self, memory: Memory) -> None:
+        """A kept memory shows in the next bundle of its project."""
+        if memory.project is not None and (project := self._project(memory.project)) is not None:
+            if memory.kind is Kind.FACT:
+                project.facts[memory.id] = memory
+            project.touch()
+
+    # Everything else
+
+    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Everything kept, line by line, of one project or of all."""
+        await self._writer.drained()
+        wanted = self._projects.find(project)[0].id if project else None
+        for known in self._projects:
+            if wanted in (None, known.id):
+                yield {"type": "project", "version": 1, "data": {"id": known.id, "path": str(known.root), "name": known.name}}
+        async for line in self._parts.store.export(wanted):
+            yield line
+
+    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        """Take over exported lines; a line that was imported before changes nothing."""
+        counts = {"memories": 0, "skipped": 0}
+        renamed: dict[str, str] = {}
+        async for line in lines:
+            if line["type"] == "project" and Path(line["data"]["path"]).is_dir():
+                renamed[line["data"]["id"]] = self._projects.add(line["data"]["path"]).id
+            elif line["type"] == "memory":
+                memory = memory_from_json(line["data"])
+                owner = renamed.get(memory.project or "", memory.project)
+                await self._memories.keep([replace(memory, project=owner)])
+                counts["memories"] += 1
+            else:
+                counts["skipped"] += 1
+        return counts
+
+    async def status(self) -> dict[str, Any]:
+        return await self._vitals.status(degraded=self._degraded(None))
+
+    def metrics(self) -> str:
+        return self._vitals.metrics()
+
+    def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        return self.events.subscribe()
+
+    def _degraded(self, project: Project | None) -> tuple[str, ...]:
+        """What is broken or still loading, in words; of one project, or of all."""
+        found = [self._writer.trouble] if self._writer.trouble else []
+        for known in self._projects if project is None else (project,):
+            if known.missing:
+                found.append(f"{known.root} is not there")
+            elif known.index_error:
+                found.append(f"{known.name}: {known.index_error}")
+            elif known.predictor is None:
+                found.append(f"{known.name}: history is still being read")
+        return tuple(found)
+
+    def _project(self, identifier: str | None) -> Project | None:
+        try:
+            return self._projects.get(identifier or "")
+        except NotFound:
+            return None
+
+
+def _at(memory: Memory, level: str) -> str:
+    match level:
+        case "summary":
+            return memory.levels.summary or memory.content
+        case "compressed":
+            return memory.levels.compressed or memory.levels.summary or memory.title
+        case "index":
+            return memory.levels.index or memory.title
+        case _:
+            return memory.content

@@ -1,0 +1,42 @@
+"""The deeper text behind a pointer: a topic's files, symbols and past work, or the outline of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hunchd.domain.errors import NotFound
+from hunchd.engine.project import Project
+from hunchd.ingestion.skeleton import skeleton
+from hunchd.protocol.requests import ExpandRequest
+
+SYMBOLS = 12  # definitions shown of a topic
+OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
+
+
+def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The contract's answer. Raises NotFound when the project knows nothing of it."""
+    if request.id is not None:
+        return _file(request.id.removeprefix("file:"), request, project)
+    assert request.topic is not None
+    symbols = project.code.find_symbol(request.topic, SYMBOLS) if project.code is not None else []
+    lines = [f"# {request.topic}"]
+    if symbols:
+        lines += ["", "## Defined in", *(f"- {path}:{symbol.line} {symbol.signature}" for path, symbol in symbols)]
+    if found:
+        lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in found)]
+    if len(lines) == 1:
+        raise NotFound(f"nothing is known of '{request.topic}'", field="topic", hint=_others(project))
+    return {"topic": request.topic, "level": request.level, "text": "\n".join(lines)}
+
+
+def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:
+    outline = project.code.get(path) if project.code is not None else None
+    if outline is None:
+        raise NotFound(f"{path} is not a file that was read", field="id")
+    text = skeleton(outline, max_lines=OUTLINE_LINES[request.level])
+    return {"id": f"file:{path}", "title": path, "level": request.level, "text": text}
+
+
+def _others(project: Project) -> str | None:
+    return f"ask for one of: {', '.join(project.topics[:12])}" if project.topics else None

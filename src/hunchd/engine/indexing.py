@@ -1,0 +1,177 @@
+"""Keeping a project's models true: built by the indexer process, loaded here, brought up to date after a change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from hunchd.config.settings import IndexSettings
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.errors import HunchError
+from hunchd.domain.history import Change, Unit
+from hunchd.engine.events import Events
+from hunchd.engine.project import Project
+from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.child import Child
+from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.store.client import StoreClient
+from hunchd.store.code import CodeCache
+
+logger = logging.getLogger(__name__)
+
+SLICE = 8  # units learnt before the loop gets a turn: about 2 ms
+MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a project's cache folder
+
+
+class Indexing:
+    def __init__(
+        self, indexer: Child, store: StoreClient, events: Events, settings: IndexSettings, loaded: Callable[[Project], None]
+    ) -> None:
+        self._indexer = indexer
+        self._store = store
+        self._events = events
+        self._settings = settings
+        self._loaded = loaded  # told when a project has a new model
+
+    def recall(self, project: Project) -> None:
+        """Load what the last run left: the model, the code cache, conventions. Whatever is unreadable is made again."""
+        model = project.cache / MODEL
+        try:
+            told = json.loads((project.cache / STATE).read_bytes())
+            project.facts = {fact["id"]: memory_from_json(fact) for fact in told["facts"]}
+            project.learnt = told["learnt"]
+            project.predictor = Predictor.load(model)
+            self._loaded(project)
+        except FileNotFoundError:
+            project.learnt = None
+        except (OSError, ValueError, KeyError, TypeError, HunchError):
+            logger.warning("the models of %s cannot be read and are made again", project.name, exc_info=True)
+            project.learnt, project.predictor = None, None
+        project.code = CodeCache(project.cache / CODE)
+
+    async def index(self, project: Project) -> None:
+        """Bring everything up to date: from scratch the first time, else what changed since."""
+        project.indexing, project.index_error = True, ""
+        try:
+            if project.predictor is not None and project.learnt is not None:
+                await self.catch_up(project)
+                await self.refresh(project)
+            else:
+                await self._from_scratch(project)
+            await self._conventions(project)
+        except HunchError as error:
+            project.index_error = error.message
+            raise
+        finally:
+            project.indexing = False
+            project.touch()
+        self.remember(project)
+        self._events.tell("indexed", project=project.id)
+
+    async def catch_up(self, project: Project) -> None:
+        """Learn the commits that came since the last one learnt."""
+        answer = await self._indexer.call("units", {**self._where(project), "since_sha": project.learnt}, timeout=300)
+        if answer.get("rewritten"):
+            return await self._from_scratch(project)
+        await self._learn(project, [unit_from(unit) for unit in answer["units"]])
+        await self._store_episodes(answer["episodes"])
+        return None
+
+    async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
+        """Parse `paths` again, or whatever changed in the tree since it was parsed."""
+        params = {**self._where(project), "paths": list(paths) if paths is not None else None}
+        async with aclosing(self._indexer.stream("parse", params)) as steps:
+            async for step in steps:
+                if project.predictor is not None:
+                    for outline in step["outlines"]:
+                        project.predictor.place(outline_from(outline))
+                    for path in step["removed"]:
+                        project.predictor.remove(path)
+                project.touch()
+
+    async def _from_scratch(self, project: Project) -> None:
+        params = {
+            **self._where(project),
+            "model_path": str(project.cache / MODEL),
+            "newest": self._settings.newest_units,
+            "most": self._settings.max_units,
+        }
+        async with aclosing(self._indexer.stream("index", params)) as steps:
+            async for step in steps:
+                await self._take(project, step)
+
+    async def _take(self, project: Project, step: dict[str, Any]) -> None:
+        match step["stage"]:
+            case "history":
+                project.commits.done, project.commits.total = step["done"], step["total"]
+            case "files":
+                project.files.done, project.files.total = step["done"], step["total"]
+            case "model":
+                project.predictor = await asyncio.to_thread(Predictor.load, Path(step["model"]))
+                project.learnt = step["learnt"]
+                project.touch()
+                self._loaded(project)
+            case "episodes":
+                await self._store_episodes(step["episodes"])
+                project.embeddings.total = step["total"]
+        self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
+
+    async def _conventions(self, project: Project) -> None:
+        answer = await self._indexer.call("conventions", self._where(project), timeout=120)
+        facts = {fact["id"]: memory_from_json(fact) for fact in answer["facts"]}
+        changed = [fact for key, fact in facts.items() if project.facts.get(key) != fact]
+        told = {key: fact for key, fact in project.facts.items() if fact.source.get("type") != "convention"}
+        project.facts = {**facts, **told}
+        project.topics = tuple(answer["topics"])
+        if changed:
+            await self._store.put(changed)
+
+    async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
+        for index, unit in enumerate(units):
+            if project.predictor is not None:
+                project.predictor.learn(unit)
+            project.learnt = unit.sha
+            if index % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+        project.commits.done += len(units)
+        project.commits.total = max(project.commits.total, project.commits.done)
+        project.touch()
+
+    async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
+        if episodes:
+            await self._store.put([memory_from_json(episode) for episode in episodes])
+
+    def remember(self, project: Project) -> None:
+        """Leave the model and what belongs to it for the next start."""
+        if project.predictor is None:
+            return
+        project.predictor.save(project.cache / MODEL)
+        facts = [memory_json(fact) for fact in project.facts.values() if fact.source.get("type") == "convention"]
+        draft = project.cache / f".{STATE}"
+        draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts}))
+        draft.replace(project.cache / STATE)
+
+    def _where(self, project: Project) -> dict[str, Any]:
+        return {
+            "root": str(project.root),
+            "project": project.id,
+            "code_cache": str(project.cache / CODE),
+            "extra_ignore": list(self._settings.ignore),
+        }
+
+
+def unit_from(told: dict[str, Any]) -> Unit:
+    """The unit that the indexer sent."""
+    lists = {name: tuple(told[name]) for name in ("parents", "tags", "coauthors")}
+    return Unit(**told | lists | {"changes": tuple(Change(**change) for change in told["changes"])})
+
+
+def outline_from(told: dict[str, Any]) -> FileOutline:
+    """The outline that the indexer sent."""
+    lists = {name: tuple(told[name]) for name in ("imports", "references")}
+    return FileOutline(**told | lists | {"symbols": tuple(Symbol(**symbol) for symbol in told["symbols"])})

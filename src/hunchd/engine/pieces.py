@@ -1,0 +1,158 @@
+"""Predictions and memories → the pieces a bundle may be made of: pure, and the only place that weighs kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hunchd.domain.code import FileOutline
+from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.ages import ago
+from hunchd.engine.project import SeenError
+from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.skeleton import skeleton
+
+# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
+ERROR_HERE = 0.95  # a recent error that names the current file
+ERROR_ELSEWHERE = 0.6
+DECISION_HERE = 0.8  # a decision that speaks of the current file
+DECISION_ELSEWHERE = 0.3
+TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
+CONVENTION = 0.35
+EPISODE = 0.6  # times the confidence that this past work matters now
+
+FULL_LINES, SUMMARY_LINES = 14, 5  # lines of a skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is at hand for one answer."""
+
+    project: str
+    focus: Focus
+    prediction: Prediction
+    outlines: Mapping[str, FileOutline]
+    errors: Sequence[SeenError]
+    facts: Sequence[Memory]
+    found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
+    now: datetime
+
+
+def pieces(known: Known) -> list[Piece]:
+    """All candidates, unordered; the assembly chooses among them."""
+    return [
+        *(_error(error, known) for error in known.errors),
+        *(_file(file, known.outlines.get(file.path)) for file in known.prediction.files),
+        *(_episode(unit, known) for unit in known.prediction.units),
+        *(_fact(fact, known) for fact in known.facts),
+        *(_found(memory, relevance, known) for memory, relevance in known.found),
+    ]
+
+
+def _error(error: SeenError, known: Known) -> Piece:
+    here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
+    spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
+    times = f", {error.times} times" if error.times > 1 else ""
+    line = f"error, {ago(error.last, known.now)}{times}: {error.headline}{spot}"
+    reasons = ["seen in this file" if here else "seen recently in this project"]
+    if error.command:
+        reasons.append(f"by `{error.command[:80]}`")
+    return Piece(
+        id=error.memory,
+        kind="error",
+        tier=1,
+        value=ERROR_HERE if here else ERROR_ELSEWHERE,
+        forms=(("summary", line), ("index", f"error: {error.headline[:80]}")),
+        reasons=tuple(reasons),
+        source={"type": "signal", "last": error.last.isoformat(), "path": error.path, "line": error.line},
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _file(file: PredictedFile, outline: FileOutline | None) -> Piece:
+    forms: list[tuple[Level, str]] = []
+    if outline is not None and outline.symbols:
+        forms.append(("full", f"{file.path}\n{skeleton(outline, max_lines=FULL_LINES)}"))
+        forms.append(("summary", f"{file.path}\n{skeleton(outline, max_lines=SUMMARY_LINES)}"))
+    elif outline is not None and outline.doc:
+        forms.append(("summary", f"{file.path}\n{outline.doc}"))
+    forms.append(("compressed", file.path))
+    return Piece(
+        id=f"file:{file.path}",
+        kind="file",
+        tier=2,
+        value=file.confidence,
+        forms=tuple(forms),
+        reasons=file.reasons,
+        source={"type": "file", "path": file.path, "blob": outline.blob if outline else None},
+        trust=Trust.PROJECT,
+        about=(file.path,),
+    )
+
+
+def _episode(unit: PredictedUnit, known: Known) -> Piece:
+    when = datetime.fromtimestamp(unit.at, UTC)
+    count = len(unit.paths)
+    files = f" ({', '.join(unit.paths[:3])}{', …' if count > 3 else ''})" if count else ""
+    short = f"episode {when:%Y-%m}: {unit.subject}"
+    return Piece(
+        id=episode_id(known.project, unit.sha),
+        kind="episode",
+        tier=2,
+        value=EPISODE * unit.confidence,
+        forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
+        reasons=unit.reasons,
+        source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _fact(fact: Memory, known: Known) -> Piece:
+    """Decisions and what the user told come first; conventions are background."""
+    here = known.focus.file is not None and any(artifact.ref == known.focus.file for artifact in fact.artifacts)
+    told = fact.trust is Trust.USER
+    decision = fact.category == "decision"
+    value = (
+        DECISION_HERE if decision and here
+        else TOLD_BY_USER if told
+        else DECISION_ELSEWHERE if decision
+        else CONVENTION
+    )
+    origin = str(fact.source.get("path") or fact.source.get("type") or "")
+    forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
+    if fact.levels.compressed:
+        forms.append(("compressed", fact.levels.compressed))
+    return Piece(
+        id=fact.id,
+        kind="decision" if decision else "convention" if not told else "fact",
+        tier=1 if value >= TOLD_BY_USER else 3,
+        value=value * (0.5 + fact.importance / 2) * fact.confidence,
+        forms=tuple(forms),
+        reasons=("you asked to remember it",) if told else ((f"from {origin}",) if origin else ()),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _found(memory: Memory, relevance: float, known: Known) -> Piece:
+    text = memory.levels.summary or memory.content
+    forms: list[tuple[Level, str]] = [("full", memory.content)] if len(memory.content) < 2_000 else []
+    forms += [("summary", text[:400]), ("index", memory.title)]
+    return Piece(
+        id=memory.id,
+        kind=str(memory.kind),
+        tier=2,
+        value=relevance,
+        forms=tuple(form for form in forms if form[1]),
+        reasons=(f"matches what you asked, {ago(memory.at, known.now)}",),
+        source=memory.source,
+        trust=memory.trust,
+    )
+
+
+def _sentence(fact: Memory) -> str:
+    if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
+        return f"{fact.key}: {fact.value}"
+    return fact.levels.summary or fact.content or fact.title

@@ -1,0 +1,141 @@
+"""Which projects there are, found by path or id; each adopted, indexed, watched, and erased when it goes."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hunchd.config.places import make_private
+from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.engine.indexing import Indexing
+from hunchd.engine.parts import Parts
+from hunchd.engine.project import Project, Tree
+from hunchd.repository import layout as layouts
+from hunchd.repository.layout import Layout
+from hunchd.store.registry import Project as ProjectRecord
+
+logger = logging.getLogger(__name__)
+
+
+class Projects:
+    def __init__(self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None]) -> None:
+        self._parts = parts
+        self._indexing = indexing
+        self._watch = watch
+        self._projects: dict[str, Project] = {}
+        self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
+
+    def __iter__(self) -> Iterator[Project]:
+        return iter(self._projects.values())
+
+    def __len__(self) -> int:
+        return len(self._projects)
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self._projects)
+
+    def open_all(self) -> None:
+        """Adopt what the registry knows, with the models that the last run left."""
+        for record in self._parts.registry.all():
+            self._adopt(record)
+
+    def add(self, path: str) -> Project:
+        """The project that `path` lies in, from now on known. Raises InvalidInput if there is no such folder."""
+        folder = Path(path).expanduser()
+        if not folder.is_absolute():
+            raise InvalidInput("'path' must be absolute", field="path")
+        if not folder.is_dir():
+            raise InvalidInput(f"there is no folder {path}", field="path", hint="name a git working tree or a folder")
+        layout = layouts.find(folder) or layouts.plain(folder.resolve())
+        if layout.bare:
+            raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
+        record = self._parts.registry.add(layout.root, common_dir=layout.common_dir)
+        if record.id in self._projects:
+            project = self._projects[record.id]
+            self._tree(project, layout)
+            return project
+        return self._adopt(record, layout)
+
+    def get(self, identifier: str) -> Project:
+        try:
+            return self._projects[identifier]
+        except KeyError:
+            raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
+
+    def find(self, named: str) -> tuple[Project, Tree]:
+        """The project and tree that an id or a path names. Raises NotFound."""
+        if found := self._by_path.get(named):
+            return found
+        if named in self._projects:
+            project = self._projects[named]
+            return project, project.main
+        found = self._find(Path(named)) if Path(named).is_absolute() else None
+        if found is None:
+            raise NotFound(
+                f"{named} belongs to no project that is known", field="project", hint="POST /projects (`hunch add`) first"
+            )
+        if len(self._by_path) < 4_096:
+            self._by_path[named] = found
+        return found
+
+    def _find(self, path: Path) -> tuple[Project, Tree] | None:
+        layout = layouts.find(path)
+        root = layout.root if layout is not None else path.resolve()
+        for project in self._projects.values():
+            if root in project.trees:
+                return project, project.trees[root]
+            if layout is not None and layout.common_dir is not None and layout.common_dir == project.main.layout.common_dir:
+                return project, self._tree(project, layout)
+        outer = [p for p in self._projects.values() if layout is None and root.is_relative_to(p.root)]
+        return (outer[0], outer[0].main) if outer else None
+
+    async def remove(self, identifier: str) -> Project:
+        """Forget the project: nothing of it stays in memory, in the registry or in the cache."""
+        project = self.get(identifier)
+        for name in ("index", "watch"):
+            self._parts.tasks.end(f"{name}:{identifier}")
+        self._parts.registry.remove(identifier)
+        del self._projects[identifier]
+        self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
+        if project.code is not None:
+            project.code.close()
+        shutil.rmtree(project.cache, ignore_errors=True)
+        return project
+
+    def _adopt(self, record: ProjectRecord, layout: Layout | None = None) -> Project:
+        root = Path(record.path)
+        layout = layout or layouts.find(root) or layouts.plain(root)
+        main = Tree(root, layout)
+        main.look()
+        project = Project(
+            id=record.id,
+            name=record.name,
+            main=main,
+            cache=make_private(self._parts.places.cache / "projects" / record.id),
+            trees={root: main},
+        )
+        self._projects[project.id] = project
+        self._indexing.recall(project)
+        self.index(project)
+        self._watch(project)
+        return project
+
+    def index(self, project: Project) -> None:
+        """Bring the project's models up to date in the background."""
+
+        async def work() -> None:
+            if not project.missing:
+                await self._indexing.index(project)
+
+        project.indexing = True
+        self._parts.tasks.start(f"index:{project.id}", work)
+
+    def _tree(self, project: Project, layout: Layout) -> Tree:
+        tree = project.trees.get(layout.root)
+        if tree is None:
+            tree = project.trees[layout.root] = Tree(layout.root, layout)
+            tree.look()
+        return tree

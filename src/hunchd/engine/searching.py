@@ -1,0 +1,72 @@
+"""Questions in words: what is held in memory and what is in the store, found together and ranked as one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Status
+from hunchd.protocol.requests import SearchRequest
+from hunchd.retrieval.ranking import ranked
+from hunchd.store.client import StoreClient
+from hunchd.store.hits import Hit
+from hunchd.store.hot import HotTier
+
+PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
+
+
+class Searching:
+    def __init__(self, hot: HotTier, store: StoreClient, *, now: Callable[[], datetime]) -> None:
+        self._hot = hot
+        self._store = store
+        self._now = now
+
+    async def search(self, request: SearchRequest, project: str | None) -> dict[str, Any]:
+        """The contract's answer: results, "ok" | "empty" | "degraded", and how long it took."""
+        began = time.perf_counter()
+        filters = Filters(
+            project=project,
+            kinds=request.kinds,
+            path_prefix=request.path_prefix,
+            tags=request.tags,
+            as_of=request.as_of,
+            statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
+        )
+        degraded: list[str] = []
+        hits: list[Hit] = []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = await self._store.search(request.query, filters, max(request.k, 20), depth=request.depth)
+                hits, degraded = list(found.hits), list(found.degraded)
+        except TimeoutError:
+            degraded.append("the store is still starting: only recent memories were searched")
+        except HunchError as error:
+            degraded.append(f"only recent memories were searched: {error.message}")
+        hits = self._with_hot(request.query, filters, hits)
+        results = ranked(request.query, hits, depth=request.depth, k=request.k, now=self._now())
+        return {
+            "results": results,
+            "status": "degraded" if degraded else "ok" if results else "empty",
+            "degraded": degraded,
+            "took_ms": round((time.perf_counter() - began) * 1_000, 2),
+        }
+
+    def _with_hot(self, query: str, filters: Filters, hits: list[Hit]) -> list[Hit]:
+        """Add what only memory holds; its newer word replaces the store's, and what was forgotten is left out."""
+        merged = {hit.memory.id: hit for hit in hits if not self._hot.is_tombstoned(hit.memory.id)}
+        for identifier, hit in list(merged.items()):
+            newer = self._hot.get(identifier)
+            if newer is not None and newer.updated > hit.memory.updated:
+                del merged[identifier]
+                if matches(newer, filters):
+                    merged[identifier] = Hit(memory=newer, lexical=hit.lexical, similarity=hit.similarity)
+        for found in self._hot.search(query, filters, 20):
+            memory = self._hot.get(found.memory_id)
+            if memory is not None and found.memory_id not in merged:
+                merged[found.memory_id] = Hit(memory=memory, lexical=found.score, why=found.why)
+        return list(merged.values())

@@ -1,0 +1,146 @@
+"""How the daemon is: figures for `hunch status` and for Prometheus. Reads what is in memory and asks nobody."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hunchd.engine.answers import Answers
+from hunchd.engine.parts import Parts
+from hunchd.engine.projects import Projects
+from hunchd.engine.watching import Watching
+from hunchd.engine.writing import Writer
+
+
+class Vitals:
+    def __init__(
+        self, parts: Parts, projects: Projects, writer: Writer, answers: Answers, watching: Watching
+    ) -> None:
+        self._parts = parts
+        self._projects = projects
+        self._writer = writer
+        self._answers = answers
+        self._watching = watching
+        self._started = time.monotonic()
+
+    async def status(self, *, degraded: Sequence[str]) -> dict[str, Any]:
+        """The contract's answer to GET /status."""
+        store = self._parts.store.last_stats
+        told = list(degraded) + list(store.get("degraded", ()))
+        told += [f"{name} fails and is started again" for name in self._failing()]
+        if (failure := self._parts.journal.failure) is not None:
+            told.append(failure)
+        return {
+            "status": "degraded" if told else "ok",
+            "degraded": told,
+            "projects": [project.json() | {"watching": self._watching.status(project)} for project in self._projects],
+            "queues": self.queues(),
+            "store": {
+                "bytes": folder_bytes(self._parts.places.data),
+                "running": self._parts.store_process.pid is not None,
+                **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
+            },
+            "consolidation": None,
+            "prefetch": self._prefetch(),
+            "resources": self.resources(),
+            "tasks": self._parts.tasks.status(),
+            "uptime_seconds": round(time.monotonic() - self._started),
+        }
+
+    def queues(self) -> dict[str, int]:
+        """What is accepted and not yet searchable in the store; all zero when nothing is."""
+        return {
+            "journal": self._parts.journal.pending,
+            "writer": self._writer.pending,
+            "embedding": int(self._parts.store.last_stats.get("pending_embeddings", 0)),
+        }
+
+    def resources(self) -> dict[str, Any]:
+        """Memory in bytes (proportional set size where the system tells it), CPU seconds, threads, processes."""
+        own = os.getpid()
+        children = [pid for pid in (self._parts.store_process.pid, self._parts.indexer.pid) if pid is not None]
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "pid": own,
+            "memory_bytes": sum(memory_of(pid) for pid in (own, *children)),
+            "front_memory_bytes": memory_of(own),
+            "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+            "threads": threading.active_count(),
+            "processes": 1 + len(children),
+        }
+
+    def metrics(self) -> str:
+        """Prometheus text."""
+        tally, resources = self._answers.bundles.tally, self.resources()
+        figures: list[tuple[str, str, str, float]] = [
+            ("hunchd_bundle_hits_total", "counter", "Answers from a warm bundle", tally.hits),
+            ("hunchd_bundle_misses_total", "counter", "Answers built on request", tally.misses),
+            ("hunchd_bundles_ahead_total", "counter", "Bundles built before they were asked for", tally.built_ahead),
+            ("hunchd_bundles_wasted_total", "counter", "Of those, dropped unused", tally.wasted),
+            ("hunchd_memory_bytes", "gauge", "Memory of all processes", resources["memory_bytes"]),
+            ("hunchd_cpu_seconds_total", "counter", "CPU time of the front process", resources["cpu_seconds"]),
+            ("hunchd_processes", "gauge", "Processes", resources["processes"]),
+            ("hunchd_projects", "gauge", "Projects known", len(self._projects)),
+            *(
+                (f"hunchd_queue_{name}", "gauge", f"Entries waiting: {name}", value)
+                for name, value in self.queues().items()
+            ),
+        ]
+        return "".join(
+            f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures
+        )
+
+    def _prefetch(self) -> dict[str, Any]:
+        tally = self._answers.bundles.tally
+        asked = tally.hits + tally.misses
+        return {
+            "answers": asked,
+            "warm": tally.hits,
+            "hit_rate": round(tally.hits / asked, 3) if asked else None,
+            "built_ahead": tally.built_ahead,
+            "wasted": tally.wasted,
+            "answer_ms": quantiles(self._answers.bundles.latencies),
+        }
+
+    def _failing(self) -> list[str]:
+        return [str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting"]
+
+
+def quantiles(seconds: Iterable[float]) -> dict[str, float]:
+    """Median and 95th percentile in milliseconds; empty when there is nothing."""
+    ordered = sorted(seconds)
+    if not ordered:
+        return {}
+    return {
+        name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000, 3)
+        for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
+
+
+def folder_bytes(folder: Path) -> int:
+    """What the files below a folder take on disk, each counted once however many names it has."""
+    seen: dict[tuple[int, int], int] = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(path, name))  # noqa: PTH118 - thousands of files, twice as quick
+            except OSError:
+                continue
+            seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def memory_of(pid: int) -> int:
+    """Proportional set size of a process in bytes; 0 where the system does not tell."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return 0

@@ -1,0 +1,124 @@
+"""From the journal into the store: one task, batches in the order of acceptance, a checkpoint behind each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hunchd.domain.memory import Memory
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
+LONGEST_PAUSE = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one accepted record means for the store."""
+
+    sequence: int
+    memories: tuple[Memory, ...] = ()
+    signals: tuple[dict[str, Any], ...] = ()
+    deletions: tuple[tuple[str | None, str], ...] = ()  # (project, memory id)
+
+
+class Writer:
+    """Holds what is accepted and not yet stored; `trouble` says why it is not moving, if it is not."""
+
+    def __init__(
+        self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float
+    ) -> None:
+        self._journal = journal
+        self._hot = hot
+        self._store = store
+        self._batch = batch
+        self._gather = gather  # seconds
+        self._waiting: deque[Write] = deque()
+        self._seen: set[int] = set()  # accepted since the last checkpoint
+        self._wake = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.trouble = ""
+
+    @property
+    def pending(self) -> int:
+        return len(self._waiting)
+
+    def knows(self, sequence: int) -> bool:
+        """Whether the record of that number was queued before: the same event sent twice happened once."""
+        return sequence <= self._journal.checkpointed or sequence in self._seen
+
+    def add(self, write: Write) -> None:
+        """Queue one accepted record, once."""
+        if self.knows(write.sequence):
+            return
+        self._seen.add(write.sequence)
+        self._waiting.append(write)
+        self._empty.clear()
+        self._wake.set()
+
+    async def drained(self) -> None:
+        """Wait until everything accepted so far is in the store."""
+        await self._empty.wait()
+
+    async def run(self) -> None:
+        """Write batch after batch, for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await asyncio.sleep(self._gather)
+            while self._waiting:
+                await self._write_first()
+            self._empty.set()
+
+    async def _write_first(self) -> None:
+        batch = [self._waiting[index] for index in range(min(self._batch, len(self._waiting)))]
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._commit(batch)
+                break
+            except Exception as error:  # whatever is wrong with the store, what was accepted stays and waits
+                self.trouble = f"the store does not take what was accepted: {error}"
+                logger.exception("writing %d records failed; trying again in %.1f s", len(batch), pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        self.trouble = ""
+        for _ in batch:
+            self._waiting.popleft()
+        await self._checkpoint()
+        self._hot.committed([memory for write in batch for memory in write.memories])
+
+    async def _commit(self, batch: Sequence[Write]) -> None:
+        """Store one batch; the last word on a memory counts, a deletion included."""
+        latest: dict[str, Memory | None] = {}
+        owners: dict[str, str | None] = {}
+        for write in batch:
+            for memory in write.memories:
+                latest[memory.id], owners[memory.id] = memory, memory.project
+            for project, identifier in write.deletions:
+                latest[identifier], owners[identifier] = None, project
+        kept = [memory for memory in latest.values() if memory is not None]
+        if kept:
+            await self._store.put(kept)
+        if signals := [signal for write in batch for signal in write.signals]:
+            await self._store.put_signals(signals)
+        gone: dict[str | None, list[str]] = {}
+        for identifier in (identifier for identifier, memory in latest.items() if memory is None):
+            gone.setdefault(owners[identifier], []).append(identifier)
+        for project, identifiers in gone.items():
+            await self._store.delete(identifiers, project)
+
+    async def _checkpoint(self) -> None:
+        """Tell the journal how far the store has come: short of the oldest record that still waits."""
+        reached = min((write.sequence for write in self._waiting), default=max(self._seen) + 1) - 1
+        await self._journal.checkpoint(reached)
+        self._seen = {sequence for sequence in self._seen if sequence > reached}

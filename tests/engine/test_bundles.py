@@ -1,0 +1,48 @@
+"""A warm bundle answers while it is right, says that it was warm, and the tally tells whether it paid."""
+
+from hunchd.domain.context import Bundle, Focus
+from hunchd.engine.bundles import Bundles, Key
+
+
+def key(file: str, revision: int = 0) -> Key:
+    return Key(Focus(project="p", file=file), 8000, revision, 0)
+
+
+def bundle(text: str) -> Bundle:
+    return Bundle(status="ok", context=text, token_count=1, budget=8000, tiers={1: 0, 2: 1, 3: 0, 4: 0}, items=())
+
+
+def test_what_was_built_ahead_is_served_and_says_so() -> None:
+    bundles = Bundles()
+    bundles.keep(key("a"), bundle("A"), ahead=True)
+    taken = bundles.take(key("a"))
+    assert taken is not None
+    assert (taken.context, taken.prefetched) == ("A", True)
+    assert (bundles.tally.hits, bundles.tally.misses, bundles.tally.built_ahead) == (1, 0, 1)
+
+
+def test_a_newer_revision_is_another_answer() -> None:
+    bundles = Bundles()
+    bundles.keep(key("a"), bundle("A"), ahead=False)
+    assert bundles.take(key("a", revision=1)) is None
+    assert bundles.tally.misses == 1
+
+
+def test_the_longest_unused_makes_room_and_waste_is_counted() -> None:
+    bundles = Bundles(keep=2)
+    bundles.keep(key("a"), bundle("A"), ahead=True)
+    bundles.keep(key("b"), bundle("B"), ahead=True)
+    assert bundles.take(key("a")) is not None
+    bundles.keep(key("c"), bundle("C"), ahead=False)
+    assert not bundles.has(key("b"))
+    assert bundles.has(key("a"))
+    assert bundles.tally.wasted == 1
+
+
+def test_a_project_that_goes_takes_its_bundles_along() -> None:
+    bundles = Bundles()
+    bundles.keep(key("a"), bundle("A"), ahead=False)
+    bundles.forget("other")
+    assert len(bundles) == 1
+    bundles.forget("p")
+    assert len(bundles) == 0
