@@ -22,7 +22,7 @@ from hunchd.domain.errors import HunchError, Overloaded, StorageFull, StoreError
 from hunchd.store.files import FULL, Files
 from hunchd.store.idlog import Entries
 from hunchd.store.segment_log import MAX_PENDING, RESERVE_BYTES, Limits, SegmentLog
-from hunchd.store.segments import Record, frame_bytes, key_of, payload_of, project_key_of
+from hunchd.store.segments import FRAME_BYTES, Record, frame_bytes, key_of, payload_of, project_key_of
 
 __all__ = ["Journal", "Limits", "Record"]
 
@@ -154,7 +154,7 @@ class Journal:
     def _refuse_beyond_limits(self, framed: list[tuple[int, int, bytes]]) -> None:
         if self._closed:
             raise Unavailable("the journal is closed")
-        size = sum(len(payload) for *_, payload in framed)
+        size = sum(FRAME_BYTES + len(payload) for *_, payload in framed)
         if len(framed) > self._limits.max_pending or size > self._limits.max_pending_bytes:
             raise TooLarge(
                 f"{len(framed):,} records with {size:,} bytes at once;"
@@ -265,7 +265,10 @@ class Journal:
             self._log.settle(sequence, self._log.next_sequence)
             if self._log.active_is_settled:
                 self._writer.submit(self._seal_if_settled).result()
+            try:
                 self._log.drop_settled()
+            except OSError as error:  # the next checkpoint tries again; this one holds
+                logger.warning("settled segments of the journal could not be dropped: %s", error)
 
     def _seal_if_settled(self) -> None:
         if self._log.active_is_settled:  # records may have come in between
@@ -277,14 +280,14 @@ class Journal:
 
     @contextmanager
     def _kept_alone(self) -> Iterator[None]:
-        if self._closed:
-            raise Unavailable("the journal is closed")
         try:
             self._preparation.result()
             with self._keeping:
+                if self._closed:
+                    raise Unavailable("the journal is closed")
                 yield
         except OSError as error:
-            logger.warning("the journal could not be cleaned up: %s", error)
+            logger.warning("the journal's files could not be changed: %s", error)
             raise _translated(error) from error
 
     async def close(self) -> None:

@@ -313,16 +313,16 @@ class SegmentLog:
     # -- letting go ---------------------------------------------------------------------------------------------
 
     def settle(self, checkpoint: int, next_sequence: int) -> None:
-        """Everything up to `checkpoint` is in the store: remembers that and drops the segments it makes needless."""
+        """Everything up to `checkpoint` is in the store: durable when it returns."""
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
         content = header_bytes(1, 0) + frame_bytes(1, 0, 0, state)
         self._with_reserve(lambda: replace_file(self._files, self._folder / "checkpoint", content))
         self.checkpoint = checkpoint
-        self.drop_settled()
         if not self.full:
             self._reserve.hold()
 
     def drop_settled(self) -> None:
+        """Removes the segments below the checkpoint, after the ids of their records were written down."""
         for segment in list(self._segments):
             entries = segment.entries
             if entries is None or segment.last > self.checkpoint or segment is self._active:

@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hunchd.domain.errors import InvalidInput, StoreError, TooLarge
@@ -71,6 +72,7 @@ def key_of(text: str) -> int:
     return int.from_bytes(digest, "little") or 1
 
 
+@lru_cache(maxsize=256)  # few projects, many records
 def project_key_of(project: str | None) -> int:
     return _NO_KEY if project is None else key_of(project)
 

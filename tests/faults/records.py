@@ -1,0 +1,32 @@
+"""Records to be kept, told apart by a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hunchd.store.journal import Journal, Record
+from hunchd.store.segments import read_header, scan
+
+
+def record(number: int, *, project: str | None = "p1", text: str = "saved") -> Record:
+    return Record(f"id-{number}", "signal", project, {"number": number, "text": text}, 1_700_000_000.0 + number)
+
+
+def records(numbers: Iterable[int]) -> list[Record]:
+    return [record(number) for number in numbers]
+
+
+def numbers_in(journal: Journal, after: int | None = None) -> list[int]:
+    """The numbers of the replayed records, in order."""
+    return [record.data["number"] for _, record in journal.replay(after)]
+
+
+def segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.segment"))
+
+
+def is_whole(segment: Path) -> bool:
+    """Whether nothing but a header and frames is in the file."""
+    content = segment.read_bytes()
+    return read_header(content) is not None and all(hasattr(found, "payload") for found in scan(content))

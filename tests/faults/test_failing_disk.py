@@ -1,0 +1,174 @@
+"""Every single file operation fails once, in turn: nothing that was acknowledged is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import HunchError, StorageFull, StoreError
+from hunchd.store.files import Files
+from hunchd.store.journal import Journal, Limits, Record
+from tests.faults.failing import FailingFiles
+from tests.faults.records import numbers_in, record, records
+
+LIMITS = Limits(segment_bytes=1_500, reserve_bytes=64 * 1024, remembered_ids=50)
+
+
+class Client:
+    """Does what a client does: tries again after an error; knows what was acknowledged, and what was settled."""
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[int, int] = {}  # number → sequence
+        self.settled = 0
+        self.erased: set[int] = set()
+        self.erasing: set[int] = set()
+
+    async def work(self, folder: Path, files: Files) -> None:
+        """One daemon's life, ended by the first failed opening."""
+        journal = Journal.open(folder, limits=LIMITS, files=files)
+        try:
+            for start in range(0, 40, 4):
+                await self._append(journal, range(start, start + 4))
+            half = self.acknowledged.get(19)
+            if half is not None:
+                self.settled = half  # from now on it may be dropped, whether we are told so or not
+                await _done(lambda: journal.checkpoint(half))
+            await self._erase(journal, {30, 31, 32})
+            await asyncio.gather(*(self._append(journal, [number]) for number in range(40, 60)))
+        finally:
+            await journal.close()
+
+    async def _append(self, journal: Journal, numbers: range | list[int]) -> None:
+        for _ in range(3):
+            try:
+                sequences = await journal.append(records(numbers))
+            except HunchError:
+                continue
+            self.acknowledged |= dict(zip(numbers, sequences, strict=True))
+            return
+
+    async def _erase(self, journal: Journal, numbers: set[int]) -> None:
+        self.erasing |= numbers
+        for _ in range(3):
+            if await _done(lambda: journal.rewrite(lambda record: record.data["number"] in numbers)):
+                self.erased |= numbers
+                return
+
+
+async def _done(work: Callable[[], Awaitable[object]]) -> bool:
+    try:
+        await work()
+    except HunchError:
+        return False
+    return True
+
+
+def check(client: Client, replayed: list[tuple[int, Record]]) -> None:
+    found = {record.data["number"]: sequence for sequence, record in replayed}
+    assert len(found) == len(replayed), "a record is there twice"
+    assert [sequence for sequence, _ in replayed] == sorted({sequence for sequence, _ in replayed})
+    expected = {n: s for n, s in client.acknowledged.items() if s > client.settled and n not in client.erasing}
+    assert expected.items() <= found.items(), "an acknowledged record is lost"
+    assert not client.erased & found.keys(), "an erased record is back"
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, errno.EMFILE], ids=errno.errorcode.get)
+async def test_one_failure_anywhere_costs_nothing_that_was_acknowledged(tmp_path: Path, error: int) -> None:
+    for at in range(1, 500):
+        folder = tmp_path / str(at)
+        files = FailingFiles(at=at, error=error)
+        client = Client()
+        try:
+            await client.work(folder, files)
+        except StoreError:
+            assert not client.acknowledged
+        if not files.failed:
+            break
+        async with Journal.open(folder, limits=LIMITS) as journal:
+            check(client, list(journal.replay()))
+            again = {
+                number: sequence for number, sequence in client.acknowledged.items() if number not in client.erasing
+            }
+            assert await journal.append(records(again)) == list(again.values())
+            await journal.append(records([1_000]))
+            assert 1_000 in numbers_in(journal)
+    else:
+        pytest.fail("the work never came to its end")
+    assert at > 50  # the failures went through all of it
+    assert len(client.acknowledged) == 60
+
+
+@pytest.mark.parametrize(
+    "kinds", [("sync",), ("write",), ("truncate", "sync"), ("open",), ("sync_folder",)], ids="-".join
+)
+async def test_a_disk_that_goes_on_failing_refuses_all_and_recovers_by_itself(
+    tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
+    files = FailingFiles(at=30, error=errno.EIO, kinds=kinds, lasting=True)
+    async with Journal.open(tmp_path / "journal", limits=LIMITS, files=files) as journal:
+        accepted, messages = [], set()
+        for number in range(100):
+            try:
+                await journal.append([record(number, text="x" * 300)])
+                accepted.append(number)
+            except StoreError as refusal:
+                messages.add(refusal.message)
+        assert messages == {"the journal cannot be written: [Errno 5] Input/output error"}
+        assert 0 < len(accepted) < 100
+        assert journal.failure is not None
+        assert numbers_in(journal) == accepted
+        files.heal()
+        refused = [number for number in range(100) if number not in accepted]
+        await journal.append(records(refused))
+        assert journal.failure is None
+        assert numbers_in(journal) == accepted + refused
+    async with Journal.open(tmp_path / "journal", limits=LIMITS) as journal:
+        assert numbers_in(journal) == accepted + refused
+
+
+async def test_a_full_disk_refuses_whole_batches_and_gives_its_reserve_for_the_cleaning(tmp_path: Path) -> None:
+    files = FailingFiles(at=1, error=errno.ENOSPC, kinds=("write", "allocate"), lasting=True)
+    files.heal()
+    async with Journal.open(tmp_path / "journal", limits=LIMITS, files=files) as journal:
+        await journal.append(records(range(10)))
+        reserve = tmp_path / "journal" / "reserve"
+        assert reserve.stat().st_blocks * 512 >= LIMITS.reserve_bytes
+        files.rearm()
+        with pytest.raises(StorageFull):
+            await journal.append(records(range(10, 20)))
+        assert journal.full
+        assert not reserve.exists()
+        assert numbers_in(journal) == list(range(10))
+        files.heal()
+        await journal.append(records(range(10, 20)))
+        assert not journal.full
+        assert reserve.exists()
+
+
+async def test_a_fault_of_our_own_in_the_writing_is_heard_by_those_who_wait(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty(Files):
+        broken = False
+
+        def write(self, descriptor: int, content: bytes) -> None:
+            if self.broken:
+                raise ZeroDivisionError("a bug")
+            super().write(descriptor, content)
+
+    files = Faulty()
+    async with Journal.open(tmp_path / "journal", files=files, reserve_bytes=0) as journal:
+        await journal.append(records([1]))
+        files.broken = True
+        with pytest.raises(StoreError, match="a bug"):
+            await journal.append(records([2]))
+        assert "ZeroDivisionError" in caplog.text
+        assert "a bug" in (journal.failure or "")
+        files.broken = False
+        await journal.append(records([2]))
+        assert journal.failure is None
+        assert numbers_in(journal) == [1, 2]

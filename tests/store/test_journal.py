@@ -1,0 +1,384 @@
+"""What the journal promises to those who append, to those who replay, and to those who want something erased."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import statistics
+import struct
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import Conflict, InvalidInput, Overloaded, StoreError, TooLarge, Unavailable
+from hunchd.store.journal import Journal, Limits, Record
+from tests.faults.failing import SlowFiles
+from tests.faults.records import numbers_in, record, records, segments
+
+SMALL = Limits(segment_bytes=2_000, reserve_bytes=0, remembered_ids=100)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+# Accepting
+
+
+async def test_what_was_accepted_is_replayed_in_order_after_a_restart(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        assert await journal.append(records([1, 2])) == [1, 2]
+        assert await journal.append(records([3])) == [3]
+
+    async with Journal.open(folder) as journal:
+        assert list(journal.replay()) == [(number, record(number)) for number in (1, 2, 3)]
+
+
+async def test_any_json_value_comes_back_as_it_was(folder: Path) -> None:
+    strange = Record(
+        "id", "signal", None, {"text": 'é 漢字 \ud800 \x00 "\\', "deep": [[{"a": None}]], "big": 2**70}, 0.5
+    )
+    async with Journal.open(folder) as journal:
+        await journal.append([strange])
+        assert list(journal.replay()) == [(1, strange)]
+
+
+async def test_the_same_id_is_accepted_once_however_often_it_is_sent(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        first = await journal.append(records([1, 2]))
+        assert await journal.append(records([2, 3, 1])) == [2, 3, 1]
+        assert await journal.append(records([1, 2])) == first
+        assert numbers_in(journal) == [1, 2, 3]
+
+
+async def test_sixty_concurrent_posts_of_twenty_ids_are_twenty_records(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        answers = await asyncio.gather(*(journal.append([record(number % 20)]) for number in range(60)))
+        assert answers[:20] == answers[20:40] == answers[40:]
+        assert sorted(numbers_in(journal)) == list(range(20))
+
+
+async def test_ids_are_known_again_after_a_restart_also_when_their_segments_are_gone(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        given = await journal.append(records(range(50)))
+        await journal.append(records(range(50, 60)))
+        await journal.checkpoint(55)
+    for _ in range(3):
+        async with Journal.open(folder, limits=SMALL) as journal:
+            assert await journal.append(records(range(50))) == given
+            assert numbers_in(journal) == list(range(55, 60))
+
+
+async def test_at_least_the_promised_number_of_ids_is_remembered(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        for start in range(0, 1_000, 50):
+            given = await journal.append(records(range(start, start + 50)))
+            await journal.checkpoint(given[-1])
+    async with Journal.open(folder, limits=SMALL) as journal:
+        newest = await journal.append(records(range(900, 1_000)))
+        assert newest == list(range(901, 1_001))
+        assert await journal.append(records([0])) == [1_001]  # long forgotten: ten times the promised number ago
+    assert len(list(folder.glob("ids-*.log"))) <= 4
+
+
+async def test_appends_share_a_sync_while_the_disk_is_busy(folder: Path) -> None:
+    files = SlowFiles(seconds=0.02)
+    async with Journal.open(folder, files=files, reserve_bytes=0) as journal:
+        await journal.append(records([0]))
+        before = files.syncs
+        await asyncio.gather(*(journal.append([record(number)]) for number in range(1, 201)))
+        assert files.syncs - before <= 2
+
+
+async def test_a_lone_append_does_not_wait_for_company(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        await journal.append(records([0]))
+        took = []
+        for number in range(1, 101):
+            began = time.perf_counter()
+            await journal.append([record(number)])
+            took.append(time.perf_counter() - began)
+        assert statistics.median(took) < 0.005  # 0.5 ms where a sync takes 0.2; the rest is for a busy machine
+
+
+async def test_a_cancelled_append_leaves_the_others_and_itself_whole(folder: Path) -> None:
+    async with Journal.open(folder, files=SlowFiles(seconds=0.05), reserve_bytes=0) as journal:
+        given_up = asyncio.ensure_future(journal.append(records([1])))
+        waiting = asyncio.ensure_future(journal.append(records([2])))
+        await asyncio.sleep(0.02)
+        given_up.cancel()
+        [sequence] = await waiting
+        assert await journal.append(records([1])) == [1]
+        assert numbers_in(journal) == [1, 2]
+        assert sequence == 2
+
+
+async def test_a_record_that_is_no_json_is_refused_with_its_whole_batch(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        with pytest.raises(InvalidInput, match="'bad' cannot be kept"):
+            await journal.append([record(1), Record("bad", "signal", None, {"value": object()}, 0.0)])
+        deep: list[object] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(InvalidInput):
+            await journal.append([Record("deep", "signal", None, {"value": deep}, 0.0)])
+        while deep:
+            [deep] = deep  # type: ignore[assignment]
+        assert numbers_in(journal) == []
+        assert await journal.append([record(1)]) == [1]
+
+
+# Bounds
+
+
+async def test_more_than_may_wait_is_refused_with_a_time_to_come_back(folder: Path) -> None:
+    files = SlowFiles(seconds=0.02)
+    limits = Limits(max_pending=10, reserve_bytes=0)
+    async with Journal.open(folder, limits=limits, files=files) as journal:
+        answers = await asyncio.gather(
+            *(journal.append(records([number])) for number in range(30)), return_exceptions=True
+        )
+        refused = [answer for answer in answers if isinstance(answer, Overloaded)]
+        assert len(refused) == 20
+        assert all(0 < error.retry_after <= 10 for error in refused)
+        assert numbers_in(journal) == list(range(10))
+        assert await journal.append(records([99])) == [11]
+        with pytest.raises(TooLarge):
+            await journal.append(records(range(100, 111)))
+
+
+async def test_a_store_that_lags_far_behind_stops_the_intake_until_it_catches_up(folder: Path) -> None:
+    limits = Limits(segment_bytes=2_000, reserve_bytes=0, max_kept_bytes=10_000)
+    async with Journal.open(folder, limits=limits) as journal:
+        accepted = 0
+        while accepted < 1_000:
+            try:
+                [accepted] = await journal.append([record(accepted)])
+            except Overloaded:
+                break
+        assert journal.bytes <= 10_000 + 32  # the header of a segment begun by the last one
+        await journal.checkpoint(accepted)
+        assert await journal.append([record(5_000)]) == [accepted + 1]
+
+
+# Checkpoints
+
+
+async def test_a_checkpoint_ends_replay_and_gives_the_disk_back(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        for start in range(0, 200, 10):
+            await journal.append(records(range(start, start + 10)))
+        before = journal.bytes
+        assert journal.pending == 200
+        await journal.checkpoint(150)
+        assert journal.pending == 50
+        assert journal.bytes < before
+        await journal.checkpoint(100)  # an older one changes nothing
+        assert numbers_in(journal) == list(range(150, 200))
+        assert numbers_in(journal, after=190) == list(range(190, 200))
+    async with Journal.open(folder, limits=SMALL) as journal:
+        assert numbers_in(journal) == list(range(150, 200))
+        assert journal.pending == 50
+
+
+async def test_what_is_settled_leaves_no_large_segment_behind(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        given = await journal.append([record(number, text="x" * 400) for number in range(1_000)])
+        await journal.checkpoint(given[-1])
+        assert journal.pending == 0
+        assert journal.bytes == 0
+        assert segments(folder) == []
+        assert await journal.append([record(1_000)]) == [1_001]
+
+
+async def test_a_checkpoint_of_what_was_never_accepted_is_a_mistake(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        await journal.append(records([1]))
+        with pytest.raises(ValueError, match="no record 2"):
+            await journal.checkpoint(2)
+
+
+async def test_numbers_are_not_used_again_after_everything_was_dropped(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        await journal.append(records(range(100)))
+        await journal.checkpoint(100)
+    for path in segments(folder):
+        path.unlink()
+    async with Journal.open(folder, limits=SMALL) as journal:
+        assert await journal.append(records([500])) == [101]
+
+
+async def test_a_replay_that_is_overtaken_by_a_checkpoint_just_ends(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        await journal.append(records(range(100)))
+        replay = journal.replay()
+        next(replay)
+        await journal.checkpoint(100)
+        assert len(list(replay)) < 100
+
+
+# Erasing
+
+
+async def test_erased_records_are_in_no_file_and_the_others_are(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        mixed = [
+            record(number, project="gone" if number % 3 else "kept", text=f"canary-{number}-x") for number in range(90)
+        ]
+        await journal.append(mixed)
+        assert await journal.erase_project("gone") == 60
+        assert numbers_in(journal) == list(range(0, 90, 3))
+        await journal.append(records([100]))
+        assert journal.pending == 31
+    on_disk = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert not [number for number in range(90) if number % 3 and f"canary-{number}-x".encode() in on_disk]
+    assert all(f"canary-{number}-x".encode() in on_disk for number in range(0, 90, 3))
+    async with Journal.open(folder, limits=SMALL) as journal:
+        assert numbers_in(journal) == [*range(0, 90, 3), 100]
+        await asyncio.sleep(0)
+        await journal.append(records([101]))
+        assert journal.set_aside == 0
+
+
+async def test_what_was_erased_can_be_accepted_anew(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        await journal.append(records(range(60)))
+        await journal.checkpoint(40)
+        await journal.erase_project("p1")
+        again = await journal.append(records([0, 59]))
+        assert min(again) > 60
+    async with Journal.open(folder, limits=SMALL) as journal:
+        assert await journal.append(records([0, 59, 30])) == [*again, again[-1] + 1]
+
+
+async def test_erasing_while_appends_come_in_loses_none_of_them(folder: Path) -> None:
+    async with Journal.open(folder, limits=SMALL) as journal:
+        await journal.append([record(number, project="gone") for number in range(50)])
+        appends = [asyncio.ensure_future(journal.append([record(number)])) for number in range(100, 200)]
+        erased, *_ = await asyncio.gather(journal.erase_project("gone"), *appends)
+        assert erased == 50
+        assert sorted(numbers_in(journal)) == list(range(100, 200))
+
+
+# Folders, files, processes
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+async def test_nobody_else_can_read_it_whatever_the_umask(folder: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        async with Journal.open(folder, limits=SMALL, reserve_bytes=4096) as journal:
+            await journal.append(records(range(200)))
+            await journal.checkpoint(100)
+            await journal.rewrite(lambda record: record.data["number"] == 150)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+async def test_a_folder_that_others_could_enter_is_closed_to_them(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    async with Journal.open(folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+async def test_a_link_in_the_place_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder.symlink_to(elsewhere)
+    with pytest.raises(StoreError, match="link"):
+        Journal.open(folder)
+    assert list(elsewhere.iterdir()) == []
+
+
+async def test_a_link_in_the_place_of_a_file_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    folder.mkdir()
+    (folder / f"{1:020d}.segment").symlink_to(victim)
+    with pytest.raises(StoreError):
+        Journal.open(folder)
+    (folder / f"{1:020d}.segment").unlink()
+    (folder / "checkpoint.tmp").symlink_to(victim)
+    async with Journal.open(folder) as journal:
+        await journal.append(records([1]))
+        await journal.checkpoint(1)
+    assert victim.read_text() == "mine"
+
+
+async def test_a_second_opener_is_told_who_has_it(folder: Path) -> None:
+    async with Journal.open(folder):
+        with pytest.raises(Conflict, match=f"process {os.getpid()}"):
+            Journal.open(folder)
+    async with Journal.open(folder) as journal:
+        assert await journal.append(records([1])) == [1]
+
+
+async def test_a_closed_journal_says_so(folder: Path) -> None:
+    journal = Journal.open(folder)
+    await journal.append(records([1]))
+    await journal.close()
+    await journal.close()
+    with pytest.raises(Unavailable):
+        await journal.append(records([2]))
+    with pytest.raises(Unavailable):
+        await journal.checkpoint(1)
+
+
+async def test_closing_waits_for_what_was_begun(folder: Path) -> None:
+    journal = Journal.open(folder, files=SlowFiles(seconds=0.05), reserve_bytes=0)
+    appends = [asyncio.ensure_future(journal.append(records([number]))) for number in range(10)]
+    await asyncio.sleep(0.02)
+    await journal.close()
+    assert [await append for append in appends] == [[number + 1] for number in range(10)]
+
+
+async def test_a_later_format_is_left_untouched(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        await journal.append(records([1]))
+    [segment] = segments(folder)
+    content = bytearray(segment.read_bytes())
+    content[8:12] = struct.pack("<I", 99)
+    content[28:32] = struct.pack("<I", zlib.crc32(bytes(content[:28])))
+    segment.write_bytes(content)
+    with pytest.raises(StoreError, match="format 99"):
+        Journal.open(folder)
+    assert segment.read_bytes() == content
+
+
+async def test_opening_is_quick_with_a_long_backlog(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        for start in range(0, 20_000, 5_000):
+            await journal.append([record(number, text="x" * 200) for number in range(start, start + 5_000)])
+    began = time.process_time()
+    journal = Journal.open(folder)
+    took = time.process_time() - began
+    assert journal.pending == 20_000
+    await journal.close()
+    assert took < 0.05
+
+
+async def test_a_thousand_appends_a_second_are_acknowledged_in_time(folder: Path) -> None:
+    took: list[float] = []
+
+    async def one(journal: Journal, number: int) -> None:
+        began = time.perf_counter()
+        await journal.append([record(number)])
+        took.append(time.perf_counter() - began)
+
+    async with Journal.open(folder) as journal, asyncio.TaskGroup() as tasks:
+        await journal.append([record(-1)])
+        began = time.perf_counter()
+        for number in range(1_500):
+            tasks.create_task(one(journal, number))
+            await asyncio.sleep(max(0.0, began + number / 1_000 - time.perf_counter()))
+        while len(took) < 1_500:
+            await asyncio.sleep(0.001)
+        sustained = 1_500 / (time.perf_counter() - began)
+    assert sustained > 700
+    assert statistics.median(took) < 0.01
