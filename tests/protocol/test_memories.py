@@ -22,6 +22,7 @@ from hunchd.protocol.memories import (
     memory_patch,
     title_of,
 )
+from hunchd.protocol.requests import KINDS
 
 AT = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 SMALL = Memory(id="m1", kind=Kind.FACT, title="t", content="c", at=AT, created=AT, updated=AT)
@@ -169,14 +170,30 @@ def test_a_refused_draft_names_the_field(change: dict[str, Any], field: str) -> 
     assert refused.value.field == field
 
 
-def test_a_batch_is_taken_whole_or_the_refusal_names_the_entry() -> None:
-    good = {"kind": "fact", "content": "c"}
+def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
+    good, bad = {"kind": "fact", "content": "c"}, {"kind": "fcat", "content": "c"}
 
-    assert len(drafts_of_body({"memories": [good, good]})) == 2
-    assert len(drafts_of_body(good)) == 1
-    with pytest.raises(InvalidInput, match=r"'memories\[1\]\.kind' is 'fcat'; allowed: fact, ") as refused:
-        drafts_of_body({"memories": [good, {"kind": "fcat", "content": "c"}]})
-    assert refused.value.hint == "did you mean 'fact'?"
+    drafts, rejected = drafts_of_body({"memories": [good, bad, good]})
+
+    assert len(drafts) == 2
+    assert rejected == [
+        {
+            "index": 1,
+            "error": {
+                "code": "invalid",
+                "message": f"'memories[1].kind' is 'fcat'; allowed: {', '.join(KINDS)}",
+                "field": "memories[1].kind",
+                "hint": "did you mean 'fact'?",
+            },
+        }
+    ]
+
+
+def test_a_batch_without_a_good_one_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"memories\[0\]\.kind"):
+        drafts_of_body({"memories": [{"kind": "fcat", "content": "c"}, 7]})
+    assert drafts_of_body({"memories": []}) == ([], [])
+    assert drafts_of_body({"kind": "fact", "content": "c"}) == ([memory_draft({"kind": "fact", "content": "c"})], [])
 
 
 def test_a_patch_is_ready_for_replace_and_null_clears() -> None:

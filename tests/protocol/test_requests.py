@@ -151,9 +151,10 @@ def test_the_other_questions_are_read_whole() -> None:
     assert expand_of_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
         topic="cli", level="summary", project="p"
     )
-    assert feedback_of_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == [
-        FeedbackItem(id="m1", outcome="missed", note="the ADR")
-    ]
+    assert feedback_of_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == (
+        [FeedbackItem(id="m1", outcome="missed", note="the ADR")],
+        [],
+    )
     assert project_of_body({"path": "/p"}) == "/p"
     assert signals_of_body({"signals": [1, None]}) == [1, None]
 
@@ -171,8 +172,8 @@ def test_the_other_questions_are_read_whole() -> None:
         (expand_of_body, {"id": "a", "topic": "b"}, "id"),
         (
             feedback_of_body,
-            {"items": [{"id": "a", "outcome": "cited"}, {"id": "b", "outcome": "meh"}]},
-            "items[1].outcome",
+            {"items": [{"id": "b", "outcome": "meh"}]},
+            "items[0].outcome",
         ),
         (feedback_of_body, {"items": {}}, "items"),
         (signals_of_body, {"signals": {}}, "signals"),
@@ -186,6 +187,13 @@ def test_a_refused_question_names_the_field(read: Any, body: Any, field: str) ->
         read(body)
 
     assert refused.value.field == field
+
+
+def test_one_bad_item_does_not_cost_the_others() -> None:
+    items, rejected = feedback_of_body({"items": [{"id": "a", "outcome": "meh"}, {"id": "b", "outcome": "cited"}]})
+
+    assert items == [FeedbackItem(id="b", outcome="cited")]
+    assert [(each["index"], each["error"]["field"]) for each in rejected] == [(0, "items[0].outcome")]
 
 
 def test_a_list_of_memories_takes_several_kinds_and_pages() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from hunchd.domain.errors import InvalidInput
+from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
 
 # A longer text is no memory but a file. Traces and commands are shortened to it, contents are refused.
@@ -23,6 +24,9 @@ LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 # An unknown field is left to newer clients unless it is this near to a known one that is missing.
 _MISSPELLED: Final = 0.8
+
+
+Parsed = TypeVar("Parsed")
 
 
 class Fields:
@@ -168,6 +172,23 @@ class Fields:
                 raise self.refused(
                     name, f"is not a field here; known: {', '.join(known)}", hint=f"did you mean '{near[0]}'?"
                 )
+
+
+def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
+    """A batch: what was understood, and what was refused by its index; one bad entry does not cost the others.
+    When all are refused, the first refusal is raised."""
+    good: list[Parsed] = []
+    rejected: list[dict[str, Any]] = []
+    first: InvalidInput | None = None
+    for index, entry in enumerate(entries):
+        try:
+            good.append(parse(entry, index))
+        except InvalidInput as error:
+            first = first or error
+            rejected.append(rejection_json(index, error))
+    if first is not None and not good:
+        raise first
+    return good, rejected
 
 
 def suggestion(value: Any, allowed: Sequence[str]) -> str | None:

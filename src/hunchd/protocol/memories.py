@@ -10,7 +10,7 @@ from typing import Any, Final
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields
+from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, each_good
 from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
 
@@ -63,12 +63,12 @@ class MemoryDraft:
     source: Mapping[str, Any] = field(default_factory=dict)
 
 
-def drafts_of_body(raw: Any) -> list[MemoryDraft]:
-    """One memory, or {"memories": […]}: all of them or none; a refusal names the entry."""
+def drafts_of_body(raw: Any) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
+    """One memory, or {"memories": […]}: the good ones, and the refused ones by index. InvalidInput when none is good."""
     if not isinstance(raw, dict) or "memories" not in raw:
-        return [memory_draft(raw)]
+        return [memory_draft(raw)], []
     entries = Fields(raw, ("memories",)).objects("memories", most=DRAFTS_LIMIT)
-    return [memory_draft(entry, where=f"memories[{index}].") for index, entry in enumerate(entries)]
+    return each_good(entries, lambda entry, index: memory_draft(entry, where=f"memories[{index}]."))
 
 
 def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:

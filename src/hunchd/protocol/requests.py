@@ -10,7 +10,7 @@ from hunchd.domain.context import Activity, Level
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, shortened
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, each_good, shortened
 from hunchd.protocol.messages import SIGNALS_LIMIT
 from hunchd.protocol.paths import PATH_LIMIT
 
@@ -185,10 +185,10 @@ def expand_of_body(raw: Any) -> ExpandRequest:
     return request
 
 
-def feedback_of_body(raw: Any) -> list[FeedbackItem]:
-    """All items or none: a refusal names the item."""
+def feedback_of_body(raw: Any) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
+    """The good items, and the refused ones by index. InvalidInput when none is good."""
     items = Fields(raw, ("items",)).objects("items", most=FEEDBACK_LIMIT)
-    return [_feedback_item(item, f"items[{index}].") for index, item in enumerate(items)]
+    return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}]."))
 
 
 def signals_of_body(raw: Any) -> list[Any]:

@@ -1,0 +1,117 @@
+"""Who may knock: loopback only by name too, no foreign page, the token on everything but /health."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import socket
+import struct
+import sys
+from functools import lru_cache
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from hunchd.domain.errors import HunchError
+
+JSON: Final = "application/json"
+JSON_LINES: Final = ("application/x-ndjson", "application/jsonl")
+OPEN_PATH: Final = "/health"  # the one route without a token
+STREAMED_PATH: Final = "/import"  # the one route that takes JSON Lines
+
+_LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+_OWN_SITES: Final = ("same-origin", "none")
+_CHANGING: Final = frozenset({"POST", "PUT", "PATCH"})
+_HAS_NO_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Refusal(HunchError):
+    """Not let in: `status` 401, 403 or 415."""
+
+    def __init__(self, status: int, code: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.code = code
+
+
+class Access:
+    """Judges each request by its head alone, before its body is read and before a route is looked for."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"bearer {token}".encode()
+        self.uid: int | None = None  # whose processes may use the Unix socket; None: not asked
+
+    def check(self, request: web.BaseRequest) -> None:
+        """Raises Refusal; the first reason wins, and the token is looked at last but one, so that a page of
+        another site learns nothing from it."""
+        headers = request.headers
+        hosts = headers.getall(hdrs.HOST, ())
+        if len(hosts) != 1 or not self._is_here(request, hosts[0]) or request.raw_path[:1] != "/":
+            raise Refusal(403, "forbidden_host", "the request must name a loopback host, like 127.0.0.1, and its port")
+        origin = headers.get(hdrs.ORIGIN)
+        if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
+            raise Refusal(403, "forbidden_origin", "pages of other origins may not ask this daemon")
+        site = headers.get("Sec-Fetch-Site")
+        if site is not None and site not in _OWN_SITES:
+            raise Refusal(403, "forbidden_origin", "pages of other sites may not ask this daemon")
+        if request.path != OPEN_PATH:
+            self._check_token(headers.get(hdrs.AUTHORIZATION))
+        if request.method not in _HAS_NO_BODY:
+            _check_content(request)
+
+    def _is_here(self, request: web.BaseRequest, host: str) -> bool:
+        here = request.protocol.sockname
+        if isinstance(here, tuple):
+            return host in _names_of(here[1])
+        if self.uid is not None and peer_uid(request.get_extra_info("socket")) not in (self.uid, None):
+            raise Refusal(403, "forbidden_user", "this socket belongs to another user")
+        return _LOOPBACK.fullmatch(host) is not None
+
+    def _check_token(self, authorization: str | None) -> None:
+        if authorization is None:
+            raise Refusal(
+                401,
+                "unauthorized",
+                "the header 'Authorization: Bearer TOKEN' is missing",
+                hint="the token is in the rendezvous file, daemon.json",
+            )
+        scheme, _, token = authorization.partition(" ")
+        given = f"{scheme.lower()} {token}".encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._expected):
+            raise Refusal(
+                401,
+                "unauthorized",
+                "the token is not this daemon's",
+                hint="it changes at each start: read the rendezvous file, daemon.json, again",
+            )
+
+
+def peer_uid(peer: socket.socket | None) -> int | None:
+    """The user id of the process at the other end of a Unix socket, where the system tells it."""
+    if peer is None:
+        return None
+    if hasattr(socket, "SO_PEERCRED"):  # Linux: struct ucred: pid, uid, gid
+        return int(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+    if sys.platform == "darwin":  # sys/un.h: LOCAL_PEERCRED gives a struct xucred: version, uid, …
+        return int(struct.unpack_from("2I", peer.getsockopt(0, 1, 128))[1])
+    return None
+
+
+@lru_cache(maxsize=8)
+def _names_of(port: int) -> frozenset[str]:
+    return frozenset(name + suffix for name in _LOOPBACK_NAMES for suffix in ("", f":{port}"))
+
+
+def _check_content(request: web.BaseRequest) -> None:
+    """A form or a plain text is what a page may send without asking first: neither is taken."""
+    headers = request.headers
+    sent = headers.get(hdrs.CONTENT_TYPE)
+    if sent is None and request.method not in _CHANGING:
+        return
+    media = (sent or "").partition(";")[0].strip().lower()
+    if media != JSON and not (request.path == STREAMED_PATH and media in JSON_LINES):
+        allowed = f"{JSON} or {JSON_LINES[0]}" if request.path == STREAMED_PATH else JSON
+        raise Refusal(415, "unsupported_media_type", f"the Content-Type must be {allowed}")
+    if headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise Refusal(415, "unsupported_media_type", "compressed bodies are not taken")

@@ -1,0 +1,145 @@
+"""Answers as bytes: JSON, errors in one shape, and bundles encoded once."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from http import HTTPStatus
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import (
+    Conflict,
+    HunchError,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    RepositoryError,
+    StorageFull,
+    TooLarge,
+)
+from hunchd.protocol.answers import bundle_json, error_json
+from hunchd.protocol.decoding import Malformed
+from hunchd.protocol.requests import Format
+from hunchd.serving.access import Refusal
+
+logger = logging.getLogger(__name__)
+
+JSON_TYPE: Final = "application/json; charset=utf-8"
+MARKDOWN_TYPE: Final = "text/markdown; charset=utf-8"
+
+# The most specific first. What is not here is a part that is broken: 503, try again.
+_STATUSES: Final[tuple[tuple[type[HunchError], int], ...]] = (
+    (Malformed, 400),
+    (InvalidInput, 422),
+    (NotFound, 404),
+    (Conflict, 409),
+    (TooLarge, 413),
+    (Overloaded, 429),
+    (StorageFull, 507),
+    (RepositoryError, 422),
+)
+# Bundles of the files one goes back and forth between; 30 kB each.
+_KEPT_BUNDLES: Final = 64
+
+
+def answer(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
+    """The one way a whole answer is made. Nothing may keep it, guess its type, or show it inside a page."""
+    headers = CIMultiDict(
+        {
+            hdrs.CONTENT_TYPE: type_,
+            hdrs.CACHE_CONTROL: "no-store" if etag is None else "private, no-cache",
+            "X-Content-Type-Options": "nosniff",
+            hdrs.SERVER: "hunchd",
+        }
+    )
+    if etag is not None:
+        headers[hdrs.ETAG] = etag
+    return web.Response(body=body, status=status, headers=headers)
+
+
+def json_answer(value: Any, *, status: int = 200) -> web.Response:
+    return answer(encoded(value), status=status)
+
+
+def encoded(value: Any) -> bytes:
+    """Half a surrogate pair, as a file's name may hold, becomes "?"; NaN is a mistake of ours and raises."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def error_answer(error: HunchError) -> web.Response:
+    """The status of an error by its kind; 5xx are logged."""
+    status = error.status if isinstance(error, Refusal) else _status_of(error)
+    response = json_answer(error_json(error), status=status)
+    if isinstance(error, Overloaded):
+        response.headers[hdrs.RETRY_AFTER] = str(max(1, round(error.retry_after)))
+    if status == 401:
+        response.headers[hdrs.WWW_AUTHENTICATE] = "Bearer"
+    if status >= 500:
+        logger.warning("answered %d: %s", status, error.message)
+    return response
+
+
+def router_answer(refusal: web.HTTPException, request: web.BaseRequest) -> web.Response:
+    """What aiohttp refuses by itself (no such route or method, a body too large), in our shape."""
+    status = refusal.status
+    name = HTTPStatus(status).phrase
+    error = HunchError(
+        f"{name}: {request.method} {ascii(request.path[:100])[1:-1]}", hint="GET /openapi.json tells what there is"
+    )
+    error.code = name.lower().replace(" ", "_")
+    response = json_answer(error_json(error), status=status)
+    if hdrs.ALLOW in refusal.headers:
+        response.headers[hdrs.ALLOW] = refusal.headers[hdrs.ALLOW]
+    return response
+
+
+def unexpected_answer() -> web.Response:
+    """For a mistake of ours: no word of what it was, the log has it."""
+    error = HunchError("something went wrong inside; the daemon's log says what", hint="hunch logs")
+    error.code = "internal"
+    return json_answer(error_json(error), status=500)
+
+
+class Bundles:
+    """Bundles as bytes: encoded once, sent as often as asked, not at all to who has them."""
+
+    def __init__(self, most: int = _KEPT_BUNDLES) -> None:
+        self._most = most
+        self._bytes: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
+
+    def answer(self, bundle: Bundle, form: Format, headers: CIMultiDictProxy[str]) -> web.Response:
+        etag = f'"{bundle.etag}.{form}"' if bundle.etag else None
+        if etag is not None and (known := headers.get(hdrs.IF_NONE_MATCH)) is not None and _names(known, etag):
+            return answer(b"", status=304, type_=_type_of(form), etag=etag)
+        return answer(self._encoded(bundle, form), type_=_type_of(form), etag=etag)
+
+    def _encoded(self, bundle: Bundle, form: Format) -> bytes:
+        # The etag stands for what is in it; the rest may differ between two bundles that say the same.
+        key = (bundle.etag, form, bundle.prefetched, bundle.status, bundle.degraded, bundle.budget)
+        if bundle.etag and (known := self._bytes.get(key)) is not None:
+            self._bytes.move_to_end(key)
+            return known
+        body = encoded(bundle_json(bundle)) if form == "json" else bundle.context.encode("utf-8", "replace")
+        if bundle.etag:
+            self._bytes[key] = body
+            if len(self._bytes) > self._most:
+                self._bytes.popitem(last=False)
+        return body
+
+
+def _status_of(error: HunchError) -> int:
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 503)
+
+
+def _type_of(form: Format) -> str:
+    return JSON_TYPE if form == "json" else MARKDOWN_TYPE
+
+
+def _names(known: str, etag: str) -> bool:
+    """Whether If-None-Match names `etag`, weakly compared."""
+    return known == etag or known == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))

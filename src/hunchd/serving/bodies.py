@@ -1,0 +1,114 @@
+"""Bodies: read within their limits, decoded without stopping the others, or line by line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.web import RequestPayloadError
+
+from hunchd.domain.errors import HunchError, InvalidInput, TooLarge
+from hunchd.protocol.answers import export_line, parse_export_line, rejection_json
+from hunchd.protocol.decoding import Malformed, decoded, refuse_unstorable
+from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.messages import signal_from_json
+from hunchd.serving.access import Refusal
+from hunchd.serving.limits import Limits
+
+# Longer ones would hold up the loop for a millisecond or more.
+_DECODED_AT_ONCE: Final = 128 * 1024  # bytes
+_NAMED_REJECTIONS: Final = 100  # of an import; the others are only counted
+
+
+async def json_body(request: web.Request, limits: Limits) -> Any:
+    """The JSON value of the body, whole; 408 when it does not arrive."""
+    if (request.content_length or 0) > limits.body:
+        raise _too_large(limits)
+    try:
+        async with asyncio.timeout(limits.read):
+            raw = await request.read()
+    except TimeoutError as error:
+        raise _too_slow(limits) from error
+    except web.HTTPRequestEntityTooLarge as error:
+        raise _too_large(limits) from error
+    except RequestPayloadError as error:
+        raise Malformed("the body does not arrive as its headers say") from error
+    return decoded(raw) if len(raw) <= _DECODED_AT_ONCE else await asyncio.to_thread(decoded, raw)
+
+
+class ImportLines:
+    """The lines of an import: the good ones to iterate over, the bad ones named."""
+
+    def __init__(self, request: web.Request, limits: Limits) -> None:
+        self._request = request
+        self._limits = limits
+        self.rejected: list[dict[str, Any]] = []
+        self.refused = 0
+
+    async def read(self) -> AsyncIterator[dict[str, Any]]:
+        """Each valid line as {"type", "version", "data"}."""
+        index = 0
+        async for raw in self._lines():
+            if raw.strip():
+                try:
+                    line = _understood(raw)
+                except InvalidInput as error:
+                    self._refuse(index, error)
+                else:
+                    yield line
+            index += 1
+
+    def _refuse(self, index: int, error: HunchError) -> None:
+        self.refused += 1
+        if len(self.rejected) < _NAMED_REJECTIONS:
+            self.rejected.append(rejection_json(index, error))
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        waiting: list[bytes] = []
+        size = 0
+        async for part in self._parts():
+            *whole, rest = part.split(b"\n")
+            for line in whole:
+                yield b"".join((*waiting, line))
+                waiting, size = [], 0
+            waiting.append(rest)
+            size += len(rest)
+            if size > self._limits.line:
+                raise TooLarge(f"a line may have {self._limits.line:,} bytes")
+        yield b"".join(waiting)
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        content = self._request.content
+        while True:
+            try:
+                async with asyncio.timeout(self._limits.read):
+                    part = await content.readany()
+            except TimeoutError as error:
+                raise _too_slow(self._limits) from error
+            except RequestPayloadError as error:
+                raise Malformed("the body does not arrive as its headers say") from error
+            if not part:
+                return
+            yield part
+
+
+def _understood(raw: bytes) -> dict[str, Any]:
+    """The line, checked down to its fields: once the engine has begun with it, nothing should stop it."""
+    type_, content = parse_export_line(decoded(raw))
+    refuse_unstorable(content, "data")
+    match type_:
+        case "memory":
+            memory_from_json(content)
+        case "signal":
+            signal_from_json(content)
+    return export_line(type_, content)
+
+
+def _too_large(limits: Limits) -> TooLarge:
+    return TooLarge(f"a body may have {limits.body:,} bytes", hint="send several smaller requests")
+
+
+def _too_slow(limits: Limits) -> Refusal:
+    return Refusal(408, "too_slow", f"the body did not arrive within {limits.read:.0f} s")

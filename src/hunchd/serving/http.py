@@ -1,0 +1,278 @@
+"""The routes of the contract. Each door parses, asks the engine, answers; one middleware guards them all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+from hunchd import PROTOCOL, __version__
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.protocol.answers import page_json
+from hunchd.protocol.decoding import refuse_unstorable
+from hunchd.protocol.memories import drafts_of_body, memory_json, memory_patch
+from hunchd.protocol.requests import (
+    context_of_body,
+    context_of_query,
+    expand_of_body,
+    feedback_of_body,
+    memories_of_query,
+    predict_of_body,
+    project_of_body,
+    project_of_query,
+    search_of_body,
+    signals_of_body,
+)
+from hunchd.serving.access import Access
+from hunchd.serving.answering import (
+    Bundles,
+    answer,
+    encoded,
+    error_answer,
+    json_answer,
+    router_answer,
+    unexpected_answer,
+)
+from hunchd.serving.asking import Asked
+from hunchd.serving.bodies import ImportLines, json_body
+from hunchd.serving.counting import Counts
+from hunchd.serving.events import Listeners
+from hunchd.serving.limits import Connections, Limits
+from hunchd.serving.openapi import document
+
+logger = logging.getLogger(__name__)
+
+ACCESS: Final = web.AppKey("access", Access)
+CONNECTIONS: Final = web.AppKey("connections", Connections)
+LIMITS: Final = web.AppKey("limits", Limits)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+# An editor asks the same few questions again and again; the same text is always the same question.
+_asked = lru_cache(maxsize=256)(context_of_query)
+
+
+def make_app(engine: Asked, token: str, *, limits: Limits | None = None) -> web.Application:
+    """The application behind every door; `open_doors` serves it."""
+    limits = limits or Limits()
+    doors = Doors(engine, limits)
+    access, connections = Access(token), Connections(limits.connections)
+    app = web.Application(middlewares=[_guard(access, connections, doors.counts)], client_max_size=limits.body)
+    app[ACCESS], app[CONNECTIONS], app[LIMITS] = access, connections, limits
+    doors.connections = connections
+    for method, path, door in doors.routes():
+        app.router.add_route(method, path, door)
+
+    async def dismiss_listeners(_: web.Application) -> None:
+        doors.listeners.dismiss()
+
+    app.on_shutdown.append(dismiss_listeners)
+    return app
+
+
+def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
+    """The one middleware: who may enter, what an error looks like, how much there was. One, for its cost."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = perf_counter()
+        connection = request.protocol
+        connections.begins(connection)
+        response: web.StreamResponse | None = None
+        try:
+            access.check(request)
+            response = await handler(request)
+        except HunchError as error:
+            response = error_answer(error)
+        except web.HTTPException as refusal:
+            response = router_answer(refusal, request)
+        except ConnectionError:
+            raise
+        except Exception:
+            logger.exception("%s %s failed", request.method, _route(request))
+            response = unexpected_answer()
+        finally:
+            connections.ends(connection)
+            status = 499 if response is None else response.status  # the client went before the answer
+            counts.add(request.method, _route(request), status, perf_counter() - began)
+        return response
+
+    return guarded
+
+
+class Doors:
+    """One method a route."""
+
+    def __init__(self, engine: Asked, limits: Limits) -> None:
+        self._engine = engine
+        self._limits = limits
+        self._bundles = Bundles()
+        self._document = encoded(document())
+        self.listeners = Listeners(limits)
+        self.connections = Connections(limits.connections)
+        self.counts = Counts()
+
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        return [
+            ("GET", "/health", self.health),
+            ("GET", "/status", self.status),
+            ("POST", "/projects", self.add_project),
+            ("GET", "/projects", self.list_projects),
+            ("DELETE", "/projects/{id}", self.remove_project),
+            ("POST", "/signals", self.take_signals),
+            ("GET", "/context", self.context),
+            ("POST", "/context/assemble", self.assemble),
+            ("POST", "/context/predict", self.predict),
+            ("POST", "/memories", self.remember),
+            ("GET", "/memories", self.list_memories),
+            ("GET", "/memories/{id}", self.memory),
+            ("PATCH", "/memories/{id}", self.edit),
+            ("DELETE", "/memories/{id}", self.forget),
+            ("GET", "/memories/{id}/history", self.history),
+            ("POST", "/expand", self.expand),
+            ("POST", "/search", self.search),
+            ("POST", "/feedback", self.feedback),
+            ("GET", "/export", self.export),
+            ("POST", "/import", self.take_import),
+            ("GET", "/events", self.events),
+            ("GET", "/metrics", self.metrics),
+            ("GET", "/openapi.json", self.openapi),
+        ]
+
+    async def health(self, _: web.Request) -> web.Response:
+        return json_answer({"status": "ok", "protocol": PROTOCOL, "version": __version__})
+
+    async def status(self, _: web.Request) -> web.Response:
+        return json_answer(await self._engine.status())
+
+    async def add_project(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.add_project(project_of_body(await self._body(request))))
+
+    async def list_projects(self, _: web.Request) -> web.Response:
+        projects = await self._engine.projects()
+        return json_answer(page_json(projects, next_cursor=None, total=len(projects)))
+
+    async def remove_project(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.remove_project(_identifier(request)))
+
+    async def take_signals(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.accept_signals(signals_of_body(await self._body(request))), status=202)
+
+    async def context(self, request: web.Request) -> web.Response:
+        question, form = _asked(_query(request))
+        return self._bundles.answer(await self._engine.context(question), form, request.headers)
+
+    async def assemble(self, request: web.Request) -> web.Response:
+        bundle = await self._engine.context(context_of_body(await self._body(request)))
+        return self._bundles.answer(bundle, "json", request.headers)
+
+    async def predict(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.predict(predict_of_body(await self._body(request))))
+
+    async def remember(self, request: web.Request) -> web.Response:
+        drafts, rejected = drafts_of_body(await self._body(request))
+        ids = await self._engine.remember(drafts)
+        return json_answer({"ids": ids} | _named(rejected), status=201)
+
+    async def list_memories(self, request: web.Request) -> web.Response:
+        asked = memories_of_query(_query(request))
+        return json_answer(await self._engine.memories(asked.filters, asked.limit, asked.cursor))
+
+    async def memory(self, request: web.Request) -> web.Response:
+        return json_answer(memory_json(await self._engine.memory(_identifier(request))))
+
+    async def edit(self, request: web.Request) -> web.Response:
+        patch = memory_patch(await self._body(request))
+        return json_answer(memory_json(await self._engine.edit(_identifier(request), patch)))
+
+    async def forget(self, request: web.Request) -> web.Response:
+        await self._engine.forget(_identifier(request))
+        return json_answer({"forgotten": _identifier(request)})
+
+    async def history(self, request: web.Request) -> web.Response:
+        versions = await self._engine.memory_history(_identifier(request))
+        return json_answer(page_json(versions, next_cursor=None, total=len(versions)))
+
+    async def expand(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.expand(expand_of_body(await self._body(request))))
+
+    async def search(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.search(search_of_body(await self._body(request))))
+
+    async def feedback(self, request: web.Request) -> web.Response:
+        items, rejected = feedback_of_body(await self._body(request))
+        return json_answer(await self._engine.feedback(items) | _named(rejected), status=202)
+
+    async def export(self, request: web.Request) -> web.StreamResponse:
+        return await _json_lines(request, self._engine.export(project_of_query(_query(request))))
+
+    async def take_import(self, request: web.Request) -> web.Response:
+        lines = ImportLines(request, self._limits)
+        done = await self._engine.import_lines(lines.read())
+        return json_answer({**done, "refused": lines.refused, "rejected": lines.rejected})
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        return await self.listeners.serve(request, self._engine.subscribe())
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        text = self._engine.metrics() + self.counts.text(self.connections, self.listeners)
+        return answer(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
+
+    async def openapi(self, _: web.Request) -> web.Response:
+        return answer(self._document)
+
+    async def _body(self, request: web.Request) -> Any:
+        return await json_body(request, self._limits)
+
+
+async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
+    """One line of JSON each, as they come. The first is waited for, so that a refusal still has its status;
+    what fails later cuts the answer off, which a client sees, as the last chunk never comes."""
+    first = await anext(lines, None)
+    response = web.StreamResponse(
+        headers={
+            hdrs.CONTENT_TYPE: "application/x-ndjson; charset=utf-8",
+            hdrs.CACHE_CONTROL: "no-store",
+            "X-Content-Type-Options": "nosniff",
+            hdrs.SERVER: "hunchd",
+        }
+    )
+    await response.prepare(request)
+    try:
+        if first is not None:
+            await response.write(encoded(first) + b"\n")
+        async for line in lines:
+            await response.write(encoded(line) + b"\n")
+    except ConnectionError:
+        raise
+    except Exception:
+        logger.exception("%s was cut off", _route(request))
+        request.protocol.force_close()
+        return response
+    await response.write_eof()
+    return response
+
+
+def _named(rejected: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"rejected": rejected} if rejected else {}
+
+
+def _query(request: web.Request) -> str:
+    return request.raw_path.partition("?")[2]
+
+
+def _identifier(request: web.Request) -> str:
+    identifier = request.match_info["id"]
+    refuse_unstorable(identifier, "id")
+    if len(identifier) > 200:
+        raise NotFound("there is nothing with so long an id")
+    return identifier
+
+
+def _route(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return "other" if resource is None else resource.canonical

@@ -1,0 +1,253 @@
+"""The OpenAPI 3.1 document: every route with what it takes and what it answers. Tests hold it to the router."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hunchd import PROTOCOL, __version__
+from hunchd.protocol.requests import ACTIVITIES, FORMATS, LARGEST_PAGE, PAGE
+from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, one_of, page_of, ref, text
+
+_JSON: Final = "application/json"
+_LINES: Final = "application/x-ndjson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`errors` are those beyond what any route may answer."""
+
+    id: str
+    summary: str
+    query: tuple[tuple[str, Schema, bool], ...] = ()  # name, schema, required
+    body: Schema | None = None
+    takes: tuple[str, ...] = (_JSON,)
+    status: int = 200
+    answers: tuple[tuple[str, Schema], ...] = ((_JSON, ref("Answer")),)
+    errors: tuple[int, ...] = ()
+    open: bool = False  # without the token
+
+
+def _json(name: str) -> tuple[tuple[str, Schema], ...]:
+    return ((_JSON, ref(name)),)
+
+
+_CONTEXT_QUERY: Final = (
+    ("project", PROJECT, True),
+    ("file", text("absolute, or relative to the project"), False),
+    ("budget", BUDGET, False),
+    ("activity", one_of(ACTIVITIES), False),
+    ("branch", text(), False),
+    ("query", text(), False),
+    ("format", one_of(FORMATS, default="json"), False),
+)
+_MEMORIES_QUERY: Final = (
+    ("project", text("the path or the id of a project; left out: the user's own"), False),
+    ("kind", text("several separated by commas"), False),
+    ("scope", text("several separated by commas"), False),
+    ("status", text("several separated by commas; active when left out"), False),
+    ("branch", text(), False),
+    ("tag", text("all of several separated by commas"), False),
+    ("category", text(), False),
+    ("key", text(), False),
+    ("path_prefix", text(), False),
+    ("since", TIME, False),
+    ("until", TIME, False),
+    ("as_of", TIME, False),
+    ("limit", integer(1, LARGEST_PAGE, default=PAGE), False),
+    ("cursor", text("`next` of the page before"), False),
+)
+
+OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
+    ("GET", "/health"): Operation(
+        id="health", summary="Whether the daemon is there.", answers=_json("Health"), open=True
+    ),
+    ("GET", "/status"): Operation(
+        id="status", summary="Projects, queues, sizes, and what is degraded.", answers=_json("Status")
+    ),
+    ("POST", "/projects"): Operation(
+        id="addProject", summary="Know a project; again is no error.", body=ref("NewProject"), answers=_json("Project")
+    ),
+    ("GET", "/projects"): Operation(
+        id="listProjects", summary="All known projects.", answers=((_JSON, page_of(ref("Project"))),)
+    ),
+    ("DELETE", "/projects/{id}"): Operation(
+        id="removeProject", summary="Erase all that is kept of a project, from disk too.", errors=(404,)
+    ),
+    ("POST", "/signals"): Operation(
+        id="sendSignals",
+        summary="Tell what happened. Durable once answered; what cannot be understood is named, the rest is kept.",
+        body=ref("Signals"),
+        status=202,
+        answers=_json("Accepted"),
+        errors=(429, 507),
+    ),
+    ("GET", "/context"): Operation(
+        id="context",
+        summary="What a developer at this file needs next. Answers 304 to an ETag that still holds.",
+        query=_CONTEXT_QUERY,
+        answers=((_JSON, ref("Bundle")), ("text/markdown", text())),
+        errors=(304, 404),
+    ),
+    ("POST", "/context/assemble"): Operation(
+        id="assemble",
+        summary="The same, from all that a client sees.",
+        body=ref("AssembleRequest"),
+        answers=_json("Bundle"),
+        errors=(404,),
+    ),
+    ("POST", "/context/predict"): Operation(
+        id="predict",
+        summary="Files and memories that will be needed, with reasons.",
+        body=ref("PredictRequest"),
+        answers=_json("Prediction"),
+        errors=(404,),
+    ),
+    ("POST", "/memories"): Operation(
+        id="remember",
+        summary="Keep one memory or several; durable once answered. Refused ones are named, the rest is kept.",
+        body={"oneOf": [ref("MemoryDraft"), ref("MemoryDrafts")]},
+        status=201,
+        answers=_json("Ids"),
+        errors=(404, 409, 429, 507),
+    ),
+    ("GET", "/memories"): Operation(
+        id="listMemories",
+        summary="Memories by what they are.",
+        query=_MEMORIES_QUERY,
+        answers=((_JSON, page_of(ref("Memory"))),),
+        errors=(404,),
+    ),
+    ("GET", "/memories/{id}"): Operation(id="memory", summary="One memory.", answers=_json("Memory"), errors=(404,)),
+    ("PATCH", "/memories/{id}"): Operation(
+        id="editMemory",
+        summary="Change some fields.",
+        body=ref("MemoryPatch"),
+        answers=_json("Memory"),
+        errors=(404, 409, 507),
+    ),
+    ("DELETE", "/memories/{id}"): Operation(id="forget", summary="Erase a memory.", errors=(404, 507)),
+    ("GET", "/memories/{id}/history"): Operation(
+        id="memoryHistory", summary="What it said before.", answers=((_JSON, page_of(ref("Answer"))),), errors=(404,)
+    ),
+    ("POST", "/expand"): Operation(
+        id="expand", summary="The deeper text behind a pointer.", body=ref("ExpandRequest"), errors=(404,)
+    ),
+    ("POST", "/search"): Operation(
+        id="search",
+        summary="Memories by what they say.",
+        body=ref("SearchRequest"),
+        answers=_json("SearchResults"),
+        errors=(404,),
+    ),
+    ("POST", "/feedback"): Operation(
+        id="feedback", summary="Tell what helped and what did not.", body=ref("Feedback"), status=202, errors=(507,)
+    ),
+    ("GET", "/export"): Operation(
+        id="export",
+        summary="Everything kept, a line each.",
+        query=(("project", text("of this project only"), False),),
+        answers=((_LINES, ref("ExportLine")),),
+        errors=(404,),
+    ),
+    ("POST", "/import"): Operation(
+        id="import",
+        summary="Take over exported lines; a line that is known changes nothing.",
+        body=ref("ExportLine"),
+        takes=(_LINES, "application/jsonl", _JSON),
+        answers=_json("Imported"),
+        errors=(429, 507),
+    ),
+    ("GET", "/events"): Operation(
+        id="events",
+        summary="What happens, as server-sent events; a slow reader is let go.",
+        answers=(("text/event-stream", text()),),
+        errors=(429,),
+    ),
+    ("GET", "/metrics"): Operation(id="metrics", summary="Counters for Prometheus.", answers=(("text/plain", text()),)),
+    ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
+}
+
+_MEANINGS: Final = {
+    304: "not modified: the ETag still holds",
+    400: "the request cannot be read: not JSON, a bad query string",
+    401: "no token, or not this daemon's",
+    403: "the Host is not loopback, or the Origin is foreign",
+    404: "there is no such thing",
+    408: "the body did not arrive in time",
+    409: "it contradicts what is there",
+    413: "too large",
+    415: "not this Content-Type",
+    422: "a field is wrong; the error names it",
+    429: "too much at once: try again after Retry-After seconds",
+    503: "a part is starting or broken: try again",
+    507: "the disk is full; nothing was accepted",
+}
+
+
+def document() -> dict[str, Any]:
+    """The whole document, built anew."""
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), operation in OPERATIONS.items():
+        paths.setdefault(path, {})[method.lower()] = _operation(path, operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "hunchd",
+            "version": __version__,
+            "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file tells the address and the token.",
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": SCHEMAS,
+            "responses": {str(status): _error(meaning) for status, meaning in _MEANINGS.items() if status != 304},
+        },
+    }
+
+
+def _operation(path: str, operation: Operation) -> dict[str, Any]:
+    success = {"description": "done", "content": {type_: {"schema": schema} for type_, schema in operation.answers}}
+    described: dict[str, Any] = {
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "responses": {str(operation.status): success}
+        | {str(status): _refused(status) for status in sorted(_may_answer(path, operation))},
+    }
+    parameters = [_parameter(name, schema, "query", required) for name, schema, required in operation.query]
+    if "{id}" in path:
+        parameters.append(_parameter("id", text(), "path", required=True))
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body is not None:
+        content = {type_: {"schema": operation.body} for type_ in operation.takes}
+        described["requestBody"] = {"required": True, "content": content}
+    if operation.open:
+        described["security"] = []
+    return described
+
+
+def _may_answer(path: str, operation: Operation) -> set[int]:
+    """The errors a route may answer: those of its own, and those of its kind."""
+    errors = {403, *operation.errors}
+    if not operation.open:
+        errors |= {401, 503}
+    if operation.query or "{id}" in path:
+        errors |= {400, 422}
+    if operation.body is not None:
+        errors |= {400, 408, 413, 415, 422}
+    return errors
+
+
+def _refused(status: int) -> dict[str, Any]:
+    return {"description": _MEANINGS[304]} if status == 304 else {"$ref": f"#/components/responses/{status}"}
+
+
+def _error(meaning: str) -> dict[str, Any]:
+    return {"description": meaning, "content": {_JSON: {"schema": ref("Error")}}}
+
+
+def _parameter(name: str, schema: Schema, place: str, required: bool) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": required, "schema": schema}

@@ -1,0 +1,139 @@
+"""Opens the doors, on loopback TCP and on a Unix socket of this user alone, and closes them again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from hunchd.domain.errors import ConfigError
+from hunchd.serving.http import ACCESS, CONNECTIONS, LIMITS
+from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
+
+_FAMILIES: Final = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
+# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, with a closing zero.
+_LONGEST_SOCKET_PATH: Final = 103  # bytes
+_BACKLOG: Final = 256  # connections the system holds while we are busy
+
+protocol_logger = logging.getLogger("hunchd.serving.connections")
+
+
+@asynccontextmanager
+async def open_doors(
+    app: web.Application,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    socket_path: Path | None = None,
+    uid: int | None = None,
+) -> AsyncIterator[tuple[str, Path | None]]:
+    """Serve `app` and tell its URL and its Unix socket, None where there is none. `port` 0 lets the system choose;
+    only processes of `uid` may use the Unix socket. ConfigError for an address that is not loopback."""
+    app[ACCESS].uid = uid
+    protocol_logger.addFilter(_unreadable_requests_are_no_errors)
+    async with AsyncExitStack() as opened:
+        listening = [opened.enter_context(_tcp(host, port))]
+        if socket_path is not None and hasattr(socket, "AF_UNIX"):
+            listening.append(opened.enter_context(_unix(socket_path)))
+            opened.callback(socket_path.unlink, missing_ok=True)
+        address = listening[0].getsockname()
+        runner = _runner(app)
+        await runner.setup()
+        opened.push_async_callback(runner.cleanup)
+        for each in listening:
+            server = await _serving(runner, each, app)
+            opened.callback(server.close)
+        name = f"[{address[0]}]" if ":" in address[0] else address[0]
+        yield f"http://{name}:{address[1]}", socket_path if len(listening) > 1 else None
+
+
+def _runner(app: web.Application) -> web.AppRunner:
+    limits = app[LIMITS]
+    return web.AppRunner(
+        app,
+        access_log=None,  # the counters tell what is needed; a line for each request would wear the disk
+        logger=protocol_logger,
+        keepalive_timeout=limits.wait,
+        lingering_time=1.0,
+        shutdown_timeout=limits.stop,
+        max_line_size=REQUEST_LINE,
+        max_field_size=HEADER,
+        max_headers=HEADERS,
+        auto_decompress=False,
+    )
+
+
+async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.Application) -> asyncio.Server:
+    make, connections = runner.server, app[CONNECTIONS]
+    assert make is not None
+    loop = asyncio.get_running_loop()
+    factory = lambda: connections.admitted(make())  # noqa: E731 - a name would say no more
+    if listening.family == getattr(socket, "AF_UNIX", None):
+        return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG)
+    return await loop.create_server(factory, sock=listening, backlog=_BACKLOG)
+
+
+def _tcp(host: str, port: int) -> socket.socket:
+    family = _FAMILIES.get(host)
+    if family is None:
+        raise ConfigError(f"the daemon answers on loopback only: {', '.join(_FAMILIES)}; not on {ascii(host)[:60]}")
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1" if family == socket.AF_INET else host, port))
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(f"cannot answer on {host}, port {port}: {error.strerror}") from error
+    return listening
+
+
+def _unix(path: Path) -> socket.socket:
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        raise ConfigError(f"the socket's path is longer than {_LONGEST_SOCKET_PATH} bytes: {path}")
+    _private_folder(path.parent)
+    _remove_stale(path)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)  # so that it is never, not even for a moment, open to others
+    try:
+        listening.bind(str(path))
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(f"cannot make the socket {path}: {error.strerror}") from error
+    finally:
+        os.umask(before)
+    return listening
+
+
+def _private_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ConfigError(f"{folder} must be a folder of this user alone (0700)")
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket that a killed daemon left. The caller holds the lock of the one daemon, so nobody answers there."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ConfigError(f"{path} is in the way: not a socket")
+    path.unlink()
+
+
+def _unreadable_requests_are_no_errors(record: logging.LogRecord) -> bool:
+    """aiohttp logs what it cannot parse, with the line: a token may be in it, and anyone could fill the disk."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

@@ -1,0 +1,307 @@
+"""The shapes that requests and answers share, in JSON Schema, as the OpenAPI document names them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
+from hunchd.protocol.fields import TEXT_LIMIT
+from hunchd.protocol.memories import ARTIFACT_TYPES, DRAFTS_LIMIT, TRUSTS
+from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
+from hunchd.protocol.requests import (
+    ACTIVITIES,
+    DEFAULT_BUDGET,
+    DEPTHS,
+    ERRORS_LIMIT,
+    FEEDBACK_LIMIT,
+    KINDS,
+    LARGEST_BUDGET,
+    LEVELS,
+    OPEN_FILES_LIMIT,
+    OUTCOMES,
+    SCOPES,
+    STATUSES,
+)
+
+Schema = dict[str, Any]
+
+
+def text(meaning: str = "", *, most: int | None = None) -> Schema:
+    return _with(meaning, {"type": "string"} | ({} if most is None else {"maxLength": most}))
+
+
+def one_of(allowed: tuple[str, ...], meaning: str = "", *, default: str | None = None) -> Schema:
+    return _with(meaning, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
+
+
+def integer(low: int, high: int, meaning: str = "", *, default: int | None = None) -> Schema:
+    limits: Schema = {"type": "integer", "minimum": low, "maximum": high}
+    return _with(meaning, limits | ({} if default is None else {"default": default}))
+
+
+def list_of(entry: Schema, meaning: str = "", *, most: int | None = None) -> Schema:
+    return _with(meaning, {"type": "array", "items": entry} | ({} if most is None else {"maxItems": most}))
+
+
+def record(fields: dict[str, Schema], *, required: tuple[str, ...] = (), meaning: str = "") -> Schema:
+    return _with(meaning, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {}))
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def page_of(entry: Schema) -> Schema:
+    fields = {"items": list_of(entry), "next": {"type": ["string", "null"]}, "total": COUNT}
+    return record(fields, required=("items", "next", "total"))
+
+
+def _with(meaning: str, schema: Schema) -> Schema:
+    return schema | ({"description": meaning} if meaning else {})
+
+
+COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+FRACTION: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
+NUMBER: Final[Schema] = {"type": "number"}
+FLAG: Final[Schema] = {"type": "boolean"}
+OPEN: Final[Schema] = {"type": "object"}
+TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
+PROJECT: Final[Schema] = text("the path or the id of a project")
+TEXTS: Final[Schema] = list_of({"type": "string"})
+BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", default=DEFAULT_BUDGET)
+LIMIT_K: Final[Schema] = integer(1, 100, default=10)
+
+_DRAFT: Final[dict[str, Schema]] = {
+    "kind": one_of(KINDS),
+    "content": text("kept verbatim, after redaction", most=TEXT_LIMIT),
+    "title": text("made from the content when left out"),
+    "project": text("the path or the id of a project; left out: the user's own"),
+    "ref": text("the caller's own key: sent again, it changes nothing"),
+    "levels": record({"summary": text(), "compressed": text(), "index": text()}),
+    "category": text("of a fact: identity, preference, constraint, instruction, decision, convention"),
+    "key": text(),
+    "value": text(most=TEXT_LIMIT),
+    "scope": one_of(SCOPES),
+    "branch": text(),
+    "confidence": FRACTION,
+    "importance": FRACTION,
+    "tags": TEXTS,
+    "at": TIME,
+    "valid_from": TIME,
+    "valid_to": TIME,
+    "supersedes": text("id of the memory it replaces"),
+    "links": list_of(record({"type": text(), "ref": text()}, required=("ref",))),
+    "artifacts": list_of(record({"type": one_of(ARTIFACT_TYPES), "ref": text()}, required=("type", "ref"))),
+    "trust": one_of(TRUSTS),
+    "source": OPEN,
+}
+_FIXED: Final = ("kind", "project", "ref", "at", "supersedes", "source")
+_USAGE: Final = record({"retrieved": COUNT, "cited": COUNT, "ignored": COUNT})
+_STAGE: Final = record({"done": COUNT, "total": COUNT})
+_REJECTED: Final = list_of(
+    record({"index": COUNT, "error": {"$ref": "#/components/schemas/ErrorBody"}}, required=("index", "error"))
+)
+
+_SIGNAL: Final = record(
+    {
+        "kind": one_of(SIGNAL_KINDS),
+        "project": text("absolute path of the working tree"),
+        "at": TIME,
+        "event_id": text("the same id twice is one event; may be called id, except in `used`"),
+        "source": text("editor, agent, hook, cli, …"),
+        "path": text("absolute, or relative to the project"),
+        "file": text("of an error; of a file signal another name for path"),
+        "branch": text(),
+        "from": text("the branch before"),
+        "sha": text(),
+        "old": text(),
+        "new": text(),
+        "text": text("of an error; its middle is left out beyond 64 KiB"),
+        "command": text(),
+        "exit_code": {"type": "integer"},
+        "line": COUNT,
+        "duration_ms": COUNT,
+        "name": text(),
+        "email": text(),
+        "session": text(),
+        "id": text("of `used`: the memory that was acted on"),
+    },
+    required=("kind", "project"),
+)
+
+_BUNDLE: Final = record(
+    {
+        "status": one_of(("ok", "empty", "degraded")),
+        "degraded": TEXTS,
+        "context": text("Markdown"),
+        "token_count": COUNT,
+        "budget": COUNT,
+        "tiers": record({f"tier{tier}": COUNT for tier in (1, 2, 3, 4)}),
+        "items": list_of(
+            record(
+                {
+                    "id": text(),
+                    "kind": text(),
+                    "tier": integer(1, 4),
+                    "level": one_of(LEVELS),
+                    "tokens": COUNT,
+                    "score": NUMBER,
+                    "reasons": TEXTS,
+                    "source": OPEN,
+                    "trust": one_of(TRUSTS),
+                }
+            )
+        ),
+        "prefetched": FLAG,
+        "etag": text(),
+    },
+    required=("status", "degraded", "context", "token_count", "budget", "tiers", "items", "prefetched", "etag"),
+)
+
+_PREDICTION: Final = record(
+    {
+        "predicted_files": list_of(record({"path": text(), "score": NUMBER, "confidence": FRACTION, "reasons": TEXTS})),
+        "predicted_memories": list_of(
+            record({"id": text(), "kind": text(), "title": text(), "confidence": FRACTION, "reasons": TEXTS})
+        ),
+        "confidence": FRACTION,
+    },
+    required=("predicted_files", "predicted_memories", "confidence"),
+)
+
+SCHEMAS: Final[dict[str, Schema]] = {
+    "Health": record(
+        {"status": text(), "protocol": COUNT, "version": text()}, required=("status", "protocol", "version")
+    ),
+    "Project": record(
+        {
+            "id": text(),
+            "path": text(),
+            "name": text(),
+            "branch": text(),
+            "state": one_of(("indexing", "ready", "missing")),
+            "progress": record({"commits": _STAGE, "files": _STAGE, "embeddings": _STAGE}),
+        },
+        required=("id", "path", "name", "branch", "state", "progress"),
+    ),
+    "NewProject": record({"path": text("of the working tree, or of a folder in it")}, required=("path",)),
+    "Signal": _SIGNAL,
+    "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
+    "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
+    "Bundle": _BUNDLE,
+    "AssembleRequest": record(
+        {
+            "project": PROJECT,
+            "budget": BUDGET,
+            "signals": record(
+                {
+                    "current_file": text(),
+                    "open_files": list_of(text(), "the newest last", most=OPEN_FILES_LIMIT),
+                    "recent_errors": list_of(
+                        {"oneOf": [text(), record({"text": text()}, required=("text",))]},
+                        "the newest first",
+                        most=ERRORS_LIMIT,
+                    ),
+                    "branch": text(),
+                    "activity": one_of(ACTIVITIES),
+                    "query": text(),
+                }
+            ),
+        },
+        required=("project",),
+    ),
+    "PredictRequest": record(
+        {
+            "project": PROJECT,
+            "file_opened": text(),
+            "open_files": list_of(text(), most=OPEN_FILES_LIMIT),
+            "query": text(),
+            "branch": text(),
+            "error": text(),
+            "k": LIMIT_K,
+        },
+        required=("project",),
+    ),
+    "Prediction": _PREDICTION,
+    "MemoryDraft": record(_DRAFT, required=("kind",), meaning="`kind` and `content`, or `kind`, `key` and `value`"),
+    "MemoryDrafts": record({"memories": list_of(ref("MemoryDraft"), most=DRAFTS_LIMIT)}, required=("memories",)),
+    "MemoryPatch": record(
+        {name: schema for name, schema in _DRAFT.items() if name not in _FIXED} | {"status": one_of(STATUSES)},
+        meaning="what is left out stays; null clears category, key, value, branch, valid_from, valid_to",
+    ),
+    "Memory": record(
+        _DRAFT
+        | {
+            "id": text(),
+            "superseded_by": text(),
+            "usage": _USAGE,
+            "status": one_of(STATUSES),
+            "created": TIME,
+            "updated": TIME,
+        },
+        required=("id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"),
+    ),
+    "Ids": record({"ids": list_of(text(), "in the order of what was kept"), "rejected": _REJECTED}, required=("ids",)),
+    "ExpandRequest": record(
+        {"id": text(), "topic": text(), "level": one_of(LEVELS, default="full"), "project": PROJECT},
+        meaning="one of `id` and `topic`; a topic with its project",
+    ),
+    "SearchRequest": record(
+        {
+            "project": PROJECT,
+            "query": text(),
+            "depth": one_of(DEPTHS, default="shallow"),
+            "kinds": list_of(one_of(KINDS)),
+            "path_prefix": text(),
+            "tags": TEXTS,
+            "session": text(),
+            "as_of": TIME,
+            "k": LIMIT_K,
+        },
+        required=("query",),
+    ),
+    "SearchResults": record(
+        {
+            "results": list_of(
+                record(
+                    {
+                        "id": text(),
+                        "ref": {"type": ["string", "null"]},
+                        "kind": text(),
+                        "title": text(),
+                        "snippet": text(),
+                        "score": NUMBER,
+                        "reasons": TEXTS,
+                        "source": OPEN,
+                    }
+                )
+            ),
+            "status": text(),
+            "took_ms": NUMBER,
+        },
+        required=("results", "status", "took_ms"),
+    ),
+    "Feedback": record(
+        {
+            "items": list_of(
+                record(
+                    {"id": text(), "outcome": one_of(OUTCOMES), "note": text(), "project": PROJECT},
+                    required=("id", "outcome"),
+                ),
+                most=FEEDBACK_LIMIT,
+            )
+        },
+        required=("items",),
+    ),
+    "ExportLine": record(
+        {"type": one_of(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": OPEN},
+        required=("type", "version", "data"),
+    ),
+    "Imported": record({"refused": COUNT, "rejected": _REJECTED}, required=("refused", "rejected")),
+    "Status": OPEN,
+    "Answer": OPEN,
+    "ErrorBody": record(
+        {"code": text(), "message": text(), "field": text(), "hint": text()}, required=("code", "message")
+    ),
+    "Error": record({"error": ref("ErrorBody")}, required=("error",)),
+}

@@ -1,0 +1,191 @@
+"""A small honest engine: it keeps what it is given in memory and answers in the contract's shapes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hunchd.domain.context import Bundle, Item
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Memory, Trust
+from hunchd.protocol.answers import export_line, page_json, project_json, rejection_json
+from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
+from hunchd.protocol.messages import parse_signal, signal_json
+from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
+
+NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+class FakeEngine:
+    def __init__(self) -> None:
+        self.signals: list[dict[str, Any]] = []
+        self.known: dict[str, Memory] = {}
+        self.project_paths: list[str] = []
+        self.asked: list[Any] = []
+        self.trouble: Exception | None = None  # raised by every call
+        self.listening: set[asyncio.Queue[dict[str, Any]]] = set()
+        self.prefetched = False
+        self._ids = itertools.count(1)
+
+    def _work(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+
+    async def add_project(self, path: str) -> dict[str, Any]:
+        self._work()
+        if path not in self.project_paths:
+            self.project_paths.append(path)
+        return self._project(path)
+
+    def _project(self, path: str) -> dict[str, Any]:
+        index = self.project_paths.index(path)
+        return project_json(id=f"p{index}", path=path, name=path.rpartition("/")[2], branch="main", state="ready")
+
+    async def projects(self) -> list[dict[str, Any]]:
+        self._work()
+        return [self._project(path) for path in self.project_paths]
+
+    async def remove_project(self, identifier: str) -> dict[str, Any]:
+        self._work()
+        known = next((each for each in await self.projects() if each["id"] == identifier), None)
+        if known is None:
+            raise NotFound(f"there is no project {identifier!a}")
+        self.project_paths.remove(known["path"])
+        return {"removed": identifier}
+
+    async def accept_signals(self, raw: list[Any]) -> dict[str, Any]:
+        self._work()
+        accepted, rejected = 0, []
+        for index, each in enumerate(raw):
+            try:
+                signal = signal_json(parse_signal(each, now=NOW))
+            except HunchError as error:
+                rejected.append(rejection_json(index, error))
+                continue
+            self.signals.append(signal)
+            accepted += 1
+            for queue in self.listening:
+                queue.put_nowait({"type": "signal", "signal": signal})
+        return {"accepted": accepted, "rejected": rejected}
+
+    async def context(self, request: ContextRequest) -> Bundle:
+        self._work()
+        self.asked.append(request)
+        text = f"# {request.file}\n" + "".join(f"- line {n}: something that matters · why\n" for n in range(100))
+        items = tuple(
+            Item(
+                id=f"f{n}", kind="file", tier=2, level="summary", tokens=20, score=0.5, reasons=("changed together",),
+                source={"path": f"src/{n}.py"}, trust=Trust.PROJECT, text="…",
+            )
+            for n in range(20)
+        )  # fmt: skip
+        return Bundle(
+            status="ok",
+            context=text,
+            token_count=min(request.budget, 1000),
+            budget=request.budget,
+            tiers={2: 400},
+            items=items,
+            prefetched=self.prefetched,
+            etag=f"e{request.file}-{request.budget}".encode().hex(),
+        )
+
+    async def predict(self, request: PredictRequest) -> dict[str, Any]:
+        self._work()
+        self.asked.append(request)
+        return {"predicted_files": [], "predicted_memories": [], "confidence": 0.0}
+
+    async def search(self, request: SearchRequest) -> dict[str, Any]:
+        self._work()
+        self.asked.append(request)
+        found = [each for each in self.known.values() if request.query in each.content]
+        results = [
+            {"id": each.id, "ref": each.ref, "kind": each.kind, "title": each.title, "snippet": each.content[:200],
+             "score": 1.0, "reasons": ["says so"], "source": dict(each.source)}
+            for each in found[: request.k]
+        ]  # fmt: skip
+        return {"results": results, "status": "ok" if results else "empty", "took_ms": 0.1}
+
+    async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+        self._work()
+        if request.id is None:
+            return {"topic": request.topic, "level": request.level, "text": ""}
+        return {"id": request.id, "level": request.level, "text": (await self.memory(request.id)).content}
+
+    async def remember(self, drafts: list[MemoryDraft]) -> list[str]:
+        self._work()
+        return [self._kept(draft).id for draft in drafts]
+
+    def _kept(self, draft: MemoryDraft) -> Memory:
+        known = next((each for each in self.known.values() if draft.ref and each.ref == draft.ref), None)
+        fields = {name: getattr(draft, name) for name in draft.__slots__ if name != "at"}
+        identifier = known.id if known else f"m{next(self._ids)}"
+        memory = Memory(id=identifier, at=draft.at or NOW, created=NOW, updated=NOW, **fields)
+        self.known[identifier] = memory
+        return memory
+
+    async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+        self._work()
+        begin = int(cursor) if cursor and cursor.isdigit() else 0
+        found = [memory_json(each) for each in self.known.values() if matches(each, filters)]
+        following = str(begin + limit) if begin + limit < len(found) else None
+        return page_json(found[begin : begin + limit], next_cursor=following, total=len(found))
+
+    async def memory(self, identifier: str) -> Memory:
+        self._work()
+        if identifier not in self.known:
+            raise NotFound(f"there is no memory {identifier!a}")
+        return self.known[identifier]
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        self.known[identifier] = replace(await self.memory(identifier), **patch)
+        return self.known[identifier]
+
+    async def forget(self, identifier: str) -> None:
+        await self.memory(identifier)
+        del self.known[identifier]
+
+    async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
+        return [memory_json(await self.memory(identifier))]
+
+    async def feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
+        self._work()
+        return {"accepted": len(items)}
+
+    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        self._work()
+        for memory in self.known.values():
+            yield export_line("memory", memory_json(memory))
+
+    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        self._work()
+        memories = 0
+        async for line in lines:
+            if line["type"] == "memory":
+                memory = memory_from_json(line["data"])
+                self.known[memory.id] = memory
+                memories += 1
+        return {"memories": memories}
+
+    async def status(self) -> dict[str, Any]:
+        self._work()
+        return {"projects": await self.projects(), "degraded": []}
+
+    def metrics(self) -> str:
+        self._work()
+        return "hunchd_memories 0\n"
+
+    async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        self._work()
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.listening.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self.listening.discard(queue)
