@@ -11,8 +11,9 @@ from hunchd.cli.answers import progress_of
 from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError
 from hunchd.cli.launching import connect
-from hunchd.cli.output import clean, confirmed, note, number, print_json, table
+from hunchd.cli.output import clean, confirmed, note, print_json
 from hunchd.cli.progress import watched
+from hunchd.cli.status import projects_table
 from hunchd.cli.targets import folder, items, known_project
 
 _LOOK: Final = 0.2  # seconds between two looks at the progress
@@ -73,27 +74,3 @@ def listing(arguments: Namespace) -> int:
     else:
         note("no project yet: run `hunch context FILE` or `hunch add` in a repository.")
     return 0
-
-
-def projects_table(projects: list[dict[str, object]]) -> str:
-    rows = [
-        (
-            clean(project["name"]),
-            clean(project.get("branch") or "–"),
-            str(project["state"]),
-            *(_share(project, what) for what in ("commits", "files", "embeddings")),
-            clean(project["path"]),
-        )
-        for project in projects
-    ]
-    return table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
-
-
-def _share(project: dict[str, object], what: str) -> str:
-    """ "1,200 of 15,000", or just the total when all is done."""
-    progress = project["progress"]
-    told = progress.get(what) if isinstance(progress, dict) else None
-    if not told:
-        return "–"
-    done, total = told["done"], told["total"]
-    return number(done) if done >= total else f"{number(done)} of {number(total)}"

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, GREEN, YELLOW, clean, coloured, number, print_json, size, span
-from hunchd.cli.projects import projects_table
+from hunchd.cli.output import BOLD, GREEN, YELLOW, clean, coloured, number, print_json, size, span, table
 
 
 def status(arguments: Namespace) -> int:
@@ -69,3 +68,27 @@ def _part(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{plain} ({described(value)})"
     return f"{plain} {described(value)}"
+
+
+def projects_table(projects: list[dict[str, object]]) -> str:
+    rows = [
+        (
+            clean(project["name"]),
+            clean(project.get("branch") or "–"),
+            str(project["state"]),
+            *(_share(project, what) for what in ("commits", "files", "embeddings")),
+            clean(project["path"]),
+        )
+        for project in projects
+    ]
+    return table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
+
+
+def _share(project: dict[str, object], what: str) -> str:
+    """ "1,200 of 15,000", or just the total when all is done."""
+    progress = project["progress"]
+    told = progress.get(what) if isinstance(progress, dict) else None
+    if not told:
+        return "–"
+    done, total = told["done"], told["total"]
+    return number(done) if done >= total else f"{number(done)} of {number(total)}"

@@ -1,0 +1,136 @@
+"""What all commands share: help, exit codes, quiet ends, and a fast start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.commands import COMMANDS, GROUPS
+from hunchd.cli.main import main
+from hunchd.cli.parser import help_of, overview
+from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
+
+Output = pytest.CaptureFixture[str]
+HUNCH = (sys.executable, "-m", "hunchd.cli")
+
+
+def test_the_overview_names_every_command_once_under_its_purpose(capsys: Output) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+
+    told = capsys.readouterr().out
+    assert told.strip() == overview()
+    for command in COMMANDS:
+        assert told.count(f"\n  {command.name} ") == 1
+        assert command.group in GROUPS
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS if command.name != "bench"])
+def test_each_command_teaches_itself(name: str) -> None:
+    command = next(each for each in COMMANDS if each.name == name)
+
+    told = help_of(name)
+
+    assert told.startswith(f"usage: hunch {name}")
+    assert all(example in told for example in command.examples)
+    assert ("--json" in told) == command.prints_data
+    assert ("--no-start" in told) == command.asks_daemon
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["contxt", "a.py"], "there is no command 'contxt'. Did you mean 'context'?"),
+        (["--json", "status"], "options come after the command: hunch COMMAND --json"),
+        (["context", "--budget", "0"], "argument --budget: invalid whole number above 0 value: '0'"),
+        (["context", "--activity", "sleeping"], "argument --activity: invalid choice: 'sleeping'"),
+        (["predict"], "the following arguments are required: FILE"),
+        (["remember", "x", "--importance", "2"], "argument --importance: invalid number from 0 to 1 value: '2'"),
+        (["remember", "   "], "there is nothing to remember"),
+        (["remember", "x", "--value", "y"], "--value belongs to a --key"),
+        (["erase"], "one of the arguments --project --everything is required"),
+        (["consolidate"], "there is no command 'consolidate'"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_a_hint_and_exit_code_2(argv: list[str], message: str, capsys: Output) -> None:
+    assert main(argv) == 2
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"hunch: {message}")
+    assert len(lines) <= 2
+
+
+@pytest.mark.parametrize("argv", [["status"], ["projects"], ["search", "x"], ["export"], ["context"]])
+def test_without_a_daemon_and_without_leave_to_start_one_the_exit_code_is_3(
+    argv: list[str], repository: Path, capsys: Output, hunchd_home: Path
+) -> None:
+    assert main([*argv, "--no-start"]) == 3
+
+    assert capsys.readouterr().err == "hunch: no daemon is running.\n       hunch start starts it.\n"
+    assert not hunchd_home.exists()
+
+
+def test_a_reader_that_leaves_early_ends_the_command_quietly(fake: FakeDaemon) -> None:
+    fake.routes["GET /export"] = (200, b'{"type":"memory"}\n' * 50_000)
+    command = subprocess.Popen([*HUNCH, "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert command.stdout
+    assert command.stderr
+    assert command.stdout.readline() == b'{"type":"memory"}\n'
+    command.stdout.close()
+
+    with command:
+        assert command.stderr.read() == b""
+    assert command.returncode == 141
+
+
+def test_ctrl_c_ends_the_command_quietly(fake: FakeDaemon, repository: Path) -> None:
+    fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading"], items=[]))
+    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
+    command = subprocess.Popen(
+        [*HUNCH, "context", "--wait", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repository
+    )
+    while not fake.bodies("GET /context"):
+        assert command.poll() is None
+    command.send_signal(signal.SIGINT)
+
+    assert command.communicate(timeout=10) == (b"", b"")
+    assert command.returncode == 130
+
+
+def test_a_command_loads_nothing_heavy(fake: FakeDaemon) -> None:
+    fake.routes["GET /status"] = (200, {"projects": [], "degraded": [], "queues": {"journal": 0}})
+    code = (
+        "import sys; from hunchd.cli.main import main; main(['status']); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+
+    heavy = ("asyncio", "aiohttp", "numpy", "rich", "lancedb", "pyarrow", "fastembed", "tree_sitter", "git")
+    slow = ("http", "ssl", "email", "subprocess", "logging", "urllib.request")
+    assert [name for name in (*heavy, *slow) if name in loaded] == []
+
+
+def test_colours_are_for_terminals_that_want_them(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["GET /status"] = (200, {"projects": [], "degraded": [], "queues": {"journal": 0}})
+
+    assert b"\033[" in _on_a_terminal("status")
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert b"\033[" not in _on_a_terminal("status")
+
+
+def _on_a_terminal(*argv: str) -> bytes:
+    """What a command writes to a terminal."""
+    ours, theirs = os.openpty()
+    try:
+        subprocess.run([*HUNCH, *argv], stdout=theirs, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})
+        return os.read(ours, 65_536)
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -1,0 +1,170 @@
+"""`hunch doctor` and `hunch logs`: they work when the daemon does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli import checks
+from hunchd.cli.logs import last_lines
+from hunchd.cli.main import main
+from hunchd.config.places import make_private, places
+from tests.cli.fake_daemon import FakeDaemon
+
+Output = pytest.CaptureFixture[str]
+
+
+def findings(capsys: Output, *options: str) -> dict[str, list[dict[str, str]]]:
+    """What the doctor says, by the name of the check."""
+    capsys.readouterr()
+    main(["doctor", "--json", *options])
+    told: dict[str, list[dict[str, str]]] = {}
+    for check in json.loads(capsys.readouterr().out):
+        told.setdefault(check["name"], []).append(check)
+    return told
+
+
+def test_on_a_fresh_machine_nothing_is_wrong_and_nothing_is_made(capsys: Output, hunchd_home: Path) -> None:
+    told = findings(capsys)
+
+    assert [check["finding"] for name in told for check in told[name] if check["verdict"] == "bad"] == []
+    assert told["daemon"][0]["finding"] == "not running"
+    assert not hunchd_home.exists()
+
+
+def test_a_daemon_that_answers_is_well(fake: FakeDaemon, capsys: Output) -> None:
+    assert findings(capsys)["daemon"] == [
+        {"name": "daemon", "verdict": "ok", "finding": f"hunchd 0.1.0 answers (pid {os.getpid()})", "advice": ""}
+    ]
+
+
+def test_a_token_that_others_can_read_is_found_and_mended(fake: FakeDaemon, capsys: Output) -> None:
+    places().rendezvous_file.chmod(0o644)
+
+    assert "is readable by others (644)" in findings(capsys)["daemon"][0]["finding"]
+
+    assert findings(capsys, "--fix")["daemon"][0]["verdict"] == "ok"
+    assert places().rendezvous_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_folders_that_are_open_to_others_are_found_and_mended(capsys: Output) -> None:
+    make_private(places().data).chmod(0o755)
+
+    [found] = findings(capsys)["folders"]
+    assert (found["verdict"], found["advice"]) == ("bad", f"chmod 700 {places().data}")
+    assert main(["doctor"]) == 1
+
+    assert main(["doctor", "--fix"]) == 0
+    assert places().data.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_a_crash_left_is_told_and_removed_on_request(fake: FakeDaemon, capsys: Output) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    fake.publish(pid=ended.pid, socket="/nowhere")
+
+    [found] = findings(capsys)["daemon"]
+    assert (found["verdict"], f"({ended.pid})" in found["finding"]) == ("note", True)
+
+    findings(capsys, "--fix")
+    assert not places().rendezvous_file.exists()
+
+
+def test_a_mistake_in_the_settings_is_named(capsys: Output) -> None:
+    make_private(places().config)
+    places().config_file.write_text("[serving]\nprot = 1\n")
+
+    [found] = findings(capsys)["settings"]
+
+    assert found["verdict"] == "bad"
+    assert "[serving] has no setting 'prot'. Did you mean 'port'?" in found["finding"]
+
+
+def test_an_old_git_is_not_good_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "git"
+    old.write_text("#!/bin/sh\necho git version 2.17.1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert (checks.git().verdict, checks.git().finding) == ("bad", "git version 2.17.1")
+
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert checks.git().finding == "git is not on the PATH"
+
+
+def test_a_clock_that_was_set_back_is_noticed() -> None:
+    where = places()
+    make_private(where.data)
+    tomorrow = time.time() + 86_400
+    os.utime(where.data, (tomorrow, tomorrow))
+
+    assert "24 h in the future" in checks.clock(where).finding
+
+
+def test_the_newest_error_of_the_log_is_shown(capsys: Output) -> None:
+    make_private(places().state)
+    places().log_file.write_text("2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n")
+
+    [found] = findings(capsys)["log"]
+
+    assert found["finding"] == "2 errors in the last 3 lines, the newest: 2026-01-02 ERROR c: second"
+
+
+def test_a_report_does_not_tell_the_name_of_its_user(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(places().data.parent))
+    make_private(places().data)
+
+    main(["doctor"])
+
+    assert str(places().data.parent) not in capsys.readouterr().out
+
+
+def test_logs_prints_the_last_lines(capsys: Output) -> None:
+    make_private(places().state)
+    places().log_file.write_text("".join(f"line {number}\n" for number in range(30_000)))
+
+    assert main(["logs", "-n", "2"]) == 0
+
+    assert capsys.readouterr().out == "line 29998\nline 29999\n"
+
+
+def test_logs_without_a_log_says_where_it_would_be(capsys: Output) -> None:
+    assert main(["logs"]) == 1
+
+    assert f"there is no log yet: {places().log_file}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("text", [b"", b"a", b"a\n", b"a\nb\nc\n", b"a\nb\nc"])
+def test_the_last_lines_are_those_of_the_whole_file(tmp_path: Path, text: bytes, count: int) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(text)
+
+    with path.open("rb") as file:
+        assert last_lines(file, count) == text.decode().splitlines()[-count or len(text) :]
+
+
+def test_logs_follow_a_log_through_its_rotation() -> None:
+    make_private(places().state)
+    log = places().log_file
+    log.write_text("old\n")
+    command = subprocess.Popen([sys.executable, "-m", "hunchd.cli", "logs", "-f"], stdout=subprocess.PIPE, text=True)
+    with command:
+        assert command.stdout
+        stuck = threading.Timer(20, command.kill)
+        stuck.start()
+        assert command.stdout.readline() == "old\n"
+        with log.open("a") as file:
+            file.write("more\n")
+        assert command.stdout.readline() == "more\n"
+        log.rename(log.with_name("hunchd.log.1"))
+        log.write_text("new\n")
+        assert command.stdout.readline() == "new\n"
+        stuck.cancel()
+        command.terminate()

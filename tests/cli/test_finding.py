@@ -1,0 +1,154 @@
+"""Finding, starting and judging the daemon."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hunchd import PROTOCOL
+from hunchd.cli import launching
+from hunchd.cli.main import main
+from hunchd.config.places import make_private, places
+from hunchd.protocol import rendezvous
+from hunchd.protocol.rendezvous import Rendezvous
+from tests.cli.fake_daemon import FakeDaemon
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message", "hint"),
+    [
+        (PROTOCOL - 1, "the daemon is older", "hunch restart"),
+        (PROTOCOL + 1, "this command is older", "installed with the daemon"),
+    ],
+)
+def test_a_daemon_of_another_protocol_is_told_apart(
+    fake: FakeDaemon, protocol: int, message: str, hint: str, capsys: Output
+) -> None:
+    fake.publish(protocol=protocol, version="9.9.9")
+
+    assert main(["status"]) == 3
+
+    told = capsys.readouterr().err
+    assert "(9.9.9)" in told
+    assert message in told
+    assert hint in told
+    assert fake.asked == []
+
+
+def test_a_file_that_a_crash_left_behind_counts_for_nothing(fake: FakeDaemon, capsys: Output) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    fake.publish(pid=ended.pid, socket="/nowhere")
+
+    assert main(["status", "--no-start"]) == 3
+
+    assert "no daemon is running" in capsys.readouterr().err
+
+
+def test_a_daemon_that_hangs_is_reported_within_its_two_seconds(capsys: Output) -> None:
+    where = places()
+    make_private(where.runtime)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(where.socket_file))
+        silent.listen(5)
+        told = Rendezvous(PROTOCOL, "http://127.0.0.1:9", str(where.socket_file), "t", os.getpid(), "0.1.0")
+        rendezvous.write(where.rendezvous_file, told)
+        began = time.monotonic()
+
+        assert main(["status"]) == 3
+
+    assert 1.9 < time.monotonic() - began < 4
+    error = capsys.readouterr().err
+    assert f"(pid {os.getpid()}) does not answer within 2 s" in error
+    assert "hunch restart replaces it" in error
+
+
+def test_an_answer_that_breaks_off_is_no_answer(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /projects"] = (200, b'{"items": [')
+
+    assert main(["projects"]) == 1
+
+    assert "the daemon's answer is not JSON" in capsys.readouterr().err
+
+
+def test_a_daemon_that_cannot_start_is_told_with_its_own_last_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    words = "import sys; sys.exit('hunchd: config.toml: [serving] has no setting \\'prot\\'.')"
+    monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", words))
+
+    assert main(["status"]) == 3
+
+    told = capsys.readouterr().err
+    assert "the daemon ended with code 1. It said: hunchd: config.toml: [serving] has no setting 'prot'." in told
+
+
+def test_the_log_of_a_start_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", ""))
+    before = os.umask(0)
+    try:
+        main(["start"])
+    finally:
+        os.umask(before)
+
+    assert places().log_file.stat().st_mode & 0o777 == 0o600
+    assert places().runtime.stat().st_mode & 0o777 == 0o700
+
+
+_HOLDER = """
+import fcntl, os, signal, sys, time
+if sys.argv[2] == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+os.write(lock, str(os.getpid()).encode())
+print("locked", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def lock_holder(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the daemon's lock and answers nobody."""
+    file = make_private(places().data) / "daemon.lock"
+    character = getattr(request, "param", "willing")
+    command = [sys.executable, "-c", _HOLDER, str(file), character]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        process.kill()
+
+
+def test_stop_ends_the_process_that_holds_the_lock(lock_holder: subprocess.Popen[str], capsys: Output) -> None:
+    assert main(["stop"]) == 0
+
+    assert lock_holder.wait(5) == -15
+    assert capsys.readouterr().out == f"hunchd stopped (pid {lock_holder.pid}).\n"
+    assert main(["stop"]) == 3
+
+
+@pytest.mark.parametrize("lock_holder", ["stubborn"], indirect=True)
+def test_stop_forces_a_daemon_that_does_not_listen(
+    lock_holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "GRACEFUL", 0.3)
+
+    assert main(["stop"]) == 0
+
+    assert lock_holder.wait(5) == -9
+
+
+def test_a_number_in_an_unlocked_file_is_nobody(tmp_path: Path) -> None:
+    (make_private(places().data) / "daemon.lock").write_text(str(os.getpid()))
+
+    assert launching.holder() is None

@@ -1,0 +1,220 @@
+"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why`, `expand`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli.main import main
+from tests.cli.fake_daemon import Answer, FakeDaemon, bundle
+
+Output = pytest.CaptureFixture[str]
+
+MEMORY = {
+    "id": "m1",
+    "kind": "fact",
+    "title": "Sessions stay cookies",
+    "content": "Sessions stay signed cookies.",
+    "category": "decision",
+    "tags": ["auth"],
+    "scope": "project-shared",
+    "trust": "user",
+    "status": "active",
+    "at": "2026-01-02T03:04:05Z",
+    "source": {"type": "client"},
+    "usage": {"retrieved": 4, "cited": 1, "ignored": 0},
+}
+NOT_FOUND: Answer = (404, {"error": {"code": "not_found", "message": "there is no such thing"}})
+
+
+def test_remember_keeps_the_text_for_the_project_one_stands_in(
+    fake: FakeDaemon, repository: Path, capsys: Output
+) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
+
+    assert main(["remember", "4 spaces", "--key", "indentation", "--category", "convention", "--tag", "style"]) == 0
+
+    assert capsys.readouterr().out == "m1\n"
+    assert fake.bodies("POST /memories") == [
+        {
+            "kind": "fact",
+            "content": "4 spaces",
+            "category": "convention",
+            "key": "indentation",
+            "value": "4 spaces",
+            "tags": ["style"],
+            "project": str(repository),
+        }
+    ]
+
+
+def test_what_is_remembered_everywhere_belongs_to_no_project(fake: FakeDaemon, repository: Path) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
+
+    assert main(["remember", "prefers short answers", "--everywhere"]) == 0
+
+    assert fake.bodies("POST /memories") == [
+        {"kind": "fact", "content": "prefers short answers", "scope": "user-private"}
+    ]
+
+
+def test_remember_reads_a_long_text_from_standard_input(
+    fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
+    monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines"))
+
+    assert main(["remember", "-"]) == 0
+
+    assert fake.bodies("POST /memories")[0]["content"] == "two\nlines"
+
+
+def test_remember_in_a_new_repository_adds_it_first(fake: FakeDaemon, repository: Path) -> None:
+    answers = iter([NOT_FOUND, (201, {"ids": ["m1"]})])
+    fake.routes["POST /memories"] = lambda _: next(answers)
+    fake.routes["POST /projects"] = (200, {})
+
+    assert main(["remember", "x"]) == 0
+
+    assert fake.bodies("POST /projects") == [{"path": str(repository)}]
+
+
+def test_search_prints_title_snippet_and_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    result = {"id": "m1", "kind": "fact", "title": "Cookies", "snippet": "signed\ncookies", "reasons": ["in the title"]}
+    fake.routes["POST /search"] = (200, {"results": [result], "status": "ok", "took_ms": 3})
+
+    assert main(["search", "signed", "cookies", "--kind", "fact", "-k", "2", "--depth", "deep"]) == 0
+
+    assert capsys.readouterr().out == "Cookies  fact · m1\n    signed cookies\n    in the title\n"
+    assert fake.bodies("POST /search") == [
+        {"project": str(repository), "query": "signed cookies", "depth": "deep", "kinds": ["fact"], "k": 2}
+    ]
+
+
+def test_show_prints_the_text_and_what_is_known_about_it(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /memories/m1"] = (200, MEMORY)
+
+    assert main(["show", "m1"]) == 0
+
+    heading, details, _, content = capsys.readouterr().out.splitlines()
+    assert heading == "Sessions stay cookies"
+    assert details.startswith("kind fact · category decision · tags auth")
+    assert content == "Sessions stay signed cookies."
+
+
+def test_an_id_is_only_ever_one_part_of_the_address(fake: FakeDaemon, capsys: Output) -> None:
+    assert main(["show", "../projects"]) == 1
+
+    assert [route for route, _ in fake.asked] == ["GET /memories/../projects"]
+    assert "GET /memories/../projects" in capsys.readouterr().err
+
+
+def test_edit_changes_only_what_is_named(fake: FakeDaemon) -> None:
+    fake.routes["PATCH /memories/m1"] = (200, MEMORY)
+
+    assert main(["edit", "m1", "--title", "T", "--tag", "a", "--tag", "b", "--importance", "0.9"]) == 0
+
+    assert fake.bodies("PATCH /memories/m1") == [{"title": "T", "importance": 0.9, "tags": ["a", "b"]}]
+
+
+def test_edit_opens_the_text_in_the_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["GET /memories/m1"] = (200, MEMORY)
+    fake.routes["PATCH /memories/m1"] = (200, MEMORY)
+    editor = tmp_path / "my editor"
+    editor.write_text('#!/bin/sh\necho "And HTTP only." >>"$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"'{editor}'")
+
+    assert main(["edit", "m1"]) == 0
+
+    assert fake.bodies("PATCH /memories/m1") == [{"content": "Sessions stay signed cookies.And HTTP only.\n"}]
+
+
+def test_an_editor_that_fails_changes_nothing(
+    fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    fake.routes["GET /memories/m1"] = (200, MEMORY)
+    monkeypatch.setenv("VISUAL", "false")
+
+    assert main(["edit", "m1"]) == 1
+
+    assert "false ended with code 1; nothing was changed" in capsys.readouterr().err
+    assert fake.bodies("PATCH /memories/m1") == []
+
+
+def test_forget_stops_at_the_first_id_that_is_refused(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["DELETE /memories/m1"] = (200, {})
+
+    assert main(["forget", "m1", "m2", "m3"]) == 1
+
+    assert capsys.readouterr().out == "m1: forgotten.\n"
+    assert [route for route, _ in fake.asked] == ["DELETE /memories/m1", "DELETE /memories/m2"]
+
+
+def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /memories/m1"] = (200, MEMORY)
+    fake.routes["GET /memories/m1/history"] = (200, {"items": [{"at": None, "value": "server side"}]})
+
+    assert main(["why", "m1"]) == 0
+
+    told = capsys.readouterr().out
+    assert "source type: client" in told
+    assert "retrieved 4 times, cited 1 times" in told
+    assert "never: server side" in told
+
+
+def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /context"] = (200, bundle())
+
+    assert main(["why", "src/cart.py"]) == 0
+
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["tier", "kind", "what", "tokens", "score", "trust", "why"]
+    assert row.split("  ")[-1].strip() == "changed together 9 of 11 times"
+    assert "src/tax.py" in row
+
+
+def test_why_something_unknown_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /memories/nothing"] = NOT_FOUND
+
+    assert main(["why", "nothing"]) == 2
+
+    assert "is neither a file here nor the id of a memory" in capsys.readouterr().err
+
+
+def test_expand_takes_an_id_or_a_topic(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    def known(given: Any) -> Answer:
+        return (200, {"text": "All about testing."}) if given.get("topic") == "testing" else NOT_FOUND
+
+    fake.routes["POST /expand"] = known
+    fake.routes["POST /projects"] = (200, {})
+
+    assert main(["expand", "testing"]) == 0
+
+    assert capsys.readouterr().out == "All about testing.\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "route", "answer"),
+    [
+        (["show", "m1"], "GET /memories/m1", MEMORY),
+        (["search", "x"], "POST /search", {"results": [], "status": "ok", "took_ms": 1}),
+        (["remember", "x"], "POST /memories", {"ids": ["m1"]}),
+        (["expand", "x"], "POST /expand", {"text": "x"}),
+        (["status"], "GET /status", {"projects": [], "degraded": []}),
+        (["projects"], "GET /projects", {"items": [], "next": None, "total": 0}),
+    ],
+)
+def test_json_is_the_daemons_answer_unchanged(
+    fake: FakeDaemon, repository: Path, capsys: Output, argv: list[str], route: str, answer: Any
+) -> None:
+    fake.routes[route] = (200, answer)
+
+    assert main([*argv, "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out) == answer

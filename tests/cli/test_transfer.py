@@ -1,0 +1,161 @@
+"""`hunch add`, `remove`, `projects`, `export`, `import`, `erase`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hunchd.cli import output
+from hunchd.cli.main import main
+from hunchd.cli.transfer import everything
+from hunchd.config.places import make_private, places
+from tests.cli.fake_daemon import FakeDaemon, project_at
+
+Output = pytest.CaptureFixture[str]
+LINES = b'{"type":"memory","version":1,"data":{}}\n' * 3
+
+
+class Terminal(io.StringIO):
+    """Standard input with a person at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_add_names_the_project_and_its_state(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
+
+    assert main(["add", "src"]) == 0
+
+    assert capsys.readouterr().out == f"shop: indexing, {repository}\n"
+    assert fake.bodies("POST /projects") == [{"path": str(repository / "src")}]
+
+
+def test_add_can_wait_until_all_is_read(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    states = iter(["indexing", "indexing", "ready"])
+    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
+    fake.routes["GET /projects"] = lambda _: (200, {"items": [project_at(repository, state=next(states))]})
+
+    assert main(["add", "--wait"]) == 0
+
+    assert "shop: ready" in capsys.readouterr().out
+
+
+def test_add_of_no_folder_is_wrong_usage(fake: FakeDaemon, repository: Path) -> None:
+    assert main(["add", "nowhere"]) == 2
+    assert fake.asked == []
+
+
+def test_projects_shows_how_far_each_has_come(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    project = project_at(repository, state="indexing")
+    project["progress"] = {"commits": {"done": 1200, "total": 15_000}, "files": {"done": 12, "total": 12}}
+    fake.routes["GET /projects"] = (200, {"items": [project]})
+
+    assert main(["projects"]) == 0
+
+    row = capsys.readouterr().out.splitlines()[1]
+    assert "1,200 of 15,000" in row
+    assert " 12 " in row
+    assert row.endswith(str(repository))
+
+
+@pytest.mark.parametrize("named", [".", "src", "p1", "shop"])
+def test_remove_takes_a_folder_an_id_or_a_name(fake: FakeDaemon, repository: Path, named: str) -> None:
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+    fake.routes["DELETE /projects/p1"] = (200, {})
+
+    assert main(["remove", named, "--yes"]) == 0
+
+    assert fake.asked[-1][0] == "DELETE /projects/p1"
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1), ("n\n", 1), ("", 1)])
+def test_remove_asks_first(
+    fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+    fake.routes["DELETE /projects/p1"] = (200, {})
+    monkeypatch.setattr(output.sys, "stdin", Terminal(answer))
+
+    assert main(["remove"]) == code
+
+    assert (fake.asked[-1][0] == "DELETE /projects/p1") == (code == 0)
+
+
+def test_without_a_terminal_nobody_says_yes(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+
+    assert main(["erase", "--project", "."]) == 1
+
+    assert "nothing was erased" in capsys.readouterr().err
+
+
+def test_export_writes_a_file_for_this_user_alone(fake: FakeDaemon, tmp_path: Path) -> None:
+    fake.routes["GET /export"] = (200, LINES)
+    file = tmp_path / "export.jsonl"
+
+    assert main(["export", str(file)]) == 0
+
+    assert file.read_bytes() == LINES
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
+
+
+def test_an_export_that_is_refused_leaves_the_old_file_alone(fake: FakeDaemon, tmp_path: Path) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_text("old\n")
+
+    assert main(["export", str(file)]) == 1
+
+    assert file.read_text() == "old\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
+
+
+def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+    fake.routes["POST /import"] = (200, {"accepted": 3, "known": 0})
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(LINES * 1000)
+
+    assert main(["import", str(file)]) == 0
+
+    assert fake.bodies("POST /import") == [LINES * 1000]
+    assert capsys.readouterr().out == "accepted 3, known 0\n"
+
+
+def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["POST /import"] = (200, {"accepted": 3})
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(LINES), isatty=lambda: False))
+
+    assert main(["import", "-"]) == 0
+
+    assert fake.bodies("POST /import") == [LINES]
+
+
+def test_erase_everything_leaves_no_file(hunchd_home: Path, capsys: Output) -> None:
+    where = places()
+    for folder in (where.config, where.data, where.state, where.cache, where.runtime):
+        (make_private(folder) / "something").write_text("x")
+
+    assert main(["erase", "--everything"]) == 1
+    assert where.data.exists()
+
+    assert main(["erase", "--everything", "--yes"]) == 0
+    assert not hunchd_home.exists()
+    assert str(where.data) in capsys.readouterr().err
+
+    assert main(["erase", "--everything", "--yes"]) == 0
+    assert "nothing to erase" in capsys.readouterr().out
+
+
+def test_no_folder_is_deleted_twice_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HUNCHD_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    folders = everything(places())
+
+    where = places()
+    for kept in (where.config, where.data, where.state, where.cache, where.runtime):
+        assert sum(folder == kept or folder in kept.parents for folder in folders) == 1
