@@ -1,0 +1,134 @@
+"""The indexer: reads history and code for the front, in a process that comes and goes and gives way to others."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import platform
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, history_of, index, parse
+from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.ingestion.history import units
+from hunchd.protocol.child import serve
+
+IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
+NICENESS: Final = 10
+# The number of ioprio_set, which the standard library does not know, and the class that only takes idle disk time.
+_IOPRIO_SET: Final = {"x86_64": 251, "aarch64": 30}
+_IOPRIO_IDLE: Final = 3 << 13
+_END: Final = object()
+
+Item = TypeVar("Item")
+
+
+async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """History, files, models and episodes of one project, in the order in which they become useful."""
+    async for step in in_thread(lambda: index(_scope(params))):
+        yield step
+        if step["stage"] == "model":
+            _step_back()
+
+
+async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """The outlines of what changed: of `paths`, or of the whole tree where they are not given."""
+    paths = params.get("paths")
+    async for step in in_thread(lambda: parse(_scope(params), paths)):
+        yield step
+
+
+async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
+    """The units since `since_sha`, with their episodes; `rewritten` when that commit is gone."""
+    return await asyncio.to_thread(_units_since, _scope(params), str(params.get("since_sha") or ""))
+
+
+async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
+    """Facts from manifests and decision files, and the topics that can be asked for."""
+    return await asyncio.to_thread(conventions_of, _scope(params))
+
+
+async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
+    """The items of a blocking iterator, each taken in a thread, so that other calls are answered in between."""
+    items = make()
+    step: asyncio.Future[Any] | None = None
+    try:
+        while True:
+            step = asyncio.ensure_future(asyncio.to_thread(next, items, _END))
+            item = await asyncio.shield(step)
+            if item is _END:
+                return
+            yield item
+    finally:
+        if step is not None and not step.done():  # cancelled: the thread is let finish the item it is at
+            await asyncio.wait([step])
+        if step is not None and step.done() and not step.cancelled():
+            step.exception()
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+def _units_since(scope: Scope, since: str) -> dict[str, Any]:
+    git = history_of(scope.root)
+    if git is None or (since and not git.exists(since)):
+        return {"units": [], "episodes": [], "rewritten": bool(since)}
+    found = list(units(git, since=since or None, newest=scope.newest + 1))
+    if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
+        return {"units": [], "episodes": [], "rewritten": True}
+    return {"units": [asdict(unit) for unit in found], "episodes": episodes_of(found, scope), "rewritten": False}
+
+
+def _scope(params: dict[str, Any]) -> Scope:
+    root = Path(str(params.get("root") or ""))
+    if not root.is_absolute():
+        raise InvalidInput("the root of a project is an absolute path", field="root")
+    if not root.is_dir():
+        raise RepositoryError(f"{root} is not a directory")
+    return Scope(
+        root=root,
+        code_cache=Path(str(params["code_cache"])),
+        project=str(params.get("project") or ""),
+        model=Path(str(params["model_path"])) if params.get("model_path") else None,
+        newest=int(params.get("newest", 2000)),
+        most=int(params.get("most", 100_000)),
+        full=bool(params.get("full", True)),
+        extra_ignore=tuple(params.get("extra_ignore") or ()),
+        episodes_after=str(params.get("episodes_after") or ""),
+        now=datetime.now(UTC),
+    )
+
+
+def _step_back() -> None:
+    """Once somebody waiting for a first answer has it, whoever works at this machine comes first.
+
+    Less processor, and the disk only when nobody else wants it. There is no way back, but the process is short-lived.
+    """
+    if hasattr(os, "nice"):
+        os.nice(max(0, NICENESS - os.nice(0)))
+    call = _IOPRIO_SET.get(platform.machine())
+    if sys.platform == "linux" and call is not None:
+        ctypes.CDLL(None, use_errno=True).syscall(call, 1, 0, _IOPRIO_IDLE)
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="indexer: %(levelname)s %(name)s: %(message)s")
+    serve(
+        {
+            "index": handle_index,
+            "parse": handle_parse,
+            "units": handle_units,
+            "conventions": handle_conventions,
+        },
+        idle_after=IDLE_AFTER,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""What the indexer does with one project: history into models and episodes, the tree into outlines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.code import FileOutline
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.history import Unit
+from hunchd.ingestion.conventions import conventions
+from hunchd.ingestion.episodes import episode
+from hunchd.ingestion.history import units
+from hunchd.ingestion.parsing import blob_id, outline_of
+from hunchd.ingestion.topics import topics
+from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.memories import memory_json
+from hunchd.repository import layout
+from hunchd.repository.git import Git
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.repository.reading import read_file
+from hunchd.store.code import CodeCache
+
+BATCH: Final = 200  # files put into the cache, or episodes sent, at once
+TOLD_EVERY: Final = 500  # units between two reports of progress
+RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """One project as a call of the front describes it. `newest` units are read first, `most` at all."""
+
+    root: Path
+    code_cache: Path
+    project: str
+    model: Path | None
+    newest: int
+    most: int
+    full: bool
+    extra_ignore: tuple[str, ...]
+    episodes_after: str
+    now: datetime
+
+
+def index(scope: Scope) -> Iterator[dict[str, Any]]:
+    """Everything about a project, the most useful first: recent history, the files, older history, episodes."""
+    git = history_of(scope.root)
+    total = min(_count(git), scope.most)
+    predictor = Predictor()
+    packs: list[bytes] = []
+    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total)
+    if total:
+        yield _saved(predictor, scope)
+    with CodeCache(scope.code_cache, writable=True) as cache:
+        for step in _changed(scope, cache):
+            yield {"stage": "files", "done": step.done, "total": step.total}
+        _placed(cache, predictor)
+        yield _saved(predictor, scope)
+        if scope.full and total > scope.newest:
+            predictor, packs = Predictor(), []
+            yield from _learnt(git, predictor, packs, newest=total, total=total, reached=scope.newest)
+            _placed(cache, predictor)
+            yield _saved(predictor, scope)
+    yield from _episodes(packs, scope, known=bool(scope.episodes_after) and predictor.knows(scope.episodes_after))
+
+
+def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The outlines of what changed since it was parsed last, of `paths` or of the whole tree, and what is gone."""
+    with CodeCache(scope.code_cache, writable=True) as cache:
+        for step in _changed(scope, cache, paths):
+            if step.outlines or step.removed:
+                outlines = [asdict(outline) for outline in step.outlines]
+                yield {"outlines": outlines, "removed": step.removed, "done": step.done, "total": step.total}
+
+
+def conventions_of(scope: Scope) -> dict[str, Any]:
+    """The facts that the project's own files state, and what it could be asked about."""
+    with contextlib.closing(CodeCache(scope.code_cache)) as cache:
+        defined = cache.defined()
+    rules = IgnoreRules.load(scope.root, scope.extra_ignore)
+    files = [path for path, _ in rules.walk()]
+    facts = [memory_json(fact) for fact in conventions(scope.root, files, project=scope.project, now=scope.now)]
+    return {"facts": facts, "topics": list(topics(defined))}
+
+
+def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
+    """The units as memories on the wire."""
+    return [memory_json(episode(unit, scope.project, now=scope.now)) for unit in found]
+
+
+def history_of(root: Path) -> Git | None:
+    """The repository at `root`; None for a plain folder."""
+    found = layout.find(root)
+    if found is None or found.git_dir is None or found.trouble:
+        return None
+    return Git(root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A batch of files that was looked at: what was new in it, and how far the work is."""
+
+    outlines: list[FileOutline]
+    removed: list[str]
+    done: int
+    total: int
+
+
+def _count(git: Git | None) -> int:
+    if git is None or not git.exists():
+        return 0
+    return int(git.run("rev-list", "--count", "--first-parent", "HEAD", "--"))
+
+
+def _learnt(
+    git: Git | None, predictor: Predictor, packs: list[bytes], *, newest: int, total: int, reached: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Teach `predictor` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes."""
+    if git is None or not newest:
+        return
+    batch: list[Unit] = []
+    for done, unit in enumerate(units(git, newest=newest), 1):
+        predictor.learn(unit)
+        batch.append(unit)
+        if len(batch) == BATCH:
+            packs.append(_packed(batch))
+            batch = []
+        if done % TOLD_EVERY == 0:
+            yield {"stage": "history", "done": max(done, reached), "total": total}
+    if batch:
+        packs.append(_packed(batch))
+    yield {"stage": "history", "done": max(newest, reached), "total": total}
+
+
+def _packed(batch: list[Unit]) -> bytes:
+    return zlib.compress(pickle.dumps(batch), 1)
+
+
+def _saved(predictor: Predictor, scope: Scope) -> dict[str, Any]:
+    if scope.model is None:
+        raise InvalidInput("an index needs a place for its model", field="model_path")
+    scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    predictor.save(scope.model)
+    return {"stage": "model", "model": str(scope.model), "learnt": predictor.newest() or ""}
+
+
+def _placed(cache: CodeCache, predictor: Predictor) -> None:
+    for outline in cache.outlines():
+        predictor.place(outline)
+
+
+def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:
+    """Newest first; where the last run got as far as `episodes_after`, only what is older."""
+    total = done = 0
+    for pack in packs:
+        total += len(pickle.loads(zlib.decompress(pack)))
+    waiting = known
+    while packs:
+        batch: list[Unit] = pickle.loads(zlib.decompress(packs.pop()))
+        batch.reverse()
+        done += len(batch)
+        if waiting:
+            shas = [unit.sha for unit in batch]
+            if scope.episodes_after not in shas:
+                continue
+            waiting = False
+            batch = batch[shas.index(scope.episodes_after) + 1 :]
+        if batch:
+            found = episodes_of(batch, scope)
+            yield {"stage": "episodes", "episodes": found, "done": done, "total": total, "last": batch[-1].sha}
+
+
+def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[_Step]:
+    """Read, parse and keep what is not in the cache as it is in the tree."""
+    rules = IgnoreRules.load(scope.root, scope.extra_ignore)
+    blobs = cache.blobs()
+    if paths is None:
+        stamps = cache.stamps()
+        wanted = {path: _stamp(found) for path, found in rules.walk()}
+        gone = [path for path in blobs if path not in wanted]
+        waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
+    else:
+        wanted = {path: 0 for path in paths if not rules.reason(path)}
+        gone = [path for path in paths if path not in wanted]
+        waiting = list(wanted)
+    total, done = len(wanted), len(wanted) - len(waiting)
+    cache.remove(gone)
+    yield _Step([], gone, done, total)
+    for batch in _batches(waiting):
+        outlines, same, lost = _read(scope.root, batch, blobs)
+        cache.put(outlines, wanted)
+        cache.restamp({path: wanted[path] for path in same})
+        cache.remove(lost)
+        done += len(batch)
+        yield _Step(outlines, lost, done, total)
+
+
+def _read(root: Path, paths: Sequence[str], blobs: dict[str, str]) -> tuple[list[FileOutline], list[str], list[str]]:
+    """Outlines of what changed, paths of what did not, paths of what cannot be read."""
+    outlines: list[FileOutline] = []
+    same: list[str] = []
+    lost: list[str] = []
+    for path in paths:
+        source = read_file(root, path)
+        if source is None:
+            lost.append(path)
+        elif blobs.get(path) == (blob := blob_id(source)):
+            same.append(path)
+        else:
+            outlines.append(outline_of(path, source, blob))
+    return outlines, same, lost
+
+
+def _stamp(found: os.stat_result) -> int:
+    """A number that changes when the file does; 0 while it is too fresh to tell."""
+    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
+        return 0
+    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1
+
+
+def _batches(paths: list[str]) -> Iterable[list[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))

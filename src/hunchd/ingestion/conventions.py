@@ -1,0 +1,169 @@
+"""What the project's own files say of how it is worked on: manifests, decision records, pages for contributors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
+from hunchd.ingestion.manifests import Statement, reader_of, statements
+from hunchd.repository.reading import read_file
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
+MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
+MAX_WORKFLOWS = 12
+DEPTH = 2  # folders below the root in which a manifest may still speak for the project
+
+# The order in which facts are worth a reader's time.
+_IMPORTANCE = {
+    "tests": 0.6,
+    "commands": 0.6,
+    "run everything": 0.55,
+    "lint": 0.5,
+    "format": 0.5,
+    "types": 0.5,
+    "release": 0.5,
+    "package manager": 0.5,
+    "changelog": 0.5,
+    "before a commit": 0.45,
+    "line length": 0.4,
+}
+_OTHER = 0.35
+
+
+def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
+    """Facts with their source file: one value a key, decisions, instructions. `files` are those wanted below `root`."""
+    paths = sorted(files, key=lambda path: (path.count("/"), path))
+    yield from _facts(root, paths, project, now)
+    known = frozenset(paths)
+    for path in sorted(filter(is_record, paths), reverse=True)[:MAX_RECORDS]:
+        found = decision_in(path, _text(root, path), known)
+        if found:
+            yield _decision(found, project, now)
+    for path in filter(is_page, paths):
+        for sentence in instructions_in(_text(root, path)):
+            yield _instruction(sentence, path, project, now)
+
+
+def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
+    """The most certain statement of each key, the shallower file first."""
+    best: dict[str, tuple[Statement, str]] = {}
+    workflows = [path for path in paths if path.startswith(".github/workflows/")][:MAX_WORKFLOWS]
+    shallow = [
+        path for path in paths if path.count("/") <= DEPTH and not path.startswith(".github/") and reader_of(path)
+    ]
+    nearest = _nearest(shallow)
+    for path in [*nearest, *workflows]:
+        for statement in statements(path, _text(root, path)):
+            known = best.get(statement.key)
+            if known is None or known[0].confidence < statement.confidence:
+                best[statement.key] = (statement, path)
+    for statement, path in best.values():
+        yield _fact(statement, path, project, now)
+
+
+def _nearest(paths: list[str]) -> list[str]:
+    """Of each file name, the one nearest to the root: the manifest of a part does not speak for the whole."""
+    nearest: dict[str, str] = {}
+    for path in paths:
+        nearest.setdefault(path.rpartition("/")[2], path)
+    return list(nearest.values())
+
+
+def _fact(statement: Statement, path: str, project: str, now: datetime) -> Memory:
+    line = f"{statement.key}: {statement.value}"
+    return _memory(
+        f"convention:{statement.key}",
+        project,
+        now,
+        title=line,
+        content=line,
+        path=path,
+        category="convention",
+        key=statement.key,
+        value=statement.value,
+        confidence=statement.confidence,
+        importance=_IMPORTANCE.get(statement.key, _OTHER),
+        trust=Trust.PROJECT,
+        levels=Levels(summary=line, compressed=line, index=statement.key),
+    )
+
+
+def _decision(found: Decision, project: str, now: datetime) -> Memory:
+    status = "" if found.standing else f" [{found.status}]"
+    origin = ", ".join(part for part in (found.path.rpartition(".")[0], found.date) if part)
+    says = found.decision if found.decision.lower() != found.title.lower() else ""
+    line = f"decision ({origin}){status}: {found.title}" + (f": {says}" if says else "")
+    when = _moment(found.date) or now
+    return _memory(
+        f"decision:{found.path}",
+        project,
+        now,
+        title=found.title,
+        content=line,
+        path=found.path,
+        category="decision",
+        key=f"decision/{found.path.rpartition('/')[2].rpartition('.')[0]}",
+        value=found.title,
+        at=when,
+        valid_from=when if found.date else None,
+        confidence=0.9 if found.status in ("accepted", "approved", "implemented") else 0.7,
+        importance=0.6 if found.standing else 0.2,
+        trust=Trust.UNTRUSTED,
+        status=Status.ACTIVE if found.standing else Status.SUPERSEDED,
+        levels=Levels(summary=line, compressed=f"{found.title}{status}", index=found.title[:60]),
+        artifacts=(Artifact("adr", found.path), *(Artifact("file", path) for path in found.files)),
+        tags=("decision", found.status) if found.status else ("decision",),
+    )
+
+
+def _instruction(sentence: str, path: str, project: str, now: datetime) -> Memory:
+    asked_of_agents = not path.upper().rpartition("/")[2].startswith("CONTRIBUTING")
+    return _memory(
+        f"instruction:{path}:{sentence}",
+        project,
+        now,
+        title=sentence,
+        content=sentence,
+        path=path,
+        category="instruction",
+        key=f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}",
+        value=sentence,
+        confidence=0.8 if asked_of_agents else 0.6,
+        importance=0.5 if asked_of_agents else 0.3,
+        trust=Trust.UNTRUSTED,
+        levels=Levels(summary=sentence, compressed=sentence[:120], index=sentence[:60]),
+    )
+
+
+def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) -> Memory:
+    fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **told}
+    return Memory(
+        id="m" + blake2b(f"{project}:{ref}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
+        kind=Kind.FACT,
+        created=now,
+        updated=now,
+        project=project,
+        ref=ref[:200],
+        scope=Scope.PROJECT,
+        source={"type": "convention", "path": path},
+        **fields,
+    )
+
+
+def _text(root: Path, path: str) -> str:
+    return (read_file(root, path, limit=MAX_BYTES) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        return datetime.strptime(date if len(date) > 7 else f"{date}-01", "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,135 @@
+"""The lines of a file that matter to somebody who is about to need it: signatures, not bodies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hunchd.domain.code import FileOutline, Symbol
+
+MAX_LINE = 120  # characters of one line
+MAX_NAMES = 8  # names on the line that tells what was left out
+
+# How likely each kind is what the reader came for.
+_WEIGHTS = {
+    "class": 5.0, "interface": 5.0, "struct": 5.0, "trait": 5.0, "enum": 4.0, "union": 4.0, "type": 3.0,
+    "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
+    "target": 3.0, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
+}  # fmt: skip
+_HIDDEN = 2.5  # what a name or a modifier says is nobody else's business
+_EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
+_PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
+_SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
+_INDENT = "    "
+
+
+def skeleton(outline: FileOutline, *, max_lines: int) -> str:
+    """At most `max_lines` lines: the most important signatures in file order, members below what contains them.
+
+    When something had to be left out, the last line names the best of it.
+    """
+    symbols = _worth_showing(outline.symbols)
+    if not symbols or max_lines < 1:
+        return ""
+    if outline.language in ("json", "yaml", "toml", "ini"):
+        return _keys(symbols, max_lines)
+    chosen = _chosen(symbols, max_lines)
+    left = [symbol for index, symbol in enumerate(symbols) if index not in chosen]
+    if left and max_lines > 1:
+        chosen = _chosen(symbols, max_lines - 1)
+        left = [symbol for index, symbol in enumerate(symbols) if index not in chosen]
+    lines = _lines(symbols, sorted(chosen))
+    if left and max_lines > 1:
+        lines.append(_rest(left))
+    return "\n".join(lines[:max_lines])
+
+
+def importance(symbol: Symbol) -> float:
+    """Exported before private, types and functions before constants, documented and long before the rest."""
+    weight = _WEIGHTS.get(symbol.kind, 1.0)
+    if _is_private(symbol):
+        weight -= _HIDDEN
+    elif _EXPORTED.match(symbol.signature):
+        weight += 1.0
+    if symbol.doc:
+        weight += 0.4
+    return weight + min(symbol.end_line - symbol.line, 60) / 100
+
+
+def _is_private(symbol: Symbol) -> bool:
+    name = symbol.name
+    if name in ("__init__", "constructor", "new"):
+        return False
+    return name.startswith(("_", "#")) or bool(_PRIVATE.match(symbol.signature))
+
+
+def _worth_showing(symbols: Sequence[Symbol]) -> list[Symbol]:
+    """Without overloads and repeated implementations: the first of each name in a container speaks for all."""
+    first: dict[tuple[str, str], Symbol] = {}
+    for symbol in symbols:
+        first.setdefault((symbol.container, symbol.name), symbol)
+    return list(first.values())
+
+
+def _chosen(symbols: Sequence[Symbol], room: int) -> set[int]:
+    """Indices of the best that fit, each with the containers it needs to be understood."""
+    containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
+    chosen: set[int] = set()
+    for index in sorted(range(len(symbols)), key=lambda at: (-importance(symbols[at]), at)):
+        needed = {index}
+        at = index
+        while (outer := containers.get(symbols[at].container)) is not None and outer not in needed:
+            needed.add(outer)
+            at = outer
+        if len(chosen | needed) <= room:
+            chosen |= needed
+        if len(chosen) >= room:
+            break
+    return chosen
+
+
+def _lines(symbols: Sequence[Symbol], chosen: Sequence[int]) -> list[str]:
+    """In file order; members right below their container even where the file has them elsewhere."""
+    shown = [symbols[index] for index in chosen]
+    names = {symbol.name for symbol in shown if symbol.kind != "method"}
+    members: dict[str, list[Symbol]] = {}
+    for symbol in shown:
+        outer = symbol.container if symbol.container in names and symbol.container != symbol.name else ""
+        members.setdefault(outer, []).append(symbol)
+    lines: list[str] = []
+    seen: set[str] = set()
+    waiting = [(symbol, 0) for symbol in reversed(members.get("", []))]
+    while waiting:
+        symbol, depth = waiting.pop()
+        indent = "" if symbol.kind == "heading" else _INDENT * depth
+        lines.append(_short(indent + _SELF.sub("", symbol.signature or symbol.name)))
+        if symbol.name not in seen and symbol.kind != "method":
+            seen.add(symbol.name)
+            waiting.extend((member, depth + 1) for member in reversed(members.get(symbol.name, [])))
+    return lines
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip(" ,") + "…"
+
+
+def _rest(left: Sequence[Symbol]) -> str:
+    """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for."""
+    best = sorted(range(len(left)), key=lambda at: (-importance(left[at]), at))[:MAX_NAMES]
+    names = ", ".join(left[at].name for at in sorted(best) if left[at].kind != "heading" or len(left[at].name) < 40)
+    return _short(f"… {len(left)} more" + (f": {names}" if names else ""))
+
+
+def _keys(symbols: Sequence[Symbol], room: int) -> str:
+    """Configuration: one line a top-level key, with the keys below it."""
+    below: dict[str, list[str]] = {}
+    top: list[str] = []
+    for symbol in symbols:
+        if symbol.container:
+            below.setdefault(symbol.container, []).append(symbol.name)
+        else:
+            top.append(symbol.name)
+    plain = [name for name in top if name not in below]
+    lines = [", ".join(plain)] if plain else []
+    lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below]
+    return "\n".join(_short(line) for line in lines[:room])

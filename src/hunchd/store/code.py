@@ -1,0 +1,234 @@
+"""What parsing found, kept beside the project: a cache in SQLite that may be deleted at any time.
+
+The indexer process writes, the front reads. Nothing here is the only copy of anything.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+# A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
+VERSION = 1
+BUSY_SECONDS = 10.0  # the writer's transactions last milliseconds
+
+_SCHEMA = """
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
+  lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
+);
+CREATE TABLE symbols (
+  file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+  signature TEXT NOT NULL, container TEXT NOT NULL, doc TEXT NOT NULL
+);
+CREATE INDEX symbols_of_file ON symbols (file);
+CREATE INDEX symbols_by_name ON symbols (name);
+"""
+
+
+class CodeCache:
+    """Outlines by path. A reader never creates the file and answers as if it were empty until there is one."""
+
+    def __init__(self, path: Path, *, writable: bool = False) -> None:
+        self.path = path
+        self._writable = writable
+        self._lock = threading.Lock()  # one connection, used from whichever thread has the work
+        self._connection: sqlite3.Connection | None = None
+        if writable:
+            self._connection = self._opened_for_writing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def blobs(self) -> dict[str, str]:
+        """Path to git blob id of everything kept."""
+        return dict(self._rows("SELECT path, blob FROM files"))
+
+    def stamps(self) -> dict[str, int]:
+        """Path to the stamp given with the outline: a file that still has it need not be read again."""
+        return dict(self._rows("SELECT path, stamp FROM files WHERE stamp != 0"))
+
+    def get(self, path: str, *, words: bool = False) -> FileOutline | None:
+        """The outline of one file; `words` and `references` only when asked for, they are most of its weight."""
+        row = next(iter(self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", path)), None)
+        return self._outline(row, words=words) if row else None
+
+    def outlines(self) -> Iterator[FileOutline]:
+        """Everything kept, whole, in the order of paths; bounded memory however many there are."""
+        after = ""
+        while rows := self._rows(f"SELECT {_FILE} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
+            yield from (self._outline(row, words=True) for row in rows)
+            after = rows[-1][1]
+
+    def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
+        """Where `name` is defined: path and symbol, definitions outside of containers first."""
+        rows = self._rows(
+            f"SELECT files.path, {_SYMBOL} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
+            "ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
+            name,
+            limit,
+        )
+        return [(row[0], Symbol(*row[1:])) for row in rows]
+
+    def defined(self) -> list[tuple[str, str, int]]:
+        """Path, language and number of symbols of every file: what the topics of a project are made of."""
+        return self._rows(
+            "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
+        )
+
+    def put(self, outlines: Iterable[FileOutline], stamps: Mapping[str, int] | None = None) -> None:
+        """Keep these, in one transaction, instead of what was kept of the same paths."""
+        given = stamps or {}
+        with self._lock, self._writing() as connection:
+            for outline in outlines:
+                _forget(connection, outline.path)
+                cursor = connection.execute(
+                    "INSERT INTO files (path, blob, language, size, lines, doc, imports, words, stamp) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        outline.path,
+                        outline.blob,
+                        outline.language,
+                        outline.size,
+                        outline.lines,
+                        outline.doc,
+                        json.dumps(outline.imports, ensure_ascii=False),
+                        _packed(outline),
+                        given.get(outline.path, 0),
+                    ),
+                )
+                connection.executemany(
+                    "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (cursor.lastrowid, s.name, s.kind, s.line, s.end_line, s.signature, s.container, s.doc)
+                        for s in outline.symbols
+                    ],
+                )
+
+    def restamp(self, stamps: Mapping[str, int]) -> None:
+        """The same contents have new stamps: touched, checked out again."""
+        with self._lock, self._writing() as connection:
+            connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
+
+    def remove(self, paths: Iterable[str]) -> None:
+        with self._lock, self._writing() as connection:
+            for path in paths:
+                _forget(connection, path)
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with self._lock:
+            try:
+                connection = self._reading()
+                return connection.execute(query, values).fetchall() if connection else []
+            except sqlite3.DatabaseError:
+                if self._writable:
+                    raise
+                logger.warning("%s cannot be read; it will be made again", self.path, exc_info=True)
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection = None
+                return []
+
+    def _reading(self) -> sqlite3.Connection | None:
+        """The connection; a reader looks each time whether the writer has replaced the file."""
+        if self._connection is None and self.path.exists():
+            uri = f"{self.path.absolute().as_uri()}?mode=ro"
+            connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
+            if _version(connection) != VERSION:
+                connection.close()
+                return None
+            self._connection = connection
+        return self._connection
+
+    def _writing(self) -> sqlite3.Connection:
+        if self._connection is None or not self._writable:
+            raise StoreError(f"{self.path} is not open for writing")
+        return self._connection
+
+    def _opened_for_writing(self) -> sqlite3.Connection:
+        try:
+            return _ready(self.path)
+        except sqlite3.DatabaseError:
+            logger.warning("%s is damaged or of another version and is made again", self.path)
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+        try:
+            return _ready(self.path)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be made: {error}") from error
+
+    def _outline(self, row: tuple[Any, ...], *, words: bool) -> FileOutline:
+        number, path, blob, language, size, lines, doc, imports, packed = row
+        symbols = self._rows(f"SELECT {_SYMBOL} FROM symbols WHERE file = ? ORDER BY rowid", number)
+        used, counts = json.loads(zlib.decompress(packed)) if words else ((), {})
+        return FileOutline(
+            path=path,
+            blob=blob,
+            language=language,
+            size=size,
+            lines=lines,
+            symbols=tuple(Symbol(*symbol) for symbol in symbols),
+            imports=tuple(json.loads(imports)),
+            references=tuple(used),
+            words=counts,
+            doc=doc,
+        )
+
+
+_FILE = "id, path, blob, language, size, lines, doc, imports, words"
+_SYMBOL = ", ".join(f"symbols.{name}" for name in ("name", "kind", "line", "end_line", "signature", "container", "doc"))
+
+
+def _packed(outline: FileOutline) -> bytes:
+    told = json.dumps([outline.references, dict(outline.words)], ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(told.encode("utf-8", "surrogatepass"), 1)
+
+
+def _forget(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+    connection.execute("DELETE FROM files WHERE path = ?", (path,))
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _ready(path: Path) -> sqlite3.Connection:
+    """Open for writing, with the tables of this version; sqlite3.DatabaseError when the file has others."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its side files the same mode
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: synced at checkpoints only, never torn
+        if _version(connection) == 0:
+            with connection:
+                connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        if _version(connection) != VERSION:
+            raise sqlite3.DatabaseError(f"version {_version(connection)}, not {VERSION}")
+        connection.execute("SELECT COUNT(*) FROM files").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
