@@ -316,7 +316,13 @@ class SegmentLog:
         """Everything up to `checkpoint` is in the store: durable when it returns."""
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
         content = header_bytes(1, 0) + frame_bytes(1, 0, 0, state)
-        self._with_reserve(lambda: replace_file(self._files, self._folder / "checkpoint", content))
+        write = partial(replace_file, self._files, self._folder / "checkpoint", content)
+        try:
+            self._with_reserve(write)
+        except OSError as error:
+            if error.errno not in FULL or not self._make_room(checkpoint):
+                raise
+            write()
         self.checkpoint = checkpoint
         if not self.full:
             self._reserve.hold()
@@ -332,6 +338,19 @@ class SegmentLog:
             self._with_reserve(partial(self._ids.add, entries))
             self._files.remove(segment.path)
             self._segments.remove(segment)
+
+    def _make_room(self, checkpoint: int) -> bool:
+        """When not even the reserve is left: drops the oldest settled segment before that is written down.
+
+        A crash in between forgets the ids in it, and the store, which has the records, knows them by theirs.
+        """
+        oldest = self._segments[0] if self._segments else None
+        if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
+            return False
+        self._files.remove(oldest.path)
+        self._segments.remove(oldest)
+        self._ids.add(oldest.entries)
+        return True
 
     @property
     def active_is_settled(self) -> bool:

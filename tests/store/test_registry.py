@@ -1,0 +1,171 @@
+"""The list of projects: added once, found again, kept whole, erased."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import NotFound, StorageFull, StoreError
+from hunchd.store.registry import Registry
+from tests.faults.failing import FailingFiles
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "projects.json"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "flask" / ".git").mkdir(parents=True)
+    return tmp_path / "flask"
+
+
+def test_a_project_is_there_after_a_restart(path: Path, repository: Path) -> None:
+    when = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    added = Registry(path).add(repository, common_dir=repository / ".git", created=when)
+
+    [project] = Registry(path).all()
+    assert project == added
+    assert (project.name, project.path, project.created) == ("flask", str(repository), "2026-05-01T12:00:00+00:00")
+    assert project.common_dir == str(repository / ".git")
+    assert Registry(path).get(project.id) == project
+
+
+def test_adding_twice_by_any_spelling_is_adding_once(path: Path, repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(repository)
+    registry = Registry(path)
+    first = registry.add(repository)
+    before = path.stat().st_mtime_ns
+
+    assert registry.add(tmp_path / "link") == first
+    assert registry.add(repository / ".." / "flask") == first
+    assert len(registry.all()) == 1
+    assert path.stat().st_mtime_ns == before  # nothing to write
+
+
+def test_linked_worktrees_share_one_project(path: Path, repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "flask-hotfix").mkdir()
+    registry = Registry(path)
+    main = registry.add(repository, common_dir=repository / ".git")
+
+    assert registry.add(tmp_path / "flask-hotfix", common_dir=repository / ".git") == main
+    assert registry.find(tmp_path / "elsewhere") is None
+    assert registry.find(tmp_path / "flask-hotfix", common_dir=repository / ".git") == main
+
+
+def test_a_project_whose_worktree_is_gone_follows_its_repository(path: Path, repository: Path, tmp_path: Path) -> None:
+    hotfix = tmp_path / "flask-hotfix"
+    hotfix.mkdir()
+    registry = Registry(path)
+    first = registry.add(hotfix, common_dir=repository / ".git")
+    hotfix.rmdir()
+    assert first.missing
+
+    moved = registry.add(repository, common_dir=repository / ".git")
+    assert (moved.id, moved.path, moved.missing) == (first.id, str(repository), False)
+    assert Registry(path).all() == (moved,)
+
+
+def test_whether_a_folder_is_missing_is_seen_on_the_disk(path: Path, repository: Path) -> None:
+    project = Registry(path).add(repository)
+    assert not project.missing
+    repository.rename(repository.with_name("away"))
+    assert project.missing
+
+
+def test_a_removed_project_leaves_no_trace_and_a_new_one_no_old_id(
+    path: Path, repository: Path, tmp_path: Path
+) -> None:
+    registry = Registry(path)
+    other = registry.add(tmp_path)
+    gone = registry.add(repository)
+    (path.parent / "projects.json.damaged-1").write_text(path.read_text()[:-3])
+
+    assert registry.remove(gone.id) == gone
+    assert registry.all() == Registry(path).all() == (other,)
+    assert not [file for file in path.parent.iterdir() if gone.id in file.read_text()]
+    assert registry.add(repository).id != gone.id
+    with pytest.raises(NotFound, match=other.id):
+        registry.get(gone.id)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\0" * 300, b'{"version": 1, "proj', b"[]", b'{"version": 1, "projects": [{"id": 3}]}', b"[" * 100_000],
+    ids=["empty", "zeroed", "cut", "a list", "a wrong field", "deep"],
+)
+def test_a_damaged_file_is_moved_aside_with_a_warning(
+    path: Path, repository: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+
+    registry = Registry(path)
+    assert registry.all() == ()
+    [aside] = path.parent.glob("projects.json.damaged-*")
+    assert aside.read_bytes() == content
+    assert registry.warning is not None
+    assert aside.name in registry.warning
+    assert registry.warning in caplog.text
+    project = registry.add(repository)
+    assert Registry(path).all() == (project,)
+    assert Registry(path).warning is None
+
+
+def test_a_file_of_a_newer_hunchd_is_read_but_not_changed(path: Path, repository: Path) -> None:
+    project = Registry(path).add(repository)
+    content = json.loads(path.read_text()) | {"version": 2, "novelty": True}
+    content["projects"][0]["colour"] = "blue"
+    path.write_text(json.dumps(content))
+
+    registry = Registry(path)
+    assert registry.all() == (project,)
+    with pytest.raises(StoreError, match="format 2"):
+        registry.remove(project.id)
+    assert json.loads(path.read_text()) == content
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_nobody_else_can_read_it(path: Path, repository: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        Registry(path).add(repository)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_change_that_cannot_be_written_is_no_change(path: Path, repository: Path, tmp_path: Path) -> None:
+    first = Registry(path).add(tmp_path)
+    for at in range(1, 20):
+        files = FailingFiles(at=at, error=errno.ENOSPC)
+        try:
+            registry = Registry(path, files=files)
+            registry.add(repository)
+        except StorageFull:
+            assert registry.all() == (first,)
+        except StoreError:
+            assert at == 1  # the reading itself
+        assert first in Registry(path).all()
+        assert Registry(path).warning is None
+        if not files.failed:
+            break
+    assert at > 5
+    assert not list(path.parent.glob("*.tmp"))
+
+
+def test_a_link_in_its_place_is_not_followed(path: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text('{"version": 1, "projects": []}')
+    path.parent.mkdir()
+    path.symlink_to(victim)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Registry(path)
