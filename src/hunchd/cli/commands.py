@@ -143,8 +143,7 @@ def _nothing(_: ArgumentParser) -> None:
 
 
 def _bench(parser: ArgumentParser) -> None:
-    # Only here may the benchmark's modules be loaded: they are heavy, and no other command needs them.
-    from hunchd.bench.__main__ import add_arguments
+    from hunchd.cli.benchmarks import add_arguments
 
     add_arguments(parser)
 
@@ -360,10 +359,11 @@ COMMANDS: Final = (
         "bench",
         DAEMON,
         "measure the predictions on a real history",
-        "Replays a repository's own history and scores the predictions against what really happened next.\n"
-        "Needs no daemon and changes nothing.",
-        "hunchd.bench.__main__:run",
+        "replay walks a repository's own history and scores the predictions against what really happened next.\n"
+        "latency measures predictions on a made-up big repository. Neither needs a daemon or changes anything.",
+        f"{_RUN}.benchmarks:run",
         _bench,
+        ("hunch bench replay --repo . --task first-file --test-units 100",),
         asks_daemon=False,
         prints_data=False,
     ),

@@ -1,0 +1,20 @@
+"""`hunch bench`: loads the benchmarks, which are heavy, only when one is asked for."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from hunchd.bench import latency, replay
+
+    kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
+    for name, module in (("replay", replay), ("latency", latency)):
+        summary = (module.__doc__ or "").strip().splitlines()[0]
+        kind = kinds.add_parser(name, help=summary, description=summary)
+        module.add_arguments(kind)
+        kind.set_defaults(benchmark=module.run)
+
+
+def run(arguments: Namespace) -> int:
+    return int(arguments.benchmark(arguments))
