@@ -62,9 +62,11 @@ def predict(arguments: Namespace) -> int:
         print_json(prediction)
         return 0
     files = prediction["predicted_files"][: arguments.k]
+    width = max((len(clean(file["path"])) for file in files), default=0)
     for file in files:
+        path = clean(file["path"])
         reasons = " · ".join(clean(reason) for reason in file["reasons"])
-        print(f"{file['confidence']:4.0%}  {coloured(clean(file['path']), BOLD)}" + (f"  {reasons}" if reasons else ""))
+        print(f"{file['confidence']:4.0%}  {coloured(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
     if not files:
         note(f"no hunch what comes after {arguments.file}.")
     return 0

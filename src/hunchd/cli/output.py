@@ -60,6 +60,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequen
 
 
 def number(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

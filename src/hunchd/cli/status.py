@@ -25,6 +25,7 @@ def status(arguments: Namespace) -> int:
     if told.get("projects"):
         print()
         print(projects_table(told["projects"]))
+    told["resources"] = {name: value for name, value in (told.get("resources") or {}).items() if name != "pid"}
     rest = [(name, described(told[name])) for name in ("queues", "store", "prefetch", "resources") if told.get(name)]
     rest.append(("tasks", _tasks(told.get("tasks", ()))))
     print()
