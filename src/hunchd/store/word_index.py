@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop
 from typing import NamedTuple
 
 # The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
@@ -15,6 +16,9 @@ _LENGTH_WEIGHT = 0.75
 _INDEXED_CHARACTERS = 8_000
 # Of a pasted question the rarest words decide; the others cost time.
 _ASKED_WORDS = 24
+# From this share of the texts on, and this number of them, a word is common: looking at each would take milliseconds.
+_COMMON = 0.25
+_MANY = 500
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -88,16 +92,24 @@ class WordIndex:
         slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
         lengths = self._lengths
         for frequency, word in asked:
+            postings = self._postings[word]
+            # A common word ranks what rarer words have found; by itself it would find nearly everything.
+            only_rank = scores and frequency > max(_MANY, _COMMON * len(self._words))
             weight = self._rarity(frequency) * (_SATURATION + 1)
-            for identifier, count in self._postings[word].items():
-                scores[identifier] = scores.get(identifier, 0.0) + weight * count / (
-                    count + base + slope * lengths[identifier]
-                )
-        ranked = sorted(scores.items(), key=lambda found: (-found[1], found[0]))
-        return (Found(identifier, score, self._shared(identifier, asked)) for identifier, score in ranked)
+            for identifier in scores.keys() & postings.keys() if only_rank else postings:
+                count = postings[identifier]
+                gain = weight * count / (count + base + slope * lengths[identifier])
+                scores[identifier] = scores.get(identifier, 0.0) + gain
+        return self._best_first(scores, asked)
+
+    def _best_first(self, scores: dict[str, float], asked: list[tuple[int, str]]) -> Iterator[Found]:
+        # A heap, because a few are taken of what may be thousands.
+        heap = [(-score, identifier) for identifier, score in scores.items()]
+        heapify(heap)
+        while heap:
+            score, identifier = heappop(heap)
+            shared = tuple(word for _, word in asked if identifier in self._postings.get(word, ()))
+            yield Found(identifier, -score, shared)
 
     def _rarity(self, frequency: int) -> float:
         return math.log(1 + (len(self._words) - frequency + 0.5) / (frequency + 0.5))
-
-    def _shared(self, identifier: str, asked: list[tuple[int, str]]) -> tuple[str, ...]:
-        return tuple(word for _, word in asked if identifier in self._postings[word])

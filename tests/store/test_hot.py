@@ -1,0 +1,253 @@
+"""Memories at hand: found at once, by project, never lost before the store has them, bounded."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Artifact, Kind, Memory, Status
+from hunchd.store.hot import HotTier
+from hunchd.store.word_index import WordIndex, words_of
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+P1 = Filters(project="p1")
+
+
+def memory(identifier: str, content: str = "", *, title: str = "", **others: object) -> Memory:
+    fields: dict[str, object] = {"kind": Kind.EPISODE, "at": NOW, "created": NOW, "updated": NOW, "project": "p1"}
+    return Memory(id=identifier, title=title, content=content, **(fields | others))  # type: ignore[arg-type]
+
+
+def found(hot: HotTier, query: str, filters: Filters = P1, k: int = 10) -> list[str]:
+    return [identifier for identifier, _, _ in hot.search(query, filters, k)]
+
+
+@pytest.fixture
+def hot() -> HotTier:
+    return HotTier()
+
+
+def test_a_memory_is_found_the_moment_it_is_there_and_says_by_what(hot: HotTier) -> None:
+    hot.upsert(memory("a", "sessions stay signed cookies"))
+    hot.upsert(memory("b", "blueprints are registered late"))
+
+    [(identifier, score, why)] = hot.search("which cookies for sessions?", P1, 10)
+    assert identifier == "a"
+    assert score > 0
+    assert why == ("words: cookies, sessions",)
+    assert found(hot, "nothing of this kind") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("getUserName", "user name"),
+        ("parse_http_header", "http header"),
+        ("src/flask/json/provider.py", "provider"),
+        ("HTTPServer2", "http server"),
+        ("user name", "getUserName"),
+        ("OAuth2Token", "oauth2token"),
+        ("会话数据保存在签名的cookie中", "签名"),
+        ("größere Änderung", "änderung"),
+    ],
+)
+def test_names_are_found_by_their_parts_and_the_other_way_round(hot: HotTier, text: str, query: str) -> None:
+    hot.upsert(memory("a", text))
+    hot.upsert(memory("b", "something else entirely"))
+    assert found(hot, query) == ["a"]
+
+
+def test_a_title_says_more_than_the_text_and_a_rare_word_more_than_a_common_one(hot: HotTier) -> None:
+    for number in range(30):
+        hot.upsert(memory(f"noise-{number}", "the release was built and published in the usual way " * 2))
+    hot.upsert(memory("in text", "somewhere in here the cache is mentioned among other matters of the day"))
+    hot.upsert(
+        memory("in title", "somewhere in here it is mentioned among other matters of the day", title="the cache")
+    )
+    assert found(hot, "the cache")[:2] == ["in title", "in text"]
+
+
+def test_common_words_alone_still_find(hot: HotTier) -> None:
+    for number in range(10):
+        hot.upsert(memory(f"m{number}", "release notes"))
+    assert len(found(hot, "release")) == 10
+
+
+def test_in_a_large_collection_common_words_rank_but_do_not_find_what_rarer_ones_miss(hot: HotTier) -> None:
+    for number in range(800):
+        hot.upsert(memory(f"m{number:03}", "the release" if number % 100 else "the release of the cache"))
+    hits = hot.search("the cache release", P1, 100)
+    assert {hit.memory_id for hit in hits} == {f"m{number}00" for number in range(8)}
+    assert hits[0].why == ("words: cache, release, the",)
+    assert len(found(hot, "the release", k=1_000)) == 800
+
+
+def test_filters_come_before_the_cut(hot: HotTier) -> None:
+    for number in range(50):
+        hot.upsert(memory(f"best-{number}", "cache", title="cache"))
+    hot.upsert(memory("fact", "a cache among many other words", kind=Kind.FACT))
+    hot.upsert(memory("old", "cache", kind=Kind.FACT, status=Status.SUPERSEDED))
+    assert found(hot, "cache", Filters(project="p1", kinds=(Kind.FACT,)), k=3) == ["fact"]
+
+
+def test_the_newest_version_counts(hot: HotTier) -> None:
+    hot.upsert(memory("a", "uses sqlite", ref="db"))
+    hot.upsert(memory("a", "uses postgres", ref="db"))
+    assert found(hot, "sqlite") == []
+    assert found(hot, "postgres") == ["a"]
+    assert len(hot) == 1
+    kept = hot.by_ref("p1", "db")
+    assert kept is not None
+    assert kept.content == "uses postgres"
+    assert hot.by_ref("p2", "db") is None
+
+
+def test_what_is_forgotten_stays_barred_until_it_is_kept_again(hot: HotTier) -> None:
+    hot.upsert(memory("a", "a secret plan", ref="r"))
+    hot.tombstone("a")
+    hot.tombstone("only in the store")
+    assert (hot.get("a"), hot.by_ref("p1", "r"), found(hot, "secret"), len(hot)) == (None, None, [], 0)
+    assert hot.is_tombstoned("a")
+    assert hot.is_tombstoned("only in the store")
+    hot.upsert(memory("a", "a public plan"))
+    assert not hot.is_tombstoned("a")
+    assert found(hot, "plan") == ["a"]
+
+
+def test_committed_memories_leave_oldest_first_and_others_never() -> None:
+    hot = HotTier(max_count=5)
+    for number in range(8):
+        hot.upsert(memory(f"m{number}", "cache"))
+    assert (len(hot), hot.uncommitted) == (8, 8)
+    hot.committed(["m1", "m0", "m6", "m7"])
+    assert hot.get("m1") is None
+    assert hot.get("m0") is None
+    assert hot.get("m6") is None
+    assert sorted(found(hot, "cache")) == ["m2", "m3", "m4", "m5", "m7"]
+    assert hot.uncommitted == 4
+
+
+def test_bytes_are_bounded_too_and_given_back() -> None:
+    hot = HotTier(max_bytes=200_000)
+    for number in range(100):
+        hot.upsert(memory(f"m{number}", f"word{number} " * 500))
+        hot.committed([f"m{number}"])
+        assert hot.bytes <= 200_000
+    assert 10 < len(hot) < 100
+    assert hot.get("m99") is not None
+    for number in range(100):
+        hot.tombstone(f"m{number}")
+    assert hot.bytes == 0
+
+
+def test_a_memory_changed_while_it_was_stored_is_not_taken_for_stored(hot: HotTier) -> None:
+    first = memory("a", "first")
+    hot.upsert(first)
+    hot.upsert(replace(first, content="second"))
+    hot.committed([first])
+    assert hot.uncommitted == 1
+    hot.committed([replace(first, content="second")])
+    assert hot.uncommitted == 0
+    hot.committed(["never seen"])
+
+
+def test_a_forgotten_project_takes_its_memories_along_and_no_others(hot: HotTier) -> None:
+    hot.upsert(memory("a", "cache"))
+    hot.upsert(memory("b", "cache", project="p2"))
+    hot.forget_project("p1")
+    hot.forget_project("never there")
+    assert (found(hot, "cache"), found(hot, "cache", Filters(project="p2"))) == ([], ["b"])
+
+
+def test_a_list_is_newest_first(hot: HotTier) -> None:
+    for number in (2, 0, 1):
+        hot.upsert(memory(f"m{number}", at=NOW + timedelta(days=number)))
+    hot.upsert(memory("mine", project=None))
+    assert [one.id for one in hot.list(P1)] == ["m2", "m1", "m0"]
+    assert [one.id for one in hot.list(Filters())] == ["mine"]
+    assert hot.list(Filters(project="p3")) == ()
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["upsert", "upsert", "upsert", "tombstone", "committed", "forget_project"]),
+        st.sampled_from(["a", "b", "c", "d"]),
+        st.sampled_from([None, "p1", "p2"]),
+        st.sampled_from(["red cache", "blue cache", "green tree", ""]),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps)
+def test_whatever_happens_no_project_sees_another_and_the_books_balance(history: list[tuple[str, ...]]) -> None:
+    hot = HotTier(max_count=3)
+    kept: dict[str, Memory] = {}
+    stored: set[str] = set()
+    for action, identifier, project, text in history:
+        match action:
+            case "upsert":
+                kept[identifier] = memory(identifier, text, project=project, artifacts=(Artifact("file", "a.py"),))
+                stored.discard(identifier)
+                hot.upsert(kept[identifier])
+            case "tombstone":
+                kept.pop(identifier, None)
+                hot.tombstone(identifier)
+            case "committed":
+                stored |= {identifier} & kept.keys()
+                hot.committed([identifier])
+            case "forget_project" if project is not None:
+                kept = {key: one for key, one in kept.items() if one.project != project}
+                hot.forget_project(project)
+    for filters in (Filters(), Filters(project="p1"), Filters(project="p2")):
+        at_hand = hot.list(filters)
+        assert all(matches(one, filters) and kept[one.id] == one for one in at_hand)
+        assert {i for i, one in kept.items() if matches(one, filters) and i not in stored} <= {
+            one.id for one in at_hand
+        }
+        assert set(found(hot, "cache", filters)) == {one.id for one in at_hand if "cache" in one.content}
+    assert len(hot) <= max(3, hot.uncommitted)
+    for identifier in "abcd":
+        hot.tombstone(identifier)
+    assert (len(hot), hot.bytes, hot.uncommitted) == (0, 0, 0)
+
+
+def test_the_index_forgets_every_word_of_a_removed_text() -> None:
+    index = WordIndex()
+    index.add("a", [("getUserName from the cache", 1)])
+    index.add("a", [("something else", 1)])
+    index.remove("a")
+    index.remove("a")
+    assert len(index) == 0
+    assert index == WordIndex() or not any(vars(index).values())
+
+
+def test_long_names_do_not_cost_more_than_their_length() -> None:
+    began = time.process_time()
+    words_of("aB" * 100_000 + "_" * 100_000 + "漢" * 100_000)
+    assert time.process_time() - began < 1.0
+
+
+def test_searching_five_thousand_memories_takes_milliseconds() -> None:
+    chance = random.Random(1)
+    vocabulary = [f"word{int(chance.paretovariate(0.6))}" for _ in range(20_000)]
+    hot = HotTier(max_bytes=10**9)
+    for number in range(5_000):
+        text = " ".join(chance.choices(vocabulary, k=60))
+        hot.upsert(memory(f"m{number}", text, title=" ".join(chance.choices(vocabulary, k=8))))
+    took = []
+    for _ in range(40):
+        query = " ".join(chance.choices(vocabulary, k=8))
+        began = time.process_time()
+        hits = hot.search(query, P1, 10)
+        took.append(time.process_time() - began)
+        assert hits
+    assert sorted(took)[20] < 0.005
