@@ -126,7 +126,7 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
 
 
 def _clear(signal: signals.ErrorCleared, project: Project) -> None:
-    """Forget the errors that the signal speaks of: those of its text, its command or its file; all, if it names none."""
+    """Forget the errors that the signal speaks of, by text, command or file; all of them, if it names none."""
     wanted = error_id(project.id, understood(signal.text).fingerprint) if signal.text else None
     for key, error in list(project.errors.items()):
         if (

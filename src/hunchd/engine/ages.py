@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """"just now", "20 min ago", "5 h ago", "yesterday", "3 days ago", "2025-05"."""
+    """ "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago", "2025-05"."""
     passed = max(now - then, timedelta())
     if passed < timedelta(minutes=10):
         return "just now"

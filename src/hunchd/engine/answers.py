@@ -162,7 +162,8 @@ class Answers:
         )
 
     def _key(self, focus: Focus, budget: int, project: Project) -> Key:
-        return Key(focus, budget, project.revision, int(self._now().timestamp()) // MOMENT)
+        moment = int(self._now().timestamp()) // MOMENT
+        return Key(focus, budget, project.revision, moment, self._degraded(project))
 
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
@@ -186,7 +187,7 @@ class Answers:
             pieces(known),
             key.budget,
             focus.activity,
-            degraded=self._degraded(project),
+            degraded=key.degraded,
             topics=project.topics,
             secret=self._secret,
         )

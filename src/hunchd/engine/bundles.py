@@ -18,6 +18,7 @@ class Key:
     budget: int
     revision: int
     moment: int
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

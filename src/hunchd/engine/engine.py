@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.domain.context import Bundle
-from hunchd.domain.errors import HunchError, InvalidInput, NotFound, Unavailable
+from hunchd.domain.errors import HunchError, InvalidInput, NotFound
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import Signal
@@ -49,9 +49,7 @@ class Engine:
         self._now = parts.now
         store = parts.settings.store
         self.events = Events()
-        self._writer = Writer(
-            parts.journal, parts.hot, parts.store, batch=store.batch, gather=store.commit_ms / 1_000
-        )
+        self._writer = Writer(parts.journal, parts.hot, parts.store, batch=store.batch, gather=store.commit_ms / 1_000)
         self._memories = Memories(parts.journal, parts.hot, parts.store, self._writer, now=parts.now)
         self._answers = Answers(
             parts.settings.context, parts.hot, self.events, secret=parts.secret, now=parts.now, degraded=self._degraded
@@ -158,7 +156,9 @@ class Engine:
 
     async def _seen(self, signals: Sequence[tuple[Signal, Project, Tree]]) -> None:
         """What the watchers saw: as good as what a client says."""
-        await self._take([(replace(signal, id=secrets.token_hex(8)), project, tree) for signal, project, tree in signals])
+        await self._take(
+            [(replace(signal, id=secrets.token_hex(8)), project, tree) for signal, project, tree in signals]
+        )
 
     async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
         if not accepted:
@@ -204,7 +204,9 @@ class Engine:
             for identifier in stale.keys() | behind:
                 project = self._project(identifier)
                 if project is not None and not project.missing:
-                    await self._bring_up_to_date(project, identifier in behind, identifier in stale, stale.get(identifier))
+                    await self._bring_up_to_date(
+                        project, identifier in behind, identifier in stale, stale.get(identifier)
+                    )
 
     async def _bring_up_to_date(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
         try:
@@ -331,7 +333,11 @@ class Engine:
         wanted = self._projects.find(project)[0].id if project else None
         for known in self._projects:
             if wanted in (None, known.id):
-                yield {"type": "project", "version": 1, "data": {"id": known.id, "path": str(known.root), "name": known.name}}
+                yield {
+                    "type": "project",
+                    "version": 1,
+                    "data": {"id": known.id, "path": str(known.root), "name": known.name},
+                }
         async for line in self._parts.store.export(wanted):
             yield line
 

@@ -30,7 +30,12 @@ MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a pr
 
 class Indexing:
     def __init__(
-        self, indexer: Child, store: StoreClient, events: Events, settings: IndexSettings, loaded: Callable[[Project], None]
+        self,
+        indexer: Child,
+        store: StoreClient,
+        events: Events,
+        settings: IndexSettings,
+        loaded: Callable[[Project], None],
     ) -> None:
         self._indexer = indexer
         self._store = store

@@ -115,10 +115,7 @@ def _fact(fact: Memory, known: Known) -> Piece:
     told = fact.trust is Trust.USER
     decision = fact.category == "decision"
     value = (
-        DECISION_HERE if decision and here
-        else TOLD_BY_USER if told
-        else DECISION_ELSEWHERE if decision
-        else CONVENTION
+        DECISION_HERE if decision and here else TOLD_BY_USER if told else DECISION_ELSEWHERE if decision else CONVENTION
     )
     origin = str(fact.source.get("path") or fact.source.get("type") or "")
     forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]

@@ -75,7 +75,9 @@ class Projects:
         found = self._find(Path(named)) if Path(named).is_absolute() else None
         if found is None:
             raise NotFound(
-                f"{named} belongs to no project that is known", field="project", hint="POST /projects (`hunch add`) first"
+                f"{named} belongs to no project that is known",
+                field="project",
+                hint="POST /projects (`hunch add`) first",
             )
         if len(self._by_path) < 4_096:
             self._by_path[named] = found
@@ -87,7 +89,11 @@ class Projects:
         for project in self._projects.values():
             if root in project.trees:
                 return project, project.trees[root]
-            if layout is not None and layout.common_dir is not None and layout.common_dir == project.main.layout.common_dir:
+            if (
+                layout is not None
+                and layout.common_dir is not None
+                and layout.common_dir == project.main.layout.common_dir
+            ):
                 return project, self._tree(project, layout)
         outer = [p for p in self._projects.values() if layout is None and root.is_relative_to(p.root)]
         return (outer[0], outer[0].main) if outer else None

@@ -18,9 +18,7 @@ from hunchd.engine.writing import Writer
 
 
 class Vitals:
-    def __init__(
-        self, parts: Parts, projects: Projects, writer: Writer, answers: Answers, watching: Watching
-    ) -> None:
+    def __init__(self, parts: Parts, projects: Projects, writer: Writer, answers: Answers, watching: Watching) -> None:
         self._parts = parts
         self._projects = projects
         self._writer = writer

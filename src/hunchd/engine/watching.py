@@ -49,7 +49,7 @@ class Watching:
             self._thread.start()
 
         def emit(signal: Signal) -> None:
-            self._seen((signal, project, project.main))
+            self._seen((signal, project, project.tree_of(signal.project)))
 
         files = None
         if self._enabled:
@@ -58,7 +58,7 @@ class Watching:
             files.start()
         git = None
         if project.main.layout.git_dir is not None:
-            git = GitWatcher(project.main.layout, emit, thread=self._thread)
+            git = GitWatcher(project.main.layout, emit, thread=self._thread, linked=True)
             git.start()
         self._watchers[project.id] = (files, git)
 

@@ -33,9 +33,7 @@ class Write:
 class Writer:
     """Holds what is accepted and not yet stored; `trouble` says why it is not moving, if it is not."""
 
-    def __init__(
-        self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float
-    ) -> None:
+    def __init__(self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float) -> None:
         self._journal = journal
         self._hot = hot
         self._store = store

@@ -113,7 +113,8 @@ class Bundles:
         self._bytes: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 
     def answer(self, bundle: Bundle, form: Format, headers: CIMultiDictProxy[str]) -> web.Response:
-        etag = f'"{bundle.etag}.{form}"' if bundle.etag else None
+        # As JSON the header is what the body calls "etag", so that a client may use either.
+        etag = None if not bundle.etag else f'"{bundle.etag}"' if form == "json" else f'"{bundle.etag}.{form}"'
         if etag is not None and (known := headers.get(hdrs.IF_NONE_MATCH)) is not None and _names(known, etag):
             return answer(b"", status=304, type_=_type_of(form), etag=etag)
         return answer(self._encoded(bundle, form), type_=_type_of(form), etag=etag)
@@ -142,4 +143,6 @@ def _type_of(form: Format) -> str:
 
 def _names(known: str, etag: str) -> bool:
     """Whether If-None-Match names `etag`, weakly compared."""
-    return known == etag or known == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))
+    return known in (etag, etag.strip('"'), "*") or etag in (
+        each.strip().removeprefix("W/") for each in known.split(",")
+    )

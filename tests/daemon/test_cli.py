@@ -1,0 +1,170 @@
+"""The command and the real daemon together, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.launching import holder
+from hunchd.config.places import make_private, places
+from hunchd.protocol.rendezvous import read
+
+pytestmark = pytest.mark.timeout(120)  # several real starts on a machine that may be busy
+
+
+def hunch(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hunchd.cli", *argv], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    yield
+    if (pid := holder()) is not None:
+        os.kill(pid, signal.SIGCONT)
+        hunch("stop")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository in which cart.py and tax.py always change together, and readme.md never with them."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    run = lambda *argv: subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)  # noqa: E731
+    run("init", "--quiet", "--initial-branch=main")
+    for number in range(6):
+        (root / "cart.py").write_text(
+            f"import tax\n\n\ndef total(items):\n    return tax.added(sum(items)) + {number}\n"
+        )
+        (root / "tax.py").write_text(f"def added(amount: int) -> int:\n    return amount + {number}\n")
+        run("add", "--all")
+        run("commit", "--quiet", "-m", f"Round totals for country {number}")
+        (root / "readme.md").write_text(f"# Shop {number}\n")
+        run("add", "--all")
+        run("commit", "--quiet", "-m", f"Say more about the shop {number}")
+    return root
+
+
+def test_in_any_repository_one_command_starts_the_daemon_and_prints_what_belongs_to_a_file(shop: Path) -> None:
+    told = hunch("context", "cart.py", cwd=shop)
+
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("# cart.py · branch main · ")
+    assert "- tax.py: changed together 6 of 6 times" in told.stdout
+
+    predicted = json.loads(hunch("predict", "cart.py", "--json", cwd=shop).stdout)
+    assert predicted["predicted_files"][0]["path"] == "tax.py"
+
+
+def test_ten_clients_at_once_find_one_daemon(shop: Path) -> None:
+    clients = [
+        subprocess.Popen([sys.executable, "-m", "hunchd.cli", "status", "--json"], stdout=subprocess.PIPE)
+        for _ in range(10)
+    ]
+    answers = [json.loads(client.communicate(timeout=60)[0]) for client in clients]
+
+    assert {client.returncode for client in clients} == {0}
+    assert {answer["resources"]["pid"] for answer in answers} == {holder()}
+
+
+def test_a_daemon_that_was_killed_is_replaced_by_the_next_command(shop: Path) -> None:
+    hunch("start")
+    first = holder()
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    _gone(first)
+
+    told = hunch("projects")
+
+    assert told.returncode == 0, told.stderr
+    assert holder() not in (None, first)
+
+
+def test_a_daemon_that_hangs_is_reported_and_restart_replaces_it() -> None:
+    hunch("start")
+    first = holder()
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)
+
+    told = hunch("status")
+    assert told.returncode == 3
+    assert f"the daemon (pid {first}) does not answer within 2 s." in told.stderr
+
+    again = hunch("restart")
+    assert again.returncode == 0, again.stderr
+    assert holder() not in (None, first)
+
+
+def test_stop_leaves_neither_a_process_nor_a_rendezvous() -> None:
+    hunch("start")
+    pid = holder()
+    assert pid is not None
+
+    assert hunch("stop").returncode == 0
+
+    assert holder() is None
+    assert not _exists(pid)
+    assert read(places().rendezvous_file) is None
+
+
+def test_a_mistake_in_the_settings_is_told_by_the_command_that_starts_the_daemon() -> None:
+    make_private(places().config)
+    places().config_file.write_text("[serving]\nprot = 1\n")
+
+    told = hunch("status")
+
+    assert told.returncode == 3
+    assert "[serving] has no setting 'prot'. Did you mean 'port'?" in told.stderr
+
+
+def test_what_is_remembered_survives_a_kill_and_is_found(shop: Path) -> None:
+    told = hunch("remember", "carts are rounded half even", "--category", "decision", cwd=shop)
+    assert told.returncode == 0, told.stderr
+    pid = holder()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    _gone(pid)
+
+    assert "rounded half even" in hunch("search", "rounded", cwd=shop).stdout
+
+
+def test_erase_everything_leaves_no_process_and_no_file(shop: Path, hunchd_home: Path) -> None:
+    hunch("context", "cart.py", cwd=shop)
+    pid = holder()
+    assert pid is not None
+
+    told = hunch("erase", "--everything", "--yes")
+
+    assert told.returncode == 0, told.stderr
+    assert not _exists(pid)
+    assert not hunchd_home.exists()
+
+
+def test_the_daemon_answers_the_fixture_of_all_tests(daemon: object) -> None:
+    assert json.loads(hunch("status", "--json", "--no-start").stdout)["queues"] == {
+        "journal": 0,
+        "writer": 0,
+        "embedding": 0,
+    }
+
+
+def _gone(pid: int) -> None:
+    while _exists(pid):
+        time.sleep(0.01)
+
+
+def _exists(pid: int) -> bool:
+    """Whether the process still runs; one that only waits for its parent's notice does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False

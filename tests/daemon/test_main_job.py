@@ -1,0 +1,170 @@
+"""The main job, from outside: add a repository, ask what a file's reader will need, see it follow what happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import commit, git, make_shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def context(daemon: RunningDaemon, shop: Path, file: str, **more: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = daemon.get("/context", project=str(shop), file=file, **more)
+    return answer
+
+
+def predicted(daemon: RunningDaemon, shop: Path, **asked: Any) -> list[str]:
+    answer = daemon.post("/context/predict", {"project": str(shop), **asked})
+    return [file["path"] for file in answer["predicted_files"]]
+
+
+def stored(daemon: RunningDaemon) -> bool:
+    queues = daemon.get("/status")["queues"]
+    return queues["journal"] == queues["writer"] == 0
+
+
+def test_a_file_brings_what_changes_with_it_and_says_why(daemon: RunningDaemon, shop: Path) -> None:
+    added = daemon.add(shop)
+    assert added["progress"]["commits"] == {"done": 9, "total": 9}
+    bundle = context(daemon, shop, "shop/basket.py")
+    assert bundle["status"] == "ok"
+    files = [item["source"]["path"] for item in bundle["items"] if item["kind"] == "file"]
+    assert set(files[:2]) == {"shop/checkout.py", "tests/test_basket.py"}
+    assert "changed together 8 of 8 times" in bundle["context"]
+    assert "def pay(basket: Basket) -> int" in bundle["context"]
+    assert 0 < bundle["token_count"] <= bundle["budget"]
+
+
+def test_an_unchanged_answer_is_the_same_to_the_byte_and_costs_nothing(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    first = context(daemon, shop, "shop/basket.py")
+    assert context(daemon, shop, "shop/basket.py")["context"] == first["context"]
+    status, _ = daemon.request(
+        "GET",
+        "/context",
+        query={"project": str(shop), "file": "shop/basket.py"},
+        headers={"If-None-Match": f'"{first["etag"]}"'},
+    )
+    assert status == 304
+
+
+def test_nothing_relevant_is_an_empty_bundle_not_an_error(daemon: RunningDaemon, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "note.txt").write_text("hello")
+    daemon.add(plain)
+    bundle = context(daemon, plain, "note.txt")
+    assert (bundle["status"], bundle["context"], bundle["token_count"]) == ("empty", "", 0)
+
+
+def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    signals = [{"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}]
+    assert daemon.post("/signals", {"signals": signals}) == {"accepted": 1, "rejected": []}
+    daemon.wait_until(
+        lambda: daemon.get("/status")["prefetch"]["built_ahead"] >= 2, within=10, what="build bundles ahead"
+    )
+    assert context(daemon, shop, "shop/basket.py")["prefetched"]
+
+
+def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    trace = f"Traceback (most recent call last):\n  File \"{shop}/shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"
+    error = {"kind": "error", "project": str(shop), "text": trace, "command": "pytest"}
+    daemon.post("/signals", {"signals": [error, error]})
+    bundle = context(daemon, shop, "shop/basket.py")
+    [item] = [item for item in bundle["items"] if item["kind"] == "error"]
+    assert item["tier"] == 1
+    assert "KeyError" in bundle["context"]
+    assert "2 times" in bundle["context"]
+    assert "(shop/basket.py:3)" in bundle["context"]
+    daemon.post("/signals", {"signals": [{"kind": "error_cleared", "project": str(shop), "command": "pytest"}]})
+    assert "KeyError" not in context(daemon, shop, "shop/basket.py")["context"]
+
+
+def test_a_save_a_commit_and_a_checkout_are_seen_without_being_told(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    (shop / "shop/checkout.py").write_text("def refund(basket: object) -> None:\n    pass\n")
+    daemon.wait_until(
+        lambda: "def refund" in context(daemon, shop, "shop/basket.py")["context"], within=10, what="see the save"
+    )
+    commit(shop, "Vouchers", {"shop/voucher.py": "def redeem() -> None:\n    pass\n", "docs/colours.md": "Red.\n"})
+    daemon.wait_until(
+        lambda: "shop/voucher.py" in predicted(daemon, shop, file_opened="docs/colours.md"),
+        within=10,
+        what="learn the commit",
+    )
+    git(shop, "checkout", "-q", "-b", "vouchers")
+    daemon.wait_until(
+        lambda: daemon.get("/projects")["items"][0]["branch"] == "vouchers", within=10, what="see the checkout"
+    )
+    assert "branch vouchers" in context(daemon, shop, "shop/basket.py")["context"]
+
+
+def test_a_memory_is_found_shown_changed_and_forgotten(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    fact = {"kind": "fact", "project": str(shop), "content": "we use pnpm, not npm", "key": "package manager"}
+    [identifier] = daemon.post("/memories", fact)["ids"]
+    found = daemon.post("/search", {"project": str(shop), "query": "pnpm"})
+    assert [result["id"] for result in found["results"]][:1] == [identifier]
+    assert "pnpm" in context(daemon, shop, "shop/basket.py")["context"]
+    status, changed = daemon.request("PATCH", f"/memories/{identifier}", {"content": "we use yarn"})
+    assert (status, changed["content"]) == (200, "we use yarn")
+    history = daemon.get(f"/memories/{identifier}/history")["items"]
+    assert [version["content"] for version in history] == ["we use yarn", "we use pnpm, not npm"]
+    assert daemon.request("DELETE", f"/memories/{identifier}")[0] in (200, 204)
+    assert daemon.request("GET", f"/memories/{identifier}")[0] == 404
+    assert "yarn" not in context(daemon, shop, "shop/basket.py")["context"]
+
+
+def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    facts = [
+        {"kind": "fact", "project": str(shop), "content": f"rule number {n}", "key": f"rule {n}", "ref": f"r{n}"}
+        for n in range(20)
+    ]
+    ids = daemon.post("/memories", {"memories": facts})["ids"]
+    daemon.kill()
+    daemon.start()
+    daemon.wait_until(lambda: stored(daemon), within=30, what="take up the journal")
+    assert daemon.post("/memories", {"memories": facts})["ids"] == ids
+    listed = daemon.get("/memories", project=str(shop), kind="fact", limit=100)
+    assert sorted(ids) == sorted(item["id"] for item in listed["items"] if item["ref"].startswith("r"))
+    assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
+
+
+def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> None:
+    added = daemon.add(shop)
+    canary = "the-zebra-rule-4711"
+    daemon.post("/memories", {"kind": "fact", "project": str(shop), "content": canary, "key": "zebra"})
+    daemon.wait_until(lambda: stored(daemon), within=30, what="store the memory")
+    status, _ = daemon.request("DELETE", f"/projects/{added['id']}")
+    assert status in (200, 204)
+    holding = [path for path in daemon.home.rglob("*") if path.is_file() and canary.encode() in path.read_bytes()]
+    assert holding == []
+    assert daemon.get("/projects")["items"] == []
+
+
+def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    shop.rename(shop.with_name("elsewhere"))
+    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "missing", within=10, what="notice")
+    assert context(daemon, shop, "shop/basket.py")["status"] == "degraded"
+    shop.with_name("elsewhere").rename(shop)
+    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=10, what="find it again")
+    assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
+
+
+def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    assert daemon.stop() == 0
+    assert not daemon.places.rendezvous_file.exists()
+    assert not daemon.places.socket_file.exists()

@@ -1,0 +1,60 @@
+"""Small real git repositories with a past, made for a test."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+# A shop whose basket and checkout change together, with a test beside each, and one lonely file.
+SHOP: Sequence[tuple[str, Mapping[str, str]]] = (
+    (
+        "Start the shop",
+        {
+            "shop/basket.py": "class Basket:\n    def add(self, item: str) -> None:\n        self.items = [item]\n",
+            "shop/checkout.py": "from shop.basket import Basket\n\n\ndef pay(basket: Basket) -> int:\n    return 1\n",
+            "tests/test_basket.py": "from shop.basket import Basket\n\n\ndef test_add():\n    Basket().add('a')\n",
+            "docs/colours.md": "# Colours\n\nGreen.\n",
+            "pyproject.toml": '[project]\nname = "shop"\nrequires-python = ">=3.11"\n\n[tool.ruff]\nline-length = 100\n',
+        },
+    ),
+    *(
+        (
+            f"Basket: rule {number} for discounts",
+            {
+                "shop/basket.py": "class Basket:\n    def add(self, item: str) -> None:\n"
+                + f"        self.items = [item] * {number}\n",
+                "shop/checkout.py": "from shop.basket import Basket\n\n\ndef pay(basket: Basket) -> int:\n"
+                + f"    return {number}\n",
+                "tests/test_basket.py": f"from shop.basket import Basket\n\n\ndef test_add():\n    Basket().add('{number}')\n",
+            },
+        )
+        for number in range(2, 9)
+    ),
+    ("Colours: blue at last", {"docs/colours.md": "# Colours\n\nBlue.\n"}),
+)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints. The identity and the isolation come from the test's environment."""
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(folder: Path, message: str, files: Mapping[str, str]) -> str:
+    """Write `files`, commit them, and return the new commit's id."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def make_shop(folder: Path) -> Path:
+    """The shop as a repository at `folder`, on the branch main."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    for message, files in SHOP:
+        commit(folder, message, files)
+    return folder
