@@ -139,6 +139,17 @@ def rebased_branch(layout: Layout) -> str | None:
     return None
 
 
+def rebase_origin(layout: Layout) -> str | None:
+    """The commit that the branch was on when the running rebase began."""
+    if layout.git_dir is None:
+        return None
+    for folder in ("rebase-merge", "rebase-apply"):
+        content = _line(layout.git_dir / folder / "orig-head")
+        if content is not None and _SHA.match(content):
+            return content.decode()
+    return None
+
+
 def worktrees(layout: Layout) -> tuple[Path, ...]:
     """Every linked working tree that still exists, sorted; the main one is not among them."""
     if layout.common_dir is None:

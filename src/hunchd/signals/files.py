@@ -269,7 +269,7 @@ class FileWatcher:
             return
         files, folders = self._snapshot.remove_folder(folder)
         for inner in folders:
-            self._thread.unwatch(f"{self._base}/{inner}")
+            self._thread.unwatch(f"{self._base}/{inner}", self)
             self._watched.discard(inner)
             self._polled.discard(inner)
         self._bursts.drop(files)
@@ -339,7 +339,7 @@ class FileWatcher:
 
     def _unwatch_all(self) -> None:
         for folder in self._watched:
-            self._thread.unwatch(f"{self._base}/{folder}" if folder else self._base)
+            self._thread.unwatch(f"{self._base}/{folder}" if folder else self._base, self)
         self._watched.clear()
         self._polled.clear()
 

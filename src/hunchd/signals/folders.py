@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver, ObservedWatch
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Folders(Protocol):
     def descriptors(self) -> list[int]: ...
     def listeners(self) -> list[Listener]: ...
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None: ...
-    def remove(self, folder: str) -> None: ...
+    def remove(self, folder: str, listener: Listener) -> None: ...
     def read(self) -> None: ...
     def close(self) -> None: ...
 
@@ -91,7 +92,7 @@ class InotifyFolders:
         self._self_gone = flags.IN_DELETE_SELF | flags.IN_MOVE_SELF | flags.IN_UNMOUNT
         self._gone = flags.IN_DELETE | flags.IN_MOVED_FROM
         self._host = host
-        self._watches: dict[int, tuple[str, Listener]] = {}
+        self._watches: dict[int, tuple[str, tuple[Listener, ...]]] = {}
         self._numbers: dict[str, int] = {}
         self._descriptor: int = inotify_init()
         if self._descriptor < 0:
@@ -107,25 +108,33 @@ class InotifyFolders:
         return [self._descriptor]
 
     def listeners(self) -> list[Listener]:
-        return list({id(listener): listener for _, listener in self._watches.values()}.values())
+        return list({id(one): one for _, listeners in self._watches.values() for one in listeners}.values())
 
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None:
         mask = self._mask | (self._flags.IN_OPEN if opens else 0)
+        if folder in self._numbers:
+            mask |= self._flags.IN_MASK_ADD  # another listener may want more than this one
         number = self._add_watch(self._descriptor, os.fsencode(folder), mask)
         if number < 0:
             code = ctypes.get_errno()
             raise Unwatchable(f"{folder}: {os.strerror(code)}", full=code in (errno.ENOSPC, errno.ENOMEM))
-        before = self._watches.get(number)
-        if before is not None and self._numbers.get(before[0]) == number:
-            del self._numbers[before[0]]  # the same folder under its old name
-        self._watches[number] = (folder, listener)
+        name, listeners = self._watches.get(number, (folder, ()))
+        if name != folder and self._numbers.get(name) == number:
+            del self._numbers[name]  # the same folder under its old name
+        if listener not in listeners:
+            listeners = (*listeners, listener)
+        self._watches[number] = (folder, listeners)
         self._numbers[folder] = number
 
-    def remove(self, folder: str) -> None:
-        number = self._numbers.pop(folder, None)
-        if number is not None:
-            self._watches.pop(number, None)
-            self._rm_watch(self._descriptor, number)
+    def remove(self, folder: str, listener: Listener) -> None:
+        number = self._numbers.get(folder)
+        if number is None:
+            return
+        left = tuple(one for one in self._watches[number][1] if one is not listener)
+        if left:
+            self._watches[number] = (folder, left)
+        else:
+            self._forget(number, folder, rm=True)
 
     def read(self) -> None:
         """Pass on everything that has been waiting up to now."""
@@ -145,21 +154,22 @@ class InotifyFolders:
             watch = self._watches.get(number)
             if watch is None:
                 continue
-            folder, listener = watch
+            folder, listeners = watch
             if mask & (self._self_gone | flags.IN_IGNORED):
                 current = self._numbers.get(folder) == number  # otherwise another folder took the name
                 self._forget(number, folder, rm=not mask & flags.IN_IGNORED)
-                if current:
+                for listener in listeners if current else ():
                     self._host.report(listener.vanished, folder)
             elif name:
-                self._host.report(
-                    listener.changed,
-                    folder,
-                    os.fsdecode(name),
-                    is_dir=bool(mask & flags.IN_ISDIR),
-                    gone=bool(mask & self._gone),
-                    opened=bool(mask & flags.IN_OPEN),
-                )
+                for listener in listeners:
+                    self._host.report(
+                        listener.changed,
+                        folder,
+                        os.fsdecode(name),
+                        is_dir=bool(mask & flags.IN_ISDIR),
+                        gone=bool(mask & self._gone),
+                        opened=bool(mask & flags.IN_OPEN),
+                    )
 
     def close(self) -> None:
         self._watches.clear()
@@ -175,14 +185,15 @@ class InotifyFolders:
 
 
 class ObservedFolders(FileSystemEventHandler):
-    """Folders watched by a watchdog observer: the first one added below another is covered by that one."""
+    """Folders watched by a watchdog observer: one that lies below a watched one is covered by that."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, observer: BaseObserver | None = None) -> None:
         self._host = host
-        self._observer = Observer()
+        self._observer = observer or Observer()
         self._observer.start()
-        self._listeners: dict[str, tuple[Listener, bool]] = {}
-        self._roots: dict[str, Any] = {}
+        self._listeners: dict[str, tuple[str, tuple[Listener, ...]]] = {}  # by path as the system writes it
+        self._opens: set[str] = set()
+        self._roots: dict[str, ObservedWatch] = {}
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -191,20 +202,29 @@ class ObservedFolders(FileSystemEventHandler):
         return []
 
     def listeners(self) -> list[Listener]:
-        return list({id(listener): listener for listener, _ in self._listeners.values()}.values())
+        return list({id(one): one for _, listeners in self._listeners.values() for one in listeners}.values())
 
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None:
-        self._listeners[folder] = (listener, opens)
-        if not any(folder == root or folder.startswith(root + os.sep) for root in self._roots):
+        key = os.path.normcase(os.path.normpath(folder))
+        if not any(key == root or key.startswith(root + os.sep) for root in self._roots):
             try:
-                self._roots[folder] = self._observer.schedule(self, folder, recursive=True)
+                self._roots[key] = self._observer.schedule(self, folder, recursive=True)
             except OSError as error:
-                del self._listeners[folder]
                 raise Unwatchable(f"{folder}: {error}", full=error.errno in (errno.ENOSPC, errno.EMFILE)) from error
+        listeners = self._listeners.get(key, (folder, ()))[1]
+        self._listeners[key] = (folder, listeners if listener in listeners else (*listeners, listener))
+        if opens:
+            self._opens.add(key)
 
-    def remove(self, folder: str) -> None:
-        self._listeners.pop(folder, None)
-        watch = self._roots.pop(folder, None)
+    def remove(self, folder: str, listener: Listener) -> None:
+        key = os.path.normcase(os.path.normpath(folder))
+        left = tuple(one for one in self._listeners.get(key, (folder, ()))[1] if one is not listener)
+        if left:
+            self._listeners[key] = (folder, left)
+            return
+        self._listeners.pop(key, None)
+        self._opens.discard(key)
+        watch = self._roots.pop(key, None)
         if watch is not None:
             self._observer.unschedule(watch)
 
@@ -214,11 +234,12 @@ class ObservedFolders(FileSystemEventHandler):
     def close(self) -> None:
         self._listeners.clear()
         self._observer.stop()
+        self._observer.join(1.0)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Called on the observer's thread: pass on to ours."""
         kind = event.event_type
-        if kind == "closed_no_write":
+        if kind == "closed_no_write" or (event.is_directory and kind in ("modified", "opened", "closed")):
             return
         paths = [(os.fsdecode(event.src_path), kind in ("deleted", "moved"))]
         if event.dest_path:
@@ -227,14 +248,17 @@ class ObservedFolders(FileSystemEventHandler):
             self._host.submit(partial(self._pass_on, path, gone, event.is_directory, kind == "opened"))
 
     def _pass_on(self, path: str, gone: bool, is_dir: bool, opened: bool) -> None:
-        folder, name = os.path.split(path)
-        watch = self._listeners.get(folder)
-        if watch is not None and (watch[1] or not opened):
-            watch[0].changed(folder, name, is_dir=is_dir, gone=gone, opened=opened)
-        itself = self._listeners.get(path) if gone else None
+        place, name = os.path.split(path)
+        key = os.path.normcase(os.path.normpath(place))
+        folder, listeners = self._listeners.get(key, ("", ()))
+        if not opened or key in self._opens:
+            for listener in listeners:
+                self._host.report(listener.changed, folder, name, is_dir=is_dir, gone=gone, opened=opened)
+        itself = self._listeners.get(os.path.normcase(os.path.normpath(path))) if gone else None
         if itself is not None:
-            self.remove(path)
-            itself[0].vanished(path)
+            for listener in itself[1]:
+                self.remove(itself[0], listener)
+                self._host.report(listener.vanished, itself[0])
 
 
 class NoFolders:
@@ -255,7 +279,7 @@ class NoFolders:
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None:
         raise Unwatchable(f"{folder}: {self._reason}", full=True)
 
-    def remove(self, folder: str) -> None:
+    def remove(self, folder: str, listener: Listener) -> None:
         """Nothing was added."""
 
     def read(self) -> None:

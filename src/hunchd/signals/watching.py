@@ -90,8 +90,8 @@ class WatchThread:
         """Report what happens to the entries of `folder` (not below); on the thread only. Raises Unwatchable."""
         self._folders.add(folder, listener, opens=opens)
 
-    def unwatch(self, folder: str) -> None:
-        self._folders.remove(folder)
+    def unwatch(self, folder: str, listener: Listener) -> None:
+        self._folders.remove(folder, listener)
 
     def overflowed(self) -> None:
         """Tell every listener that events were dropped."""
