@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bisect
 import math
 import re
 from collections import Counter
@@ -47,7 +48,7 @@ _LONGEST_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
 _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
 )
-_KEY_LINE = re.compile(r"(?:\\n|\s|[+>|\"' -])*[A-Za-z0-9+/=]{16,}")
+_KEY_LINE = re.compile(r"(?:\\n|[\s+>|\"'-]){0,80}+[A-Za-z0-9+/=]{16,200}")
 _DEEPEST = 100  # levels of lists and objects in one value
 
 
@@ -137,20 +138,21 @@ def _by_format(text: str) -> Iterator[_Span]:
 
 def _key_blocks(text: str) -> Iterator[_Span]:
     if "-----BEGIN" in text or "PuTTY-User-Key" in text:
+        ends = [closing.end() for closing in _KEY_END.finditer(text)]
         end = 0
         for begin in rules.PRIVATE_KEY.finditer(text):
             if begin.start() >= end:
-                end = _end_of_key(text, begin.end())
+                end = _end_of_key(text, begin.end(), ends)
                 if end > begin.end():
                     yield _Span(begin.start(), end, "private-key")
     for match in rules.ENCODED_KEY.finditer(text):
         yield _Span(*match.span(), "private-key")
 
 
-def _end_of_key(text: str, start: int) -> int:
-    closing = _KEY_END.search(text, start, start + _LONGEST_KEY)
-    if closing:
-        return closing.end()
+def _end_of_key(text: str, start: int, ends: list[int]) -> int:
+    following = bisect.bisect_right(ends, start)
+    if following < len(ends) and ends[following] - start <= _LONGEST_KEY:
+        return ends[following]
     end = start
     while line := _KEY_LINE.match(text, end, start + _LONGEST_KEY):
         end = line.end()
@@ -179,13 +181,20 @@ def _announced(text: str, lower: str) -> Iterator[_Span]:
     for word in rules.ANNOUNCERS.finditer(lower):
         if word.start() < end:
             continue
-        kind = str(word.lastgroup)
-        match = rules.ASSIGNMENT.match(text, word.end())
-        if (match and (span := _assigned(match, kind))) or (
-            kind != "key" and (match := rules.SENTENCE.match(text, word.end())) and (span := _said(match, kind))
-        ):
+        if span := _secret_after(text, word.end(), str(word.lastgroup)):
             yield span
             end = span.end
+
+
+def _secret_after(text: str, position: int, kind: str) -> _Span | None:
+    """The secret that an announcer before `position` announces, in a statement or in a sentence."""
+    if match := rules.ASSIGNMENT.match(text, position):
+        span = _assigned(match, kind)
+        if span:
+            return span
+    if kind != "key" and (match := rules.SENTENCE.match(text, position)):
+        return _said(match, kind)
+    return None
 
 
 def _assigned(match: re.Match[str], kind: str) -> _Span | None:
@@ -195,19 +204,27 @@ def _assigned(match: re.Match[str], kind: str) -> _Span | None:
     group = "quoted" if match.group("quoted") is not None else "bare"
     if group == "bare" and match.group("after") in ("(", "["):
         return None
-    value = match.group(group).rstrip(".:") if group == "bare" else match.group(group)
-    if not _looks_secret(value, kind, quoted=group == "quoted"):
+    if group == "bare":
+        return _bare(match, kind)
+    if not _looks_secret(match.group(group), kind, quoted=True):
         return None
-    return _Span(match.start(group), match.start(group) + len(value), _placed(kind))
+    return _Span(*match.span(group), _placed(kind))
 
 
 def _said(match: re.Match[str], kind: str) -> _Span | None:
-    value = match.group("bare").rstrip(".:!?")
-    if match.group("sign") is None and not (len(value) >= 16 and _random_enough(value)):
+    if match.group("sign") is None and not _random_enough(match.group("bare").rstrip(".:!?")):
         return None
+    return _bare(match, kind)
+
+
+def _bare(match: re.Match[str], kind: str) -> _Span | None:
+    value = match.group("bare").rstrip(".:!?")
     if not _looks_secret(value, kind, quoted=False):
         return None
-    return _Span(match.start("bare"), match.start("bare") + len(value), kind)
+    end = match.start("bare") + len(value)
+    if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
+        end = rest.end()
+    return _Span(match.start("bare"), end, _placed(kind))
 
 
 def _encoded(text: str) -> Iterator[_Span]:
@@ -248,9 +265,10 @@ def _merged(spans: list[_Span]) -> list[_Span]:
 
 
 _PLACEHOLDER = re.compile(
-    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s|%[A-Z_]+%|\$\(|^\$\w|dummy|"
-    r"^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|"
-    r"^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b|^secrets?\.|^vault:|^!",
+    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s"
+    r"|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|^secrets?\.|^vault:|^!"
+    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b"
+    r"|^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
     re.IGNORECASE,
 )
 _DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)

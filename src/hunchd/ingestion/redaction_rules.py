@@ -310,10 +310,13 @@ NAMES_SOMETHING_ELSE = re.compile(
 ASSIGNMENT = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}(?P<sign>:=|=>|->|={1,3}|:|>|,)[ \t]{0,12}"
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,2000}))(?P<after>\(|\[|\.?)",
+    r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
 # … in a sentence: a few words, then the value. A flag on a command line is the same with no word.
 SENTENCE = re.compile(
-    r"s?(?:[ \t]+(?:[A-Za-z]{1,14}|`[^`\n]{1,40}`)){0,5}?[ \t]*(?P<sign>[ \t](?:is|was|to|be)[ \t]|[:=])?[ \t]*[\"'`]?"
-    r"(?P<bare>[^\s\"'`<>(){}\[\],;|]{8,2000})"
+    r"s?(?:[ \t]{1,2}(?:[A-Za-z]{1,14}|`[^`\n]{1,40}`)){0,5}?"
+    r"(?:[ \t]{0,2}(?P<sign>[ \t](?:is|was|to|be)[ \t]|[:=])[ \t]{0,3}|[ \t]{1,2})[\"'`]?"
+    r"(?P<bare>[^\s\"'`<>(){}\[\],;|]{8,300})"
 )
+# A value is judged by its first 300 characters and taken out whole.
+VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
