@@ -16,6 +16,7 @@ import pytest
 from hunchd.cli.launching import holder
 from hunchd.config.places import make_private, places
 from hunchd.protocol.rendezvous import read
+from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.timeout(120)  # several real starts on a machine that may be busy
 
@@ -149,7 +150,7 @@ def test_erase_everything_leaves_no_process_and_no_file(shop: Path, hunchd_home:
     assert not hunchd_home.exists()
 
 
-def test_the_daemon_answers_the_fixture_of_all_tests(daemon: object) -> None:
+def test_nothing_waits_in_a_daemon_that_has_just_started(daemon: RunningDaemon) -> None:
     assert json.loads(hunch("status", "--json", "--no-start").stdout)["queues"] == {
         "journal": 0,
         "writer": 0,
