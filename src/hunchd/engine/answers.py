@@ -181,6 +181,7 @@ class Answers:
             facts=tuple(project.facts.values()),
             found=self._found(focus),
             now=now,
+            past_units=self._settings.past_units,
         )
         return assemble(
             _header(focus, project),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,10 @@ DECISION_ELSEWHERE = 0.3
 TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
 CONVENTION = 0.35
 EPISODE = 0.6  # times the confidence that this past work matters now
+NARROW = 0.5  # … and half of that if it touched one file only
+SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
+
+_MERGE = re.compile(r"merge (?:remote-tracking )?branch|merge tag|revert \"merge", re.IGNORECASE)
 
 FULL_LINES, SUMMARY_LINES = 14, 5  # lines of a skeleton
 
@@ -38,6 +43,7 @@ class Known:
     facts: Sequence[Memory]
     found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
     now: datetime
+    past_units: int  # episodes shown at most
 
 
 def pieces(known: Known) -> list[Piece]:
@@ -45,17 +51,28 @@ def pieces(known: Known) -> list[Piece]:
     return [
         *(_error(error, known) for error in known.errors),
         *(_file(file, known.outlines.get(file.path)) for file in known.prediction.files),
-        *(_episode(unit, known) for unit in known.prediction.units),
+        *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *(_fact(fact, known) for fact in known.facts),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
     ]
+
+
+def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
+    """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
+    told = [unit for unit in units if not _MERGE.match(unit.subject) and len(unit.subject) >= SHORTEST_SUBJECT]
+    return sorted(told, key=lambda unit: -unit.confidence * _breadth(unit))[:most]
+
+
+def _breadth(unit: PredictedUnit) -> float:
+    """A change of one file mostly mended a detail of it; what went through several is why they belong together."""
+    return 1.0 if len(unit.paths) > 1 else NARROW
 
 
 def _error(error: SeenError, known: Known) -> Piece:
     here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
     times = f", {error.times} times" if error.times > 1 else ""
-    line = f"error, {ago(error.last, known.now)}{times}: {error.headline}{spot}"
+    line = f"{ago(error.last, known.now)}{times}: {error.headline}{spot}"
     reasons = ["seen in this file" if here else "seen recently in this project"]
     if error.command:
         reasons.append(f"by `{error.command[:80]}`")
@@ -64,7 +81,7 @@ def _error(error: SeenError, known: Known) -> Piece:
         kind="error",
         tier=1,
         value=ERROR_HERE if here else ERROR_ELSEWHERE,
-        forms=(("summary", line), ("index", f"error: {error.headline[:80]}")),
+        forms=(("summary", line), ("index", error.headline[:80])),
         reasons=tuple(reasons),
         source={"type": "signal", "last": error.last.isoformat(), "path": error.path, "line": error.line},
         trust=Trust.UNTRUSTED,
@@ -96,12 +113,12 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
     when = datetime.fromtimestamp(unit.at, UTC)
     count = len(unit.paths)
     files = f" ({', '.join(unit.paths[:3])}{', …' if count > 3 else ''})" if count else ""
-    short = f"episode {when:%Y-%m}: {unit.subject}"
+    short = f"{when:%Y-%m}: {unit.subject}"
     return Piece(
         id=episode_id(known.project, unit.sha),
         kind="episode",
         tier=2,
-        value=EPISODE * unit.confidence,
+        value=EPISODE * unit.confidence * _breadth(unit),
         forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
         reasons=unit.reasons,
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
