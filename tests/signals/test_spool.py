@@ -1,0 +1,188 @@
+"""What hooks wrote while no daemon ran is read once it does: nothing lost, nothing believed that should not be."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import StoreError
+from hunchd.signals.spool import MOST_ASIDE, SpoolWatcher, drain, prepare
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    directory = tmp_path / "spool"
+    prepare(directory)
+    return directory
+
+
+def put(spool: Path, name: str, content: bytes | dict[str, object]) -> Path:
+    place = spool / "new" / name
+    place.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    place.chmod(0o600)
+    return place
+
+
+def test_a_shell_hook_leaves_a_file_and_a_line(spool: Path) -> None:
+    script = """
+        umask 077
+        printf '{"kind":"commit","sha":"1"}\n' >"$1/tmp/$$" && mv "$1/tmp/$$" "$1/new/$$.json"
+        printf '{"kind":"commit","sha":"%s"}\n' 2 >>"$1/lines"
+        printf '{"kind":"commit","sha":"%s"}\n' 3 >>"$1/lines"
+    """
+    subprocess.run(["sh", "-c", script, "sh", str(spool)], check=True)
+    letters = drain(spool)
+
+    assert sorted(entry.raw["sha"] for entry in letters if entry.raw) == ["1", "2", "3"]
+    letters.acknowledge()
+    assert list(drain(spool)) == []
+    assert letters.set_aside == 0
+
+
+def test_nothing_goes_away_before_it_is_acknowledged_and_names_stay(spool: Path) -> None:
+    put(spool, "a.json", {"kind": "commit"})
+    (spool / "lines").write_text('{"n":1}\n{"n":2}\n')
+    (spool / "lines").chmod(0o600)
+
+    first = list(drain(spool))
+    again = list(drain(spool))
+
+    assert len(first) == 3
+    assert first == again
+    assert len({entry.name for entry in first}) == 3
+
+
+def test_lines_appended_while_reading_come_with_the_next_drain(spool: Path) -> None:
+    (spool / "lines").write_text('{"n":1}\n')
+    (spool / "lines").chmod(0o600)
+    writer = (spool / "lines").open("a")
+    letters = drain(spool)
+    seen = list(letters)
+
+    writer.write('{"n":2}\n')
+    writer.close()
+    letters.acknowledge()
+    after = list(drain(spool))
+
+    assert [entry.raw for entry in seen] == [{"n": 1}]
+    assert [entry.raw for entry in after] == [{"n": 1}, {"n": 2}]
+    assert after[0].name == seen[0].name, "the repeated one is recognised by its name"
+
+
+def test_a_line_that_is_being_written_is_waited_for(spool: Path) -> None:
+    place = put(spool, "lines.1", b'{"n":1}\n{"n":')
+    assert list(drain(spool)) == []
+    os.utime(place, (time.time() - 60, time.time() - 60))
+
+    letters = drain(spool)
+    assert [entry.raw for entry in letters] == [{"n": 1}, None]
+    assert letters.set_aside == 1
+
+
+def test_entries_come_oldest_first(spool: Path) -> None:
+    for age, name in ((10, "z"), (30, "a"), (20, "m")):
+        place = put(spool, name, {"name": name})
+        os.utime(place, (time.time() - age, time.time() - age))
+
+    assert [entry.raw for entry in drain(spool)] == [{"name": "a"}, {"name": "m"}, {"name": "z"}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"nonsense", b"[1]", b'"text"', b"\xff\xfe", b'{"a":NaN}', b"[" * 30_000, b'{"a":"' + b"x" * 70_000 + b'"}'],
+)
+def test_broken_and_oversized_files_are_set_aside_and_counted(spool: Path, content: bytes) -> None:
+    put(spool, "bad", content)
+    put(spool, "good", {"n": 1})
+    letters = drain(spool)
+
+    entries = list(letters)
+
+    assert {entry.name: bool(entry.error) for entry in entries} == {"bad": True, "good": False}
+    assert letters.set_aside == 1
+    assert (spool / "aside" / "bad").exists()
+    letters.acknowledge()
+    assert list((spool / "new").iterdir()) == []
+
+
+def test_a_line_over_four_kibibytes_is_set_aside_alone(spool: Path) -> None:
+    (spool / "lines").write_text('{"n":1}\n{"n":"' + "x" * 5_000 + '"}\n{"n":3}\n')
+    (spool / "lines").chmod(0o600)
+    letters = drain(spool)
+
+    assert [entry.raw for entry in letters] == [{"n": 1}, None, {"n": 3}]
+    assert letters.set_aside == 1
+
+
+def test_links_fifos_folders_and_files_of_others_are_not_read(spool: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"kind":"private"}')
+    (spool / "new" / "link").symlink_to(secret)
+    os.mkfifo(spool / "new" / "pipe")
+    (spool / "new" / "folder").mkdir()
+    put(spool, "open", {"n": 1}).chmod(0o622)
+    expected = {"link", "pipe", "folder", "open"}
+    if os.getuid() == 0:
+        os.chown(put(spool, "foreign", {"n": 2}), 12345, 12345)
+        expected.add("foreign")
+    letters = drain(spool)
+    began = time.monotonic()
+
+    entries = list(letters)
+
+    assert {entry.name for entry in entries if entry.error} == expected
+    assert all(entry.raw is None for entry in entries)
+    assert letters.set_aside == len(expected)
+    assert list((spool / "new").iterdir()) == []
+    assert secret.exists()
+    assert time.monotonic() - began < 1
+
+
+def test_what_was_set_aside_does_not_grow_without_end(spool: Path) -> None:
+    for number in range(MOST_ASIDE + 30):
+        put(spool, f"bad{number}", b"nonsense")
+    letters = drain(spool)
+    list(letters)
+    letters.acknowledge()
+
+    assert len(list((spool / "aside").iterdir())) == MOST_ASIDE
+
+
+def test_the_spool_is_for_us_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        prepare(tmp_path / "spool")
+    finally:
+        os.umask(old)
+    for folder in ("", "tmp", "new", "aside"):
+        assert stat.S_IMODE((tmp_path / "spool" / folder).stat().st_mode) == 0o700
+
+
+def test_a_spool_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "spool").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(StoreError, match="link"):
+        prepare(tmp_path / "spool")
+
+
+def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path) -> None:
+    news = threading.Semaphore(0)
+    watcher = SpoolWatcher(spool, news.release)
+    watcher.start()
+    assert news.acquire(timeout=5), "what was there before is read at the start"
+
+    put(spool, "a.json", {"n": 1})
+    assert news.acquire(timeout=5)
+    with (spool / "lines").open("a") as lines:
+        lines.write('{"n":2}\n')
+    assert news.acquire(timeout=5)
+
+    watcher.stop()
