@@ -53,8 +53,9 @@ async def daemon_at(home: Path, limits: Limits | None = None) -> AsyncIterator[D
     engine = FakeEngine()
     app = make_app(engine, TOKEN, limits=limits)
     socket = home / "run" / "daemon.sock"
+    # The doors close first, so that they are seen to close while clients are connected.
     async with (
-        open_doors(app, socket_path=socket, uid=os.getuid()) as (url, path),
         ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, connector=TCPConnector(limit=0)) as client,
+        open_doors(app, socket_path=socket, uid=os.getuid()) as (url, path),
     ):
         yield Daemon(engine, app, url, path, client)

@@ -1,0 +1,117 @@
+"""The document against the router and against the parsers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fake_engine import FakeEngine
+from opened_doors import TOKEN, Daemon
+
+from hunchd.protocol.answers import bundle_json, project_json
+from hunchd.protocol.memories import DRAFT_FIELDS, MEMORY_FIELDS, PATCH_FIELDS
+from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS
+from hunchd.protocol.requests import (
+    ASSEMBLE_FIELDS,
+    ASSEMBLE_SIGNALS,
+    CONTEXT_FIELDS,
+    EXPAND_FIELDS,
+    FEEDBACK_FIELDS,
+    MEMORIES_FIELDS,
+    PREDICT_FIELDS,
+    SEARCH_FIELDS,
+    ContextRequest,
+)
+from hunchd.serving.http import make_app
+from hunchd.serving.openapi import OPERATIONS, document
+
+DOCUMENT = document()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+
+
+def test_every_route_is_described_and_every_description_is_a_route() -> None:
+    router = make_app(FakeEngine(), TOKEN).router
+
+    assert {(route.method, route.resource.canonical) for route in router.routes() if route.resource} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(
+    ("described", "parsed"),
+    [
+        (SCHEMAS["MemoryDraft"]["properties"], DRAFT_FIELDS),
+        (SCHEMAS["MemoryPatch"]["properties"], PATCH_FIELDS),
+        (SCHEMAS["Memory"]["properties"], MEMORY_FIELDS),
+        (
+            SCHEMAS["Signal"]["properties"],
+            {*SIGNAL_FIELDS, *(name for names in FIELDS_OF_KIND.values() for name in names)},
+        ),
+        (SCHEMAS["AssembleRequest"]["properties"], ASSEMBLE_FIELDS),
+        (SCHEMAS["AssembleRequest"]["properties"]["signals"]["properties"], ASSEMBLE_SIGNALS),
+        (SCHEMAS["PredictRequest"]["properties"], PREDICT_FIELDS),
+        (SCHEMAS["SearchRequest"]["properties"], SEARCH_FIELDS),
+        (SCHEMAS["ExpandRequest"]["properties"], EXPAND_FIELDS),
+        (SCHEMAS["Feedback"]["properties"]["items"]["items"]["properties"], FEEDBACK_FIELDS),
+        ({name for name, _, _ in OPERATIONS["GET", "/context"].query}, CONTEXT_FIELDS),
+        ({name for name, _, _ in OPERATIONS["GET", "/memories"].query}, MEMORIES_FIELDS),
+        (SCHEMAS["Project"]["properties"], project_json(id="", path="", name="", branch="", state="ready")),
+    ],
+    ids=lambda value: None,
+)
+def test_every_described_field_is_parsed_and_every_parsed_one_described(described: Any, parsed: Any) -> None:
+    assert set(described) == set(parsed)
+
+
+async def test_the_bundle_is_described_whole() -> None:
+    bundle = bundle_json(await FakeEngine().context(ContextRequest(project="/p")))
+
+    assert set(SCHEMAS["Bundle"]["properties"]) == set(bundle) == set(SCHEMAS["Bundle"]["required"])
+    assert set(SCHEMAS["Bundle"]["properties"]["items"]["items"]["properties"]) == set(bundle["items"][0])
+
+
+async def test_the_document_is_served(daemon: Daemon) -> None:
+    assert await (await daemon.get("/openapi.json")).json() == json.loads(json.dumps(DOCUMENT))
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for reference in references(DOCUMENT):
+        place: Any = DOCUMENT
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+        assert place
+
+
+def test_every_schema_is_used() -> None:
+    used = {reference.rpartition("/")[2] for reference in references(DOCUMENT)}
+
+    assert set(SCHEMAS) <= used
+
+
+def test_operations_are_named_once_and_path_parameters_described() -> None:
+    operations = [(path, each) for path, methods in DOCUMENT["paths"].items() for each in methods.values()]
+    names = [each["operationId"] for _, each in operations]
+
+    assert len(set(names)) == len(names)
+    for path, each in operations:
+        described = {parameter["name"] for parameter in each.get("parameters", ()) if parameter["in"] == "path"}
+        assert described == ({"id"} if "{id}" in path else set())
+
+
+def test_only_health_is_described_as_open() -> None:
+    open_paths = [
+        path for path, methods in DOCUMENT["paths"].items() for each in methods.values() if each.get("security") == []
+    ]
+
+    assert open_paths == ["/health"]
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"]
+        for inner in value.values():
+            yield from references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
