@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hunchd.domain.errors import StoreError
 from hunchd.store.journal import Journal, Limits
+from tests.faults.failing import FailingFiles
 from tests.faults.records import is_whole, numbers_in, record, records, segments
 
 LIMITS = Limits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=1_000)
@@ -170,3 +174,28 @@ async def test_replaying_three_times_gives_the_same_three_times(tmp_path: Path) 
             assert len(list(journal.replay())) == journal.pending
     assert seen[0] == seen[1] == seen[2]
     assert len(seen[0]) == 30
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE], ids=errno.errorcode.get)
+async def test_a_file_that_cannot_be_read_costs_its_own_records_at_most(tmp_path: Path, error: int) -> None:
+    original = await filled(tmp_path / "original")
+    most_in_one = max([len(await numbers_of_segment(path)) for path in segments(original)])
+    for at in range(1, 100):
+        folder = shutil.copytree(original, tmp_path / str(at))
+        files = FailingFiles(at=at, error=error, kinds=("read",))
+        try:
+            async with Journal.open(folder, limits=LIMITS, files=files) as journal:
+                with suppress(StoreError):  # too many open files: it is to be tried again
+                    await journal.append([record(5_000)])
+                await journal.append([record(10_000)])
+                replayed = numbers_in(journal)
+                if not files.failed:
+                    break
+                assert journal.last > 60
+                assert error == errno.EMFILE or journal.set_aside >= 1
+        except (StoreError, OSError):
+            assert error == errno.EMFILE
+        else:
+            assert len(set(range(30, 60)) - set(replayed)) <= (most_in_one if error == errno.EIO else 0)
+            assert 10_000 in replayed or error == errno.EIO
+    assert at > 4

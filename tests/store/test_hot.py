@@ -250,4 +250,4 @@ def test_searching_five_thousand_memories_takes_milliseconds() -> None:
         hits = hot.search(query, P1, 10)
         took.append(time.process_time() - began)
         assert hits
-    assert sorted(took)[20] < 0.005
+    assert sorted(took)[20] < 0.01  # 2.5 ms on an idle machine

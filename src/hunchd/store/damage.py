@@ -25,19 +25,23 @@ class SetAside:
         self.count = 0
         self.torn_bytes = 0
 
-    def keep(self, path: Path, content: bytes, damage: Damage) -> None:
-        """Counts a stretch once, says so and copies it. A torn end was never acknowledged: it is no loss."""
-        if (path.name, damage.offset) in self._seen:
+    def keep(self, path: Path, content: bytes, damage: Damage, *, at: int = 0) -> None:
+        """Counts a stretch once, says so and copies it; `content` begins `at` bytes into the file.
+
+        A torn end was never acknowledged: it is no loss.
+        """
+        begin = at + damage.offset
+        if (path.name, begin) in self._seen:
             return
-        self._seen.add((path.name, damage.offset))
+        self._seen.add((path.name, begin))
         if damage.torn:
             self.torn_bytes += damage.end - damage.offset
             logger.info("%s ended in %d bytes of an unfinished write", path.name, damage.end - damage.offset)
             return
         self.count += 1
-        logger.warning("%s is damaged from byte %d to %d; the rest was read", path, damage.offset, damage.end)
+        logger.warning("%s is damaged from byte %d to %d; the rest was read", path, begin, at + damage.end)
         try:
-            self._copy(path.name, damage.offset, content[damage.offset : damage.end][:_MAX_COPY_BYTES])
+            self._copy(path.name, begin, content[damage.offset : damage.end][:_MAX_COPY_BYTES])
         except OSError as error:
             logger.warning("the damaged bytes of %s could not be copied aside: %s", path.name, error)
 
@@ -47,6 +51,21 @@ class SetAside:
             self._seen.add((path.name, -1))
             self.count += 1
             logger.warning("records %d to %d are missing before %s", first, last, path)
+
+    def unreadable(self, path: Path, error: OSError) -> None:
+        """Counts a file that the disk does not give back."""
+        if (path.name, -2) not in self._seen:
+            self._seen.add((path.name, -2))
+            self.count += 1
+            logger.warning("%s cannot be read: %s", path, error)
+
+    def move(self, path: Path) -> None:
+        """Takes a whole file out of the way."""
+        try:
+            private_folder(self._folder)
+            self._files.rename(path, self._folder / path.name)
+        except OSError as error:
+            logger.warning("%s could not be moved aside: %s", path, error)
 
     def clear(self) -> None:
         """Removes every copy: what was erased must not survive here."""
@@ -62,4 +81,4 @@ class SetAside:
             self._files.write(descriptor, stretch)
 
     def _copies(self) -> list[Path]:
-        return sorted(self._folder.glob("*.bad"))
+        return sorted(self._folder.glob("*"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +12,6 @@ import numpy as np
 from hunchd.store.files import Files, opened, replace_file
 from hunchd.store.remembered import Numbers, RememberedIds
 from hunchd.store.segments import frame_bytes, frames, header_bytes
-
-logger = logging.getLogger(__name__)
 
 _ENTRY_BYTES = 24
 
@@ -52,7 +49,9 @@ class Entries:
 class IdLog:
     """One file a generation of `limit` ids; an old generation goes when the newer ones hold `limit` by themselves."""
 
-    def __init__(self, files: Files, folder: Path, limit: int) -> None:
+    def __init__(self, files: Files, folder: Path, limit: int, *, unreadable: Callable[[Path, OSError], None]) -> None:
+        """`unreadable` is told of a file that the disk does not give; what it raises is passed on."""
+        self._unreadable = unreadable
         self._files = files
         self._folder = folder
         self._limit = limit
@@ -110,7 +109,7 @@ class IdLog:
         try:
             content = self._files.read(path)
         except OSError as error:
-            logger.warning("accepted ids in %s cannot be read, repeats of them may be taken twice: %s", path, error)
+            self._unreadable(path, error)
             content = b""
         newest, blocks = 0, [np.empty((3, 0), np.uint64)]
         for frame in frames(content):

@@ -64,6 +64,9 @@ class Journal:
         self._limits = limits
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._preparation: Future[None] = self._writer.submit(log.prepare)
+        self._is_prepared = False
+        self._opening = asyncio.Lock()
+        self._entering = 0  # appends that wait for the preparation
         self._groups: deque[_Group] = deque()  # gathering, oldest first
         self._being_written: _Group | None = None
         self._waiting: dict[int, tuple[int, _Group]] = {}  # key of an id → its number, and what it waits for
@@ -221,7 +224,18 @@ class Journal:
         return [*([self._being_written] if self._being_written is not None else []), *self._groups]
 
     async def _prepared(self) -> None:
-        if self._preparation.done() and self._preparation.exception() is None:
+        """Waits for the rest of the opening; appends leave it in the order in which they came."""
+        if self._is_prepared and not self._entering:
+            return
+        self._entering += 1
+        try:
+            async with self._opening:
+                await self._finish_opening()
+        finally:
+            self._entering -= 1
+
+    async def _finish_opening(self) -> None:
+        if self._is_prepared:
             return
         if self._closed:
             raise Unavailable("the journal is closed")
@@ -229,6 +243,7 @@ class Journal:
             self._preparation = self._writer.submit(self._log.prepare)
         try:
             await asyncio.shield(asyncio.wrap_future(self._preparation))
+            self._is_prepared = True
         except OSError as error:
             self.failure = f"the journal cannot be read: {error}"
             raise _translated(error) from error

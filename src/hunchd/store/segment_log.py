@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from hunchd.store.damage import SetAside
+from hunchd.store.erasure import remaining
 from hunchd.store.files import FULL, Files, opened, private_folder, replace_file
 from hunchd.store.folder_lock import FolderLock
 from hunchd.store.idlog import Entries, IdLog
@@ -36,7 +37,6 @@ from hunchd.store.segments import (
     Damage,
     Frame,
     Record,
-    erased_frame_bytes,
     frame_bytes,
     frames,
     header_bytes,
@@ -47,6 +47,8 @@ from hunchd.store.segments import (
 
 logger = logging.getLogger(__name__)
 
+# Errors of the moment, not of the disk: to be tried again, nothing is to be given up for them.
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 # A settled segment smaller than this is kept for the next records: making a file costs two syncs.
 _WORTH_DROPPING_BYTES = 256 * 1024
 
@@ -91,7 +93,7 @@ class SegmentLog:
         self._limits = limits
         self._files = files
         self._reserve = Reserve(files, folder / "reserve", limits.reserve_bytes)
-        self._ids = IdLog(files, folder, limits.remembered_ids)
+        self._ids = IdLog(files, folder, limits.remembered_ids, unreadable=self._note_unreadable)
         self._segments: list[Segment] = []
         self._active: Segment | None = None
         self._descriptor: int | None = None
@@ -132,7 +134,10 @@ class SegmentLog:
         self._ids.load_into(self.remembered)
         before = self.checkpoint
         for segment in list(self._segments):
-            content = self._files.read(segment.path)[: segment.size]
+            content = self._read(segment)
+            if content is None:
+                self._put_aside(segment)
+                continue
             if segment.entries is None:
                 self._inspect(segment, content)
             header = read_header(content)
@@ -146,13 +151,15 @@ class SegmentLog:
 
     def _read_checkpoint(self) -> None:
         path = self._folder / "checkpoint"
-        with suppress(FileNotFoundError):
+        try:
             content = self._files.read(path)
             for frame in frames(content):
                 state = json.loads(bytes(frame.payload))
                 self.checkpoint, self.next_sequence = state["checkpoint"], state["next"]
                 return
             self.damage.keep(path, content, Damage(0, len(content), torn=False))
+        except OSError as error:
+            self._note_unreadable(path, error)
         # Lost, or never written: everything that is still here is handed out again, and no number is used twice.
         self._ids.load_into(self.remembered)
         self.next_sequence = self._ids.newest + 1
@@ -160,7 +167,11 @@ class SegmentLog:
 
     def _resume(self, segment: Segment) -> None:
         """Makes the newest segment ready to be appended to: its torn end is cut and the rest is synced."""
-        content = self._files.read(segment.path)
+        content = self._read(segment)
+        if content is None:
+            self._put_aside(segment)
+            self.next_sequence = max(self.next_sequence, segment.first + segment.size // FRAME_BYTES + 1)
+            return
         damage = self._inspect(segment, content)
         lost = sum((piece.end - piece.offset) // FRAME_BYTES + 1 for piece in damage)
         self.next_sequence = max(self.next_sequence, (segment.last or segment.first - 1) + lost + 1)
@@ -189,6 +200,25 @@ class SegmentLog:
                 entries.add(found.sequence, found.id_key, found.project_key)
         segment.entries = entries
         return damage
+
+    def _read(self, segment: Segment) -> bytes | None:
+        """The durable bytes of a segment, None when it is gone or the disk does not give them."""
+        try:
+            return self._files.read(segment.path)[: segment.size]
+        except OSError as error:
+            self._note_unreadable(segment.path, error)
+            return None
+
+    def _note_unreadable(self, path: Path, error: OSError) -> None:
+        if error.errno in _PASSING:
+            raise error
+        if not isinstance(error, FileNotFoundError):  # never written, or settled in the meantime
+            self.damage.unreadable(path, error)
+
+    def _put_aside(self, segment: Segment) -> None:
+        self._segments.remove(segment)
+        if segment.path.exists():
+            self.damage.move(segment.path)
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -281,22 +311,19 @@ class SegmentLog:
         for segment in list(self._segments):
             if segment.entries is not None and segment.last <= sequence:
                 continue
-            try:
-                content = self._files.read(segment.path)[: segment.size]
-            except FileNotFoundError:
-                continue  # the store took its records over in the meantime
-            for frame in frames(content):
+            for frame in frames(self._read(segment) or b""):
                 if frame.sequence > sequence and frame.id_key:
-                    record = self._record(segment, content, frame)
+                    record = self._record(segment, frame)
                     if record is not None:
                         yield frame.sequence, record
 
-    def _record(self, segment: Segment, content: bytes, frame: Frame) -> Record | None:
+    def _record(self, segment: Segment, frame: Frame) -> Record | None:
         try:
             return record_of(frame.payload)
         except (ValueError, KeyError, TypeError):
             # Whole by its checksum and still no record of ours: kept for a person, like other damage.
-            self.damage.keep(segment.path, content, Damage(frame.offset, frame.offset + len(frame.payload), torn=False))
+            payload = bytes(frame.payload)
+            self.damage.keep(segment.path, payload, Damage(0, len(payload), torn=False), at=frame.offset)
             return None
 
     @property
@@ -376,30 +403,13 @@ class SegmentLog:
 
     def _erase(self, segment: Segment, without: Callable[[Record], bool]) -> int:
         content = self._files.read(segment.path)[: segment.size]
-        whole = read_header(content) is not None
-        pieces = [content[:HEADER_BYTES] if whole else header_bytes(segment.first, 0)]
-        entries, gone, last, damaged = Entries(), list[int](), 0, not whole
-        for found in scan(content):
-            if isinstance(found, Damage):
-                damaged = True  # it may hold what is to be erased, and nobody can tell
-                continue
-            last = found.sequence
-            record = self._record(segment, content, found) if found.id_key else None
-            if record is None or without(record):
-                gone += [found.id_key] if found.id_key else []
-                continue
-            pieces.append(content[found.offset : found.offset + FRAME_BYTES + len(found.payload)])
-            entries.add(found.sequence, found.id_key, found.project_key)
-        if not gone and not damaged:
+        rest = remaining(content, segment.first, without)
+        if rest is None:
             return 0
-        if last and (not entries or entries.sequences[-1] < last):
-            # Keeps the number used, and the next segment from missing its predecessor.
-            pieces.append(erased_frame_bytes(last))
-        rewritten = b"".join(pieces)
-        self._with_reserve(lambda: replace_file(self._files, segment.path, rewritten))
-        segment.size, segment.entries, segment.last = len(rewritten), entries, last
-        self._erased_keys.extend(gone)
-        return len(gone)
+        self._with_reserve(lambda: replace_file(self._files, segment.path, rest.content))
+        segment.size, segment.entries, segment.last = len(rest.content), rest.entries, rest.last
+        self._erased_keys.extend(rest.erased)
+        return len(rest.erased)
 
     def _with_reserve(self, work: Callable[[], None]) -> None:
         """Runs `work`, on a full disk a second time with the reserve given up."""
