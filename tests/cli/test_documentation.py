@@ -1,0 +1,89 @@
+"""The documentation says what is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.commands import COMMANDS
+from hunchd.cli.parser import parse
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def shell_lines() -> Iterator[tuple[str, list[str]]]:
+    """Every command of a shell block: the page it is on, and its words."""
+    for page in PAGES:
+        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.splitlines():
+                if words := shlex.split(line, comments=True):
+                    yield page.name, words
+
+
+@pytest.mark.parametrize(("page", "words"), [line for line in shell_lines() if line[1][0] == "hunch"])
+def test_every_command_that_is_shown_can_be_given(page: str, words: list[str]) -> None:
+    assert parse(words[1:]).runs
+
+
+@pytest.mark.parametrize("example", [each for command in COMMANDS for each in command.examples if "bench" not in each])
+def test_every_example_of_the_help_can_be_given(example: str) -> None:
+    words = shlex.split(example.partition("|")[0])
+
+    assert words[0] == "hunch"
+    assert parse(words[1:]).runs
+
+
+def test_every_use_of_dev_that_is_shown_exists() -> None:
+    usage = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
+    shown = [words for _, words in shell_lines() if words[0] == "./dev"]
+
+    assert len(shown) >= 2
+    for words in shown:
+        assert f"./dev {words[1]} " in usage
+        assert all((ROOT / word).exists() for word in words[2:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_every_command_in_running_text_exists() -> None:
+    names = {command.name for command in COMMANDS} | {"COMMAND"}
+    for page in PAGES:
+        for name in re.findall(r"`hunch ([a-zA-Z-]+)", page.read_text()):
+            assert name in names, f"{page.name}: hunch {name}"
+
+
+def test_every_dependency_is_explained() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    for requirement in wanted:
+        name = re.split(r"[<>=~!\[; ]", requirement)[0]
+        explained = "tree-sitter" if name.startswith("tree-sitter-") else name
+        assert f"`{explained}`" in page, f"{name} is not in docs/dependencies.md"
+
+
+def test_every_folder_of_the_package_is_on_the_architecture_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    folders = [path.parent.name for path in (ROOT / "src" / "hunchd").glob("*/__init__.py")]
+
+    assert len(folders) > 10
+    for folder in folders:
+        assert f"| `{folder}/` |" in page, folder
+
+
+def test_dev_says_what_it_does_not_know() -> None:
+    told = subprocess.run([ROOT / "dev", "fly"], capture_output=True, text=True, check=False)
+
+    assert told.returncode == 2
+    assert told.stderr.startswith("./dev: there is no 'fly'.")
