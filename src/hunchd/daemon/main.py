@@ -17,8 +17,8 @@ from hunchd import __version__
 from hunchd.config.loading import load
 from hunchd.config.places import Places, make_private, places
 from hunchd.config.settings import Settings
-from hunchd.domain.errors import HunchError
 from hunchd.daemon.notify import keep_watchdog_fed, notify
+from hunchd.domain.errors import HunchError
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,9 @@ OLD_LOGS = 3
 
 def main(argv: list[str] | None = None) -> int:
     """Run the daemon. Exit status: 0 stopped when asked, 1 failed, 2 wrong usage or settings, 3 another one runs."""
-    parser = argparse.ArgumentParser(prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground.")
+    parser = argparse.ArgumentParser(
+        prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground."
+    )
     parser.add_argument("--version", action="version", version=f"hunchd {__version__}")
     parser.add_argument("--log-to-stderr", action="store_true", help="log to standard error instead of the log file")
     arguments = parser.parse_args(argv)
@@ -73,9 +75,7 @@ async def run(where: Places, settings: Settings) -> None:
         notify("READY=1\nSTATUS=answering")
         watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")
         idle = asyncio.create_task(until_idle(engine, settings.daemon.idle_exit_minutes), name="idle-exit")
-        await asyncio.wait(
-            [asyncio.create_task(stop.wait(), name="stop"), idle], return_when=asyncio.FIRST_COMPLETED
-        )
+        await asyncio.wait([asyncio.create_task(stop.wait(), name="stop"), idle], return_when=asyncio.FIRST_COMPLETED)
         notify("STOPPING=1")
         watchdog.cancel()
         idle.cancel()
@@ -84,7 +84,7 @@ async def run(where: Places, settings: Settings) -> None:
     notify("STATUS=stopped")
 
 
-def take_lock(file: Path) -> "int | _Lock":
+def take_lock(file: Path) -> int | _Lock:
     """The lock that the one daemon holds while it lives, or the pid of the daemon that holds it."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

@@ -113,5 +113,3 @@ async def until_idle(engine: Engine, minutes: float) -> None:
         await asyncio.Event().wait()
     while engine.idle_seconds < minutes * 60:
         await asyncio.sleep(max(1.0, minutes * 60 - engine.idle_seconds))
-
-
