@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import resource
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -171,4 +174,24 @@ async def test_a_fault_of_our_own_in_the_writing_is_heard_by_those_who_wait(
         files.broken = False
         await journal.append(records([2]))
         assert journal.failure is None
+        assert numbers_in(journal) == [1, 2]
+
+
+async def test_a_process_that_has_no_file_left_to_open_refuses_and_goes_on_later(tmp_path: Path) -> None:
+    async with Journal.open(tmp_path / "journal", limits=LIMITS) as journal:
+        await journal.append(records([1]))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken: list[int] = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        try:
+            with suppress(OSError):
+                while True:
+                    taken.append(os.dup(0))
+            with pytest.raises(StoreError, match="Too many open files"):
+                await journal.append([record(2, text="x" * 2_000)])  # needs a new segment
+        finally:
+            for descriptor in taken:
+                os.close(descriptor)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        await journal.append([record(2, text="x" * 2_000)])
         assert numbers_in(journal) == [1, 2]
