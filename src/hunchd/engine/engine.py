@@ -55,7 +55,7 @@ class Engine:
             parts.settings.context, parts.hot, self.events, secret=parts.secret, now=parts.now, degraded=self._degraded
         )
         self._indexing = Indexing(parts.indexer, parts.store, self.events, parts.settings.index, self._loaded)
-        self._watching = Watching(parts, self._seen)
+        self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
@@ -73,11 +73,13 @@ class Engine:
 
     def open(self) -> None:
         """Take up the projects and what the journal still holds; the daemon may answer from here on."""
+        self._watching.open()
         self._projects.open_all()
         for sequence, record in self._parts.journal.replay():
             self._replay(sequence, record)
         tasks = self._parts.tasks
-        tasks.start("watching", self._watching.run)
+        tasks.start("watching", self._watching.take_in)
+        tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._keep_up)
         tasks.start("warm-up", self._warm_up)
@@ -154,11 +156,18 @@ class Engine:
     def _place(self, path: str, project: str) -> str:
         return relative_path(path, self._projects.find(project)[1].root)
 
-    async def _seen(self, signals: Sequence[tuple[Signal, Project, Tree]]) -> None:
+    async def _seen(self, seen: Sequence[Signal]) -> None:
         """What the watchers saw: as good as what a client says."""
-        await self._take(
-            [(replace(signal, id=secrets.token_hex(8)), project, tree) for signal, project, tree in signals]
-        )
+        known = []
+        for signal in seen:
+            try:
+                project, tree = self._projects.find(signal.project)
+            except NotFound:  # removed a moment ago
+                continue
+            if tree.look():
+                project.touch()
+            known.append((replace(signal, id=secrets.token_hex(8)), project, tree))
+        await self._take(known)
 
     async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
         if not accepted:

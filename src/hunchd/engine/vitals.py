@@ -53,7 +53,7 @@ class Vitals:
     def queues(self) -> dict[str, int]:
         """What is accepted and not yet searchable in the store; all zero when nothing is."""
         return {
-            "journal": self._parts.journal.pending,
+            "journal": self._parts.journal.pending + self._watching.pending,
             "writer": self._writer.pending,
             "embedding": int(self._parts.store.last_stats.get("pending_embeddings", 0)),
         }

@@ -1,64 +1,65 @@
-"""Each project's files and git state, watched on one thread; what it sees is handed to the loop in order."""
+"""Each project's files and git state and the hooks' letterbox, watched on one thread, taken in on the loop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from hunchd.domain.errors import Overloaded
-from hunchd.domain.signal import BranchCheckout, Signal
+from hunchd.domain.signal import Signal
 from hunchd.engine.parts import Parts
-from hunchd.engine.project import Project, Tree
+from hunchd.engine.project import Project
 from hunchd.repository.ignore import IgnoreRules
+from hunchd.signals import spool
+from hunchd.signals.feed import Feed
 from hunchd.signals.files import FileWatcher, WatchOptions
 from hunchd.signals.git import GitWatcher
 from hunchd.signals.watching import WatchThread
 
 logger = logging.getLogger(__name__)
 
-Seen = tuple[Signal, Project, Tree]
-BATCH = 500  # signals handed on at once
-
 
 class Watching:
-    def __init__(self, parts: Parts, take: Callable[[Sequence[Seen]], Awaitable[None]]) -> None:
+    """What it sees is given to `seen`; what hooks wrote to `told`, as they wrote it. Both return when it is safe."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        seen: Callable[[Sequence[Signal]], Awaitable[None]],
+        told: Callable[[Sequence[dict[str, Any]]], Awaitable[dict[str, Any]]],
+    ) -> None:
         settings = parts.settings.signals
         self._parts = parts
-        self._take = take
-        self._enabled = settings.watch_files
-        self._most = settings.queue
+        self._seen = seen
+        self._told = told
         self._options = WatchOptions(
             burst=settings.burst_ms / 1_000,
             bulk_files=settings.bulk_files,
             max_watches=settings.max_watched_directories,
             opens=settings.watch_opens,
         )
-        self._thread: WatchThread | None = None
+        self._feed = Feed(settings.queue)
+        self._thread = WatchThread("hunchd-watch")
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
-        self._queue: deque[Seen] = deque()
-        self._wake = asyncio.Event()
+        self._letters = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._letterbox = spool.SpoolWatcher(parts.places.spool, self._news, thread=self._thread)
+
+    def open(self) -> None:
+        spool.prepare(self._parts.places.spool)
+        self._thread.start()
+        self._letterbox.start()
 
     def watch(self, project: Project) -> None:
-        """Begin to watch a project; in the background, since a large tree takes a while."""
-        if self._thread is None:
-            self._thread = WatchThread("hunchd-watch")
-            self._thread.start()
-
-        def emit(signal: Signal) -> None:
-            self._seen((signal, project, project.tree_of(signal.project)))
-
-        files = None
-        if self._enabled:
+        """Begin to watch a project; it takes a while for a large tree, in the background."""
+        files, git = None, None
+        if self._parts.settings.signals.watch_files:
             rules = IgnoreRules.load(project.root, self._parts.settings.index.ignore)
-            files = FileWatcher(project.root, rules, emit, options=self._options, thread=self._thread)
+            files = FileWatcher(project.root, rules, self._feed.put, options=self._options, thread=self._thread)
             files.start()
-        git = None
         if project.main.layout.git_dir is not None:
-            git = GitWatcher(project.main.layout, emit, thread=self._thread, linked=True)
+            git = GitWatcher(project.main.layout, self._feed.put, thread=self._thread, linked=True)
             git.start()
         self._watchers[project.id] = (files, git)
 
@@ -67,18 +68,26 @@ class Watching:
             if watcher is not None:
                 watcher.stop()
 
-    async def run(self) -> None:
-        """Hand on what the watchers see, for ever."""
+    async def take_in(self) -> None:
+        """Hand on what is seen, for ever."""
         while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._queue:
-                batch = [self._queue[index] for index in range(min(BATCH, len(self._queue)))]
-                for signal, project, tree in batch:
-                    _look(signal, project, tree)
-                await self._take(batch)
-                for _ in batch:
-                    self._queue.popleft()
+            batch = await self._feed.batch()
+            await self._seen(batch)
+            self._feed.done(len(batch))
+
+    async def empty_letterbox(self) -> None:
+        """Hand on what hooks left, for ever; a letter is deleted when the journal has it."""
+        while True:
+            await self._letters.wait()
+            self._letters.clear()
+            drain = spool.drain(self._parts.places.spool)
+            entries = await asyncio.to_thread(list, drain)
+            letters = [{"event_id": f"spool:{entry.name}", **entry.raw} for entry in entries if entry.raw is not None]
+            if letters:
+                answer = await self._told(letters)
+                for refused in answer["rejected"]:
+                    logger.warning("a hook's signal was refused: %s", refused)
+            await asyncio.to_thread(drain.acknowledge)
 
     def status(self, project: Project) -> dict[str, Any]:
         """How the project is watched, in figures."""
@@ -90,27 +99,14 @@ class Watching:
 
     @property
     def pending(self) -> int:
-        return len(self._queue)
+        return len(self._feed)
 
     def close(self) -> None:
-        for watchers in self._watchers.values():
-            for watcher in watchers:
-                if watcher is not None:
-                    watcher.stop()
+        self._letterbox.stop()
         self._watchers.clear()
-        if self._thread is not None:
-            self._thread.stop()
+        self._thread.stop()
 
-    def _seen(self, seen: Seen) -> None:
+    def _news(self) -> None:
         """Called on the watching thread."""
-        if len(self._queue) >= self._most:
-            raise Overloaded(f"{self._most} signals of watchers wait", retry_after=1.0)
-        self._queue.append(seen)
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake.set)
-
-
-def _look(signal: Signal, project: Project, tree: Tree) -> None:
-    """HEAD may have moved: the tree must know before anybody asks."""
-    if not isinstance(signal, BranchCheckout) and tree.look():
-        project.touch()
+            self._loop.call_soon_threadsafe(self._letters.set)
