@@ -84,7 +84,7 @@ async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Pa
 async def test_a_specific_question_finds_by_key_path_or_title(store: StoreClient) -> None:
     await store.put([full_memory(), *(memory(n) for n in range(20, 30))])
     for name in ("database", "docs/adr/7.md", "adr-7", "m7"):
-        assert [hit.memory.id for hit in (await store.search(name, P, 3, depth="specific")).hits][0] == "m7", name
+        assert (await store.search(name, P, 3, depth="specific")).hits[0].memory.id == "m7", name
 
 
 async def test_a_deep_search_follows_links_one_step(store: StoreClient) -> None:

@@ -80,7 +80,7 @@ class Upkeep:
     async def _step(self) -> None:
         for collection in self._service.opened:
             await self._erase_if_due(collection)
-            if self._quiet(QUIET) and await collection.optimise():
+            if await collection.optimise(quiet=self._quiet(QUIET)):
                 give_memory_back()
         await self._embed()
         if self._quiet(TIDY_QUIET) and self._tidied_at < self._service.last_request:

@@ -121,11 +121,11 @@ class Collection:
 
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> Written:
         """Add the rows that are not there, overwrite those that differ. The same put twice changes nothing."""
-        return await self._writing(lambda: self._put(rows, self._tables[into]))
+        return await self._writing(lambda: self._put(rows, self._tables[into]), mending=True)
 
     async def delete(self, ids: Sequence[str], *, from_: str = MEMORIES) -> int:
         """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
-        return await self._writing(lambda: self._delete(ids, self._tables[from_]))
+        return await self._writing(lambda: self._delete(ids, self._tables[from_]), mending=True)
 
     async def purge(self) -> None:
         """Remove from the disk what was deleted: no file holds its text or its vector afterwards."""
@@ -133,11 +133,11 @@ class Collection:
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
         """Vectors by id, each with the digest of the text it stands for: a row that changed meanwhile is left alone."""
-        return await self._writing(lambda: self._set_vectors(vectors, model))
+        return await self._writing(lambda: self._set_vectors(vectors, model), mending=True)
 
-    async def optimise(self, *, force: bool = False) -> bool:
+    async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
         """Merge, index and prune if enough has changed since the last time. Whether anything was done."""
-        if not self.writable or not (force or await self.needs_optimising()):
+        if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
             return False
         await self._writing(self._optimise)
         return True
@@ -193,13 +193,13 @@ class Collection:
                 for row in await self._intact(batch):
                     yield row
 
-    async def needs_optimising(self) -> bool:
-        """Whether searches begin to pay for the writes since the last time."""
+    async def needs_optimising(self, *, quiet: bool = True) -> bool:
+        """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
         if self.counters.since_optimise == 0:
             return False
         if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE:
             return True
-        return (await self._read(self._memories.state))["unindexed"] > UNINDEXED_BEFORE_OPTIMISE
+        return quiet and (await self._read(self._memories.state))["unindexed"] > UNINDEXED_BEFORE_OPTIMISE
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
@@ -382,13 +382,22 @@ class Collection:
     def _write_quarantine(self) -> None:
         replace_file(self._files, self.folder / _QUARANTINE, json.dumps(sorted(self._quarantined)).encode())
 
-    async def _writing(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """One at a time, and to its end even if nobody waits for it any more."""
+    async def _writing(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
+        """One at a time, and to its end even if nobody waits for it any more.
+
+        `mending`: the work may be done again from its beginning, and is, after the table was mended.
+        """
         if not self.writable:
             raise StoreError("this store was written by a newer hunchd and is only read")
 
         async def alone() -> Answer:
             async with self._lock:
+                try:
+                    return await work()
+                except StoreError as error:
+                    if not mending or not self._worth_mending(error):
+                        raise
+                await self._heal()
                 return await work()
 
         return await asyncio.shield(asyncio.ensure_future(alone()))
@@ -399,13 +408,19 @@ class Collection:
             async with self._gate.reading():
                 return await work()
         except StoreError as error:
-            if time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
+            if not self.writable or not self._worth_mending(error):
                 raise
-            self._healed_at = time.monotonic()
-            logger.warning("reading %s failed (%s); mending it", self.folder, error)
         await self._writing(self._heal)
         async with self._gate.reading():
             return await work()
+
+    def _worth_mending(self, error: StoreError) -> bool:
+        """Whether the failure may come from damage on the disk: the first one in a while."""
+        if time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
+            return False
+        self._healed_at = time.monotonic()
+        logger.warning("%s cannot be used as it is (%s); mending it", self.folder, error)
+        return True
 
     async def _heal(self) -> None:
         async with self._gate.alone():
@@ -426,7 +441,7 @@ class Collection:
         """Make the table anew from the rows that can still be read, here or in a snapshot."""
         self._tables[name].close()
         lost = await rescue.rebuild(self.folder, name, self._session)
-        self._tables[name] = await self._database.table(name, SCHEMA_VERSION)
+        self._tables[name] = await self._database.table(name)
         logger.error("%s of %s was rebuilt; %d rows could not be read", name, self.folder, lost)
 
     async def _committed(self) -> None:
@@ -445,11 +460,11 @@ async def _nothing() -> list[Row]:
 
 async def _opened(folder: Path, database: Database, name: str) -> Table:
     try:
-        return await database.table(name, SCHEMA_VERSION)
+        return await database.table(name)
     except StoreError:
         logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
     await rescue.rebuild(folder, name, None)
-    return await database.table(name, SCHEMA_VERSION)
+    return await database.table(name)
 
 
 def _ids_in(path: Path) -> list[str]:

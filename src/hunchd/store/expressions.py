@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from hunchd.domain.filters import Filters
 from hunchd.store.tables import microseconds
+
+HAS_VECTOR: Final = "embedded"
 
 
 def expression(filters: Filters) -> str:

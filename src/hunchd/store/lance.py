@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from hunchd.domain.errors import StoreError
-from hunchd.store.tables import COLUMNS, DIMENSIONS, Column, Row
+from hunchd.store import expressions
+from hunchd.store.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, Column, Row
 from hunchd.store.unused import import_light
 
 lancedb: Any = import_light("lancedb")
@@ -59,16 +60,23 @@ class Database:
     async def open(cls, folder: Path, session: Any) -> Database:
         return cls(folder, await lancedb.connect_async(str(folder), session=session))
 
-    async def table(self, name: str, version: int) -> Table:
-        """The table, made with the columns of schema `version` if it is not there. Raises StoreError."""
+    async def table(self, name: str) -> Table:
+        """The table, made with our columns if it is not there. Raises StoreError."""
         try:
             # Looked up by hand: listing tables is a call of the client that we did not import.
             if (self._folder / f"{name}.lance" / "_versions").is_dir():
                 return Table(await self._connection.open_table(name), name)
-            made = await self._connection.create_table(name, schema=schema_of(COLUMNS[name], version))
-            return Table(made, name)
         except (RuntimeError, ValueError, OSError) as error:
             raise StoreError(f"table {name} cannot be opened: {error}") from error
+        return await self.create(name, COLUMNS[name], SCHEMA_VERSION)
+
+    async def create(self, name: str, columns: Sequence[Column], version: int) -> Table:
+        """A new table with these columns. Raises StoreError."""
+        try:
+            made = await self._connection.create_table(name, schema=schema_of(columns, version))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StoreError(f"table {name} cannot be made: {error}") from error
+        return Table(made, name, columns)
 
     def close(self) -> None:
         self._connection.close()
@@ -89,10 +97,10 @@ def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
 class Table:
     """One table. Rows go in and come out as plain dictionaries; errors of the database are StoreErrors."""
 
-    def __init__(self, inner: Any, name: str) -> None:
+    def __init__(self, inner: Any, name: str, columns: Sequence[Column] | None = None) -> None:
         self._inner = inner
         self.name = name
-        self.columns: tuple[Column, ...] = tuple(COLUMNS[name])
+        self.columns = tuple(columns or COLUMNS[name])
 
     async def schema_version(self) -> int:
         schema = await self._inner.schema()
@@ -201,7 +209,11 @@ class Table:
         if rows >= INDEX_FROM and "text" in self._names:
             wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
             wanted["kind_idx"] = ("kind", _index.Bitmap())
-        if "vector" in self._names and "vector_idx" not in there and await self.count("embedded") > FLAT_UP_TO:
+        if (
+            "vector" in self._names
+            and "vector_idx" not in there
+            and await self.count(expressions.HAS_VECTOR) > FLAT_UP_TO
+        ):
             wanted["vector_idx"] = ("vector", _index.IvfFlat(distance_type="cosine"))
         missing = {name: how for name, how in wanted.items() if name not in there}
         for name, (column, config) in missing.items():

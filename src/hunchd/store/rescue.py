@@ -13,7 +13,7 @@ from hunchd.store.durability import Synced
 from hunchd.store.files import Files, replace_file
 from hunchd.store.lance import Database, Table, new_session
 from hunchd.store.repair import fragment_ids, set_table_aside
-from hunchd.store.tables import SCHEMA_VERSION, Row, is_intact
+from hunchd.store.tables import Row, is_intact
 
 logger = logging.getLogger(__name__)
 
@@ -29,13 +29,14 @@ async def rebuild(folder: Path, name: str, session: Any) -> int:
     session = session or new_session()
     expected, rows = await _readable(folder, name, session)
     for snapshot in snapshots.newest_first(folder):
-        if len(rows) >= expected:
+        if expected is not None and len(rows) >= expected:
             break
-        _, older = await _readable(snapshot, name, session)
+        then, older = await _readable(snapshot, name, session)
+        expected = then if expected is None else expected
         rows = {**older, **rows}
     await _build(folder / _FOLDER, name, list(rows.values()), session)
     _swap(folder, name)
-    return max(0, expected - len(rows))
+    return max(0, (expected or 0) - len(rows))
 
 
 def finish(folder: Path) -> None:
@@ -52,12 +53,12 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _readable(folder: Path, name: str, session: Any) -> tuple[int, dict[str, Row]]:
-    """How many rows the table says it has, and those that can be read and are intact."""
+async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
+    """How many rows the table says it has, if it can still say so, and those that can be read and are intact."""
     rows: dict[str, Row] = {}
-    expected = 0
+    expected = None
     try:
-        table = await (await Database.open(folder, session)).table(name, SCHEMA_VERSION)
+        table = await (await Database.open(folder, session)).table(name)
         expected = await table.count()
     except StoreError:
         logger.exception("%s of %s cannot be opened; nothing can be rescued from it", name, folder)
@@ -94,7 +95,7 @@ async def _build(draft: Path, name: str, rows: list[Row], session: Any) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     database = await Database.open(draft, session)
-    table = await database.table(name, SCHEMA_VERSION)
+    table = await database.table(name)
     for begin in range(0, len(rows), _AT_ONCE):
         await table.add(rows[begin : begin + _AT_ONCE])
     table.close()

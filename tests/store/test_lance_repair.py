@@ -1,0 +1,215 @@
+"""After power cuts, failing disks and other versions of ourselves: the store opens, says what it lost, serves no lie."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import Conflict, StoreError
+from hunchd.domain.filters import Filters
+from hunchd.store import snapshots
+from hunchd.store.collection import Collection
+from hunchd.store.lance import Database, new_session
+from hunchd.store.repair import data_files, repaired
+from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, memory_of, row_of, sealed, signal_row
+from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
+
+P = Filters(project="p")
+SIGNAL = {"id": "s1", "kind": "file_saved", "project": "p", "at": "2026-03-01T12:00:00+00:00", "data": {}}
+
+
+async def filled(folder: Path, *, batches: int = 4, each: int = 100) -> None:
+    """A store of several data files, with indexes."""
+    collection = await Collection.open(folder, new_session())
+    for batch in range(batches):
+        await collection.put([embedded(memory(batch * each + n)) for n in range(each)])
+        if batch == batches - 2:
+            await collection.optimise(force=True)
+    await collection.put([signal_row(SIGNAL)], into=SIGNALS)
+    await collection.close()
+
+
+async def everything(collection: Collection) -> dict[str, bytes]:
+    """The hash of each row that is served, found both ways of reading."""
+    rows = {row["id"]: row["hash"] async for row in collection.rows()}
+    found = await collection.find("episode", vector_of("episode"), MODEL, P, 50, lambda found: [at for at, *_ in found])
+    assert {one.row["id"] for one in found} <= rows.keys()
+    assert {one.row["hash"] for one in found} <= set(rows.values())
+    return rows
+
+
+def newest(folder: Path, pattern: str) -> list[Path]:
+    return sorted(folder.glob(pattern))
+
+
+@pytest.mark.parametrize("damage", ["zeroed", "empty", "cut off"])
+async def test_newest_versions_that_a_power_cut_left_unreadable_are_set_aside(tmp_path: Path, damage: str) -> None:
+    await filled(tmp_path)
+    table = tmp_path / "memories.lance"
+    for path in newest(table, "_versions/*.manifest")[:2]:  # their names count down
+        content = path.read_bytes()
+        path.write_bytes({"zeroed": bytes(len(content)), "empty": b"", "cut off": content[:-7]}[damage])
+    collection = await Collection.open(tmp_path, new_session())
+    assert len(await everything(collection)) == 300
+    assert collection.complaints() == ["memories: the 2 newest versions could not be read and were set aside"]
+    await collection.put([embedded(memory(n)) for n in range(400)])  # what the journal has is written again
+    assert len(await everything(collection)) == 400
+    assert len(list((tmp_path / "damaged" / "memories.lance").iterdir())) == 2
+    await collection.close()
+
+
+async def test_a_version_whose_data_never_reached_the_disk_is_set_aside_too(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    table = tmp_path / "memories.lance"
+    last, before = newest(table, "_versions/*.manifest")[:2]
+    [only_last] = set(data_files(last.read_bytes())) - set(data_files(before.read_bytes()))
+    (table / "data" / only_last).write_bytes(b"")
+    assert repaired(table).lost_versions != ()
+    collection = await Collection.open(tmp_path, new_session())
+    assert len(await everything(collection)) == 300
+    await collection.close()
+
+
+async def test_any_single_file_may_be_lost_cut_off_or_zeroed(tmp_path: Path) -> None:
+    await filled(tmp_path / "whole")
+    before = await Collection.open(tmp_path / "whole", new_session())
+    rows = await everything(before)
+    await before.close()
+    files = [path.relative_to(tmp_path / "whole") for path in sorted((tmp_path / "whole").rglob("*")) if path.is_file()]
+    chance = random.Random(7)
+    for file in chance.sample(files, 12):
+        for damage in chance.sample(["missing", "cut off", "zeroed"], 1):
+            copy = tmp_path / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(tmp_path / "whole", copy)
+            content = (copy / file).read_bytes()
+            (copy / file).unlink()
+            if damage != "missing":
+                (copy / file).write_bytes(content[: len(content) // 2] if damage == "cut off" else bytes(len(content)))
+            collection = await Collection.open(copy, new_session())
+            served = await everything(collection)
+            assert served.items() <= rows.items(), (file, damage)
+            assert len(served) >= 100, (file, damage, len(served))  # at least what is in the other data files
+            if len(served) < len(rows):
+                assert collection.complaints() or collection.counters.healed, (file, damage)
+            await collection.put([embedded(memory(n)) for n in range(400)])
+            assert await everything(collection) == rows, (file, damage)
+            await collection.close()
+
+
+async def test_a_damaged_data_file_is_mended_from_a_copied_snapshot(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    collection = await Collection.open(tmp_path, new_session())
+    rows = await everything(collection)
+    await collection.snapshot(keep=3)
+    await collection.close()
+    manifest = newest(tmp_path / "memories.lance", "_versions/*.manifest")[0]
+    for name in data_files(manifest.read_bytes()):
+        (tmp_path / "memories.lance" / "data" / name).write_bytes(b"")
+    shutil.rmtree(tmp_path / "memories.lance" / "_versions")
+    (tmp_path / "memories.lance" / "_versions").mkdir()
+    mended = await Collection.open(tmp_path, new_session())
+    assert await everything(mended) == rows
+    await mended.close()
+
+
+async def test_flipped_bits_are_noticed_before_they_are_served(tmp_path: Path) -> None:
+    await filled(tmp_path / "whole", batches=2, each=60)
+    before = await Collection.open(tmp_path / "whole", new_session())
+    rows = await everything(before)
+    await before.close()
+    chance = random.Random(3)
+    noticed = 0
+    for _ in range(25):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        file = chance.choice(sorted((copy / "memories.lance" / "data").iterdir()))
+        content = bytearray(file.read_bytes())
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        file.write_bytes(content)
+        collection = await Collection.open(copy, new_session())
+        served = await everything(collection)
+        assert served.items() <= rows.items()
+        noticed += len(served) < len(rows)
+        await collection.close()
+    assert noticed > 0
+
+
+async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Path) -> None:
+    collection = await Collection.open(tmp_path, new_session())
+    await collection.put([row_of(memory(1)), {**row_of(memory(2)), "content": "not what was hashed"}])
+    assert [row["id"] for row in await collection.get(["m1", "m2"])] == ["m1"]
+    assert await collection.verify() == {"checked": 2, "damaged": 1}
+    assert collection.complaints() == ["1 damaged memories are kept back"]
+    await collection.put([row_of(memory(2, "written again"))])
+    assert [row["id"] for row in await collection.get(["m2"])] == ["m2"]
+    assert collection.complaints() == []
+    await collection.close()
+
+
+async def test_a_snapshot_restored_to_an_empty_folder_equals_the_source(tmp_path: Path) -> None:
+    await filled(tmp_path / "p")
+    collection = await Collection.open(tmp_path / "p", new_session())
+    rows = await everything(collection)
+    snapshot = await collection.snapshot(keep=2)
+    await collection.put([embedded(memory(5000))])
+    await collection.close()
+    snapshots.restore(snapshot, tmp_path / "restored")
+    restored = await Collection.open(tmp_path / "restored", new_session())
+    assert await everything(restored) == rows
+    await restored.close()
+    with pytest.raises(Conflict):
+        snapshots.restore(snapshot, tmp_path / "restored")
+
+
+async def test_the_newest_snapshots_and_the_newest_real_copy_are_kept(tmp_path: Path) -> None:
+    await filled(tmp_path, batches=2, each=10)
+    day = 86_400.0
+    taken = [snapshots.take(tmp_path, keep=2, now=1_800_000_000.0 + number * day) for number in range(5)]
+    kept = snapshots.newest_first(tmp_path)
+    assert kept == [taken[4], taken[3], taken[0]]
+    data = next((taken[0] / "memories.lance" / "data").iterdir())
+    linked = next((taken[4] / "memories.lance" / "data").iterdir())
+    assert data.stat().st_nlink == 1
+    assert linked.stat().st_nlink > 1
+
+
+async def test_a_table_of_the_previous_schema_is_brought_up_to_date_in_place(tmp_path: Path) -> None:
+    await old_store(tmp_path, 0)
+    collection = await Collection.open(tmp_path, new_session())
+    [row] = await collection.get(["m1"])
+    assert memory_of(row) == memory(1, "from before")
+    assert await collection.put([row_of(full_memory())]) is not None
+    assert memory_of((await collection.get(["m7"]))[0]) == full_memory()
+    assert [row["id"] async for row in collection.rows(SIGNALS)] == ["s1"]
+    await collection.close()
+    again = await Collection.open(tmp_path, new_session())
+    assert again.writable
+    assert len(await everything(again)) == 2
+    await again.close()
+
+
+async def test_a_table_of_a_newer_schema_is_read_and_not_written(tmp_path: Path) -> None:
+    await old_store(tmp_path, SCHEMA_VERSION + 1)
+    collection = await Collection.open(tmp_path, new_session())
+    assert [row["content"] for row in await collection.get(["m1"])] == ["from before"]
+    with pytest.raises(StoreError, match="newer hunchd"):
+        await collection.put([row_of(memory(2))])
+    assert collection.complaints() == [f"written by a newer hunchd (ours is schema {SCHEMA_VERSION}): it is only read"]
+    await collection.close()
+
+
+async def old_store(folder: Path, version: int) -> None:
+    """Tables as schema `version` had them: 0 without the columns that version 1 brought."""
+    folder.mkdir(exist_ok=True)
+    database = await Database.open(folder, new_session())
+    absent = {"value", "superseded_by", "model", "absorbed"} if version == 0 else set[str]()
+    for name, row in ((MEMORIES, row_of(memory(1, "from before"))), (SIGNALS, signal_row(SIGNAL))):
+        table = await database.create(name, [one for one in COLUMNS[name] if one.name not in absent], version)
+        await table.add([sealed({column: value for column, value in row.items() if column not in absent})])
+        table.close()
+    database.close()
