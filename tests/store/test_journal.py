@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import stat
 import statistics
 import struct
@@ -400,3 +401,40 @@ async def test_a_thousand_appends_a_second_are_acknowledged_in_time(folder: Path
         sustained = 1_500 / (time.perf_counter() - began)
     assert sustained > 500
     assert statistics.median(took) < 0.1  # 0.5 ms on an idle machine, tens of them beside other tests
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_any_course_of_events_keeps_exactly_what_was_accepted_and_neither_settled_nor_erased(
+    folder: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    kept: dict[int, int] = {}  # sequence → number
+    known: dict[int, int] = {}  # number → sequence
+    newest = settled = 0
+    journal = Journal.open(folder, limits=SMALL)
+    for _ in range(150):
+        match chance.choice(["append", "append", "append", "checkpoint", "erase", "reopen"]):
+            case "append":
+                numbers = [chance.randrange(80) for _ in range(chance.randint(1, 9))]
+                sequences = await journal.append(records(numbers))
+                for number, sequence in zip(numbers, sequences, strict=True):
+                    assert known.setdefault(number, sequence) == sequence
+                    assert sequence <= newest or sequence not in kept or kept[sequence] == number
+                    if sequence > newest:
+                        kept[sequence] = number
+                newest = max(newest, *sequences)
+            case "checkpoint" if newest:
+                settled = max(settled, chance.randint(max(1, newest - 20), newest))
+                await journal.checkpoint(settled)
+                kept = {sequence: number for sequence, number in kept.items() if sequence > settled}
+            case "erase" if kept:
+                gone = set(chance.sample(sorted(kept.values()), max(1, len(kept) // 4)))
+                assert await journal.rewrite(lambda one, gone=gone: one.data["number"] in gone) >= len(gone)
+                kept = {sequence: number for sequence, number in kept.items() if number not in gone}
+                known = {number: sequence for number, sequence in known.items() if number not in gone}
+            case "reopen":
+                await journal.close()
+                journal = Journal.open(folder, limits=SMALL)
+        assert {sequence: one.data["number"] for sequence, one in journal.replay()} == kept
+    assert (journal.pending, journal.set_aside) == (len(kept), 0)
+    await journal.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 from hunchd.store.files import FULL, Files, opened
 
@@ -21,11 +22,21 @@ class Reserve:
         self._files = files
         self._path = path
         self._size = size
+        self._one_at_a_time = Lock()  # appends and checkpoints meet here from two threads
 
     def hold(self) -> bool:
         """Whether the space is in hand now; makes the file if it is not there."""
         if self._size == 0:
             return True
+        with self._one_at_a_time:
+            return self._hold()
+
+    def release(self) -> bool:
+        """Gives the space back to the disk; False when there was none."""
+        with self._one_at_a_time:
+            return self._release()
+
+    def _hold(self) -> bool:
         try:
             if self._path.exists() and self._path.lstat().st_size >= self._size:
                 return True
@@ -40,8 +51,7 @@ class Reserve:
             return False
         return True
 
-    def release(self) -> bool:
-        """Gives the space back to the disk; False when there was none."""
+    def _release(self) -> bool:
         try:
             if not self._path.exists():
                 return False
