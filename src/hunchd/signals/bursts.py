@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ LONGEST_BURST = 1.0  # seconds
 LONGEST_STORM = 10.0  # seconds
 # A storm is over when nothing happened for this long: git pauses between writing files and moving HEAD.
 STORM_REST = 0.4  # seconds
+# Judging works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
+SLICE = 0.05  # seconds
 # A file that is gone may be between the two steps of an atomic save.
 GONE_FOR_GOOD = 0.2  # seconds
 # Somebody who opens files by hand is slower; this is grep or a test run.
@@ -71,6 +74,10 @@ class Bursts:
         self._head = self._look_at_head()
         self._touched: dict[str, float] = {}  # path: when it was first seen to change, monotonic
         self._dropped: set[str] = set()  # files of folders that went away: known until they are judged
+        self._judging: deque[tuple[str, float]] = deque()
+        self._saved: list[str] = []
+        self._deleted: list[str] = []
+        self._later: dict[str, float] = {}
         self._opened: dict[str, None] = {}
         self._last = 0.0
         self._timer: Timer | None = None
@@ -80,7 +87,7 @@ class Bursts:
 
     @property
     def waiting(self) -> int:
-        return len(self._touched)
+        return len(self._touched) + len(self._judging)
 
     def touch(self, path: str) -> None:
         self._last = time.monotonic()
@@ -102,6 +109,8 @@ class Bursts:
     def forget(self, layout: Layout | None) -> None:
         """Drop what was collected: the tree went away as a whole. `layout` is where git is from now on."""
         self._touched.clear()
+        self._judging.clear()
+        self._saved, self._deleted, self._later = [], [], {}
         self._dropped.clear()
         self._opened.clear()
         self._layout = layout
@@ -115,6 +124,9 @@ class Bursts:
         self._timer = None
         if not self._touched or self.rules is None:
             return
+        if self._judging:
+            self._plan(self._options.burst)
+            return
         now = time.monotonic()
         age, rest = now - next(iter(self._touched.values())), now - self._last
         storm = len(self._touched) >= self._options.bulk_files
@@ -125,7 +137,7 @@ class Bursts:
         ):
             self._plan(max(0.01, (STORM_REST if storm else self._options.burst) - rest))
         else:
-            self._tell(self.rules, now)
+            self._tell()
 
     def _git_is_at_work(self) -> bool:
         """Whether git is writing the tree right now, or between two steps that it takes by itself."""
@@ -140,28 +152,44 @@ class Bursts:
     def _look_at_head(self) -> Head | None:
         return head(self._layout) if self._layout is not None else None
 
-    def _tell(self, rules: IgnoreRules, now: float) -> None:
-        saved: list[str] = []
-        deleted: list[str] = []
-        later: dict[str, float] = {}
-        for path, seen in self._touched.items():
-            stamp = self._stamp(path, rules)
-            known = self._snapshot.stamp(path)
-            if stamp is not None and stamp != known:
-                saved.append(path)
-                self._snapshot.put(path, stamp)
-            elif stamp is None and (known is not None or path in self._dropped):
-                if now - seen < GONE_FOR_GOOD:
-                    later[path] = seen
-                else:
-                    deleted.append(path)
-                    self._snapshot.forget(path)
-        self._dropped.intersection_update(later)
-        self._touched = later
-        if later:
+    def _tell(self) -> None:
+        """Judge every path that was touched, a slice at a time, so that waiting events get through meanwhile."""
+        self._judging = deque(self._touched.items())
+        self._touched = {}
+        self._saved, self._deleted, self._later = [], [], {}
+        self._judge()
+
+    def _judge(self) -> None:
+        now = time.monotonic()
+        rules = self.rules
+        while self._judging and rules is not None:
+            self._judge_one(*self._judging.popleft(), rules, now)
+            if time.monotonic() - now > SLICE:
+                self._thread.later(0.0, self._judge)
+                return
+        for path, seen in self._later.items():
+            self._touched.setdefault(path, seen)
+        if self._touched and self._timer is None:
             self._plan(GONE_FOR_GOOD)
         before, self._head = self._head, self._look_at_head()
+        saved, deleted = self._saved, self._deleted
         self._send(saved, deleted, bulk=before != self._head or len(saved) + len(deleted) >= self._options.bulk_files)
+
+    def _judge_one(self, path: str, seen: float, rules: IgnoreRules, now: float) -> None:
+        stamp = self._stamp(path, rules)
+        known = self._snapshot.stamp(path)
+        if stamp is not None:
+            self._dropped.discard(path)
+            if stamp != known:
+                self._saved.append(path)
+                self._snapshot.put(path, stamp)
+        elif known is not None or path in self._dropped:
+            if now - seen < GONE_FOR_GOOD:
+                self._later[path] = seen
+            else:
+                self._deleted.append(path)
+                self._snapshot.forget(path)
+                self._dropped.discard(path)
 
     def _stamp(self, path: str, rules: IgnoreRules) -> int | None:
         """The stamp of a wanted file as it is now; None when there is none."""

@@ -27,9 +27,10 @@ logger = logging.getLogger(__name__)
 
 # A scan works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
 SLICE = 0.05  # seconds
-# After an overflow the tree is scanned once it rests; a tree that never rests is scanned after the longer time.
+# After an overflow the tree is scanned once it rests. One that does not rest is scanned all the same, but each time
+# after twice the pause: a scan in the middle of a storm has to be done again.
 REST = 0.7  # seconds
-LONGEST_UNREST = 4.0  # seconds
+FIRST_UNREST, LONGEST_UNREST = 4.0, 60.0  # seconds
 # More paths than this are not remembered one by one: a scan is cheaper.
 MAX_WAITING = 100_000
 # Looking at folders that cannot be watched may take this share of one core.
@@ -76,6 +77,7 @@ class FileWatcher:
         self._first = True  # the first scan tells nothing: it is what was there before
         self._lost_at: float | None = None
         self._last_event = 0.0
+        self._unrest = FIRST_UNREST
         self._stale = False  # the ignore rules may have changed
         self._watched: set[str] = set()
         self._polled: set[str] = set()
@@ -188,9 +190,11 @@ class FileWatcher:
         now = time.monotonic()
         if self._lost_at is None or self._stopped:
             return
-        if now - self._last_event < REST / 2 and now - self._lost_at < LONGEST_UNREST:
+        quiet = now - self._last_event >= REST / 2
+        if not quiet and now - self._lost_at < self._unrest:
             self._thread.later(REST / 2, self._rescan)
             return
+        self._unrest = FIRST_UNREST if quiet else min(self._unrest * 2, LONGEST_UNREST)
         self._lost_at = None
         self.rescans += 1
         if self._stale:
@@ -240,6 +244,8 @@ class FileWatcher:
         new = self._snapshot.add_folder(folder) or self._first
         self._watch(folder, place)  # before it is read: what happens in between is seen twice rather than never
         listing = self._rules.listing(folder, limits)
+        if folder and listing.skipped["git"]:
+            self._scan_when_quiet(rules=True)  # it became a repository of its own after it was judged
         if listing.truncated:
             self._truncated = f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
         self._compare(folder, listing.files)

@@ -126,4 +126,4 @@ def _below(path: str, folder: _Folder) -> Iterator[tuple[str, _Folder]]:
         yield path, folder
         if folder.folders:
             prefix = f"{path}/" if path else ""
-            waiting.extend((prefix + name, inner) for name, inner in folder.folders.items())
+            waiting.extend((prefix + name, inner) for name, inner in tuple(folder.folders.items()))

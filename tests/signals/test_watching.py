@@ -1,0 +1,117 @@
+"""The watching thread: timers in order, calls from anywhere, and the same events without inotify."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from watchdog.observers.polling import PollingObserver
+
+from hunchd.domain.signal import FileDeleted, FileSaved
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.signals.files import FileWatcher
+from hunchd.signals.folders import ObservedFolders
+from hunchd.signals.watching import WatchThread
+from tests.signals.inbox import Inbox, eventually
+
+
+def test_timers_run_in_the_order_they_are_due_and_cancelled_ones_never() -> None:
+    thread = WatchThread("test")
+    ran: list[str] = []
+    done = threading.Event()
+
+    def plan() -> None:
+        thread.later(0.06, lambda: ran.append("late"))
+        thread.later(0.08, done.set)
+        thread.later(0.02, lambda: ran.append("early"))
+        thread.later(0.04, lambda: ran.append("never")).cancel()
+
+    thread.start()
+    thread.submit(plan)
+    assert done.wait(5)
+    thread.stop()
+
+    assert ran == ["early", "late"]
+    assert not thread.alive
+
+
+def test_a_call_that_fails_is_counted_and_ends_nothing() -> None:
+    thread = WatchThread("test")
+    done = threading.Event()
+    thread.start()
+
+    thread.submit(lambda: 1 // 0)
+    thread.submit(done.set)
+
+    assert done.wait(5)
+    assert thread.failures == 1
+    thread.stop()
+
+
+def test_a_thread_that_never_ran_gives_its_descriptors_back_and_stops_twice() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    thread = WatchThread("test")
+    thread.stop()
+    thread.stop()
+    thread.submit(lambda: None)
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_fifty_starts_and_stops_leak_no_descriptor() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(50):
+        thread = WatchThread("test")
+        thread.start()
+        thread.stop()
+
+    eventually(lambda: len(list(Path("/proc/self/fd").iterdir())) == before)
+
+
+def test_two_listeners_of_one_folder_both_hear(tmp_path: Path) -> None:
+    thread = WatchThread("test")
+    thread.start()
+    inboxes = [Inbox(), Inbox()]
+    watchers = [FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox, thread=thread) for inbox in inboxes]
+    for watcher in watchers:
+        watcher.start()
+        assert watcher.wait_ready(5)
+
+    (tmp_path / "a.py").write_text("1")
+    for inbox in inboxes:
+        inbox.wait(lambda inbox=inbox: inbox.of(FileSaved))
+    watchers[0].stop()
+    eventually(lambda: watchers[0].status()["watched"] == 0)
+    for inbox in inboxes:
+        inbox.clear()
+    (tmp_path / "b.py").write_text("1")
+    inboxes[1].wait(lambda: inboxes[1].of(FileSaved))
+
+    assert inboxes[0].signals == []
+    thread.stop()
+
+
+def test_without_inotify_an_observer_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "hunchd.signals.watching.folders", lambda host: ObservedFolders(host, PollingObserver(timeout=0.05))
+    )
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text("1")
+    inbox = Inbox()
+    watcher = FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox)
+    watcher.start()
+    assert watcher.wait_ready(5)
+
+    (tmp_path / "src/a.py").write_text("22")
+    inbox.wait(lambda: [one.path for one in inbox.of(FileSaved)] == ["src/a.py"])
+    (tmp_path / "src/new").mkdir()
+    (tmp_path / "src/new/b.py").write_text("1")
+    inbox.wait(lambda: "src/new/b.py" in [one.path for one in inbox.of(FileSaved)])
+    (tmp_path / "src/a.py").unlink()
+    inbox.wait(lambda: [one.path for one in inbox.of(FileDeleted)] == ["src/a.py"])
+    began = time.monotonic()
+    watcher.stop()
+
+    assert time.monotonic() - began < 2
