@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 # Marks of a quotation. They are taken out of every text that is quoted, so no text can close its own quotation.
 OPEN, CLOSE = "«", "»"
@@ -55,6 +56,8 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ANSI.sub("", text)))
 
 
+# A text is the same in most bundles of a day.
+@lru_cache(maxsize=2048)
 def neutral(text: str, *, keep_quotations: bool = False) -> str:
     """`text` in which nothing begins a heading, a fence, a tag or, unless kept, one of our quotations. Idempotent."""
     plain = visible(text)
@@ -115,6 +118,17 @@ _INSTRUCTION = re.compile(
 )
 
 
+# One of these is in every text that the pattern finds; looking for them is a hundred times faster.
+_STEMS = (
+    *("ignor", "disregard", "forget", "override", "bypass", "you ", "instruct", "system", "developer", "assistant"),
+    *("prompt", " ai", " llm", "agent", "model", "do not", "jailbreak", "act as", "exfiltrat", "olvida", "omite"),
+    *("vergiss", "missachte", "忽略", "无视", "無視", "игнор", "забудь", "تجاهل"),
+)
+
+
+@lru_cache(maxsize=2048)
 def addresses_a_model(text: str) -> bool:
     """Whether `text` reads like an instruction to whoever reads the context."""
-    return _INSTRUCTION.search(visible(text[:4000])) is not None
+    seen = visible(text[:4000])
+    lower = seen.lower()
+    return any(stem in lower for stem in _STEMS) and _INSTRUCTION.search(seen) is not None

@@ -42,6 +42,9 @@ def block_of(piece: Piece, level: Level, text: str, *, secret: bytes) -> str:
     """`piece` in the given form as a list item with its reasons; delimited unless somebody we trust vouches for it."""
     limit = LONGEST_REASON if piece.tier == 4 or level == "index" else LONGEST_FIRST_LINE
     first, _, rest = text.strip().partition("\n")
+    if level == "full" and len(first) > limit:
+        first, more = _broken(first, limit)
+        rest = f"{more}\n{rest}"
     if needs_fence(piece.trust, text):
         return _delimited(piece, first, rest, limit, secret)
     derived = piece.trust in (Trust.DERIVED, Trust.USER)
@@ -49,6 +52,13 @@ def block_of(piece: Piece, level: Level, text: str, *, secret: bytes) -> str:
     body = _BLANK_LINES.sub("\n", neutral(rest, keep_quotations=derived)).strip("\n")
     lines = [f"- {_with_reasons(piece, line)}", *(_INDENT + each.rstrip() for each in body.split("\n") if each.strip())]
     return _closed("\n" + "\n".join(lines))
+
+
+def _broken(line: str, limit: int) -> tuple[str, str]:
+    """A long line in two, at a word where there is one."""
+    cut = line.rfind(" ", limit // 2, limit)
+    cut = cut if cut > 0 else limit
+    return line[:cut], line[cut:].strip()
 
 
 def needs_fence(trust: Trust, text: str) -> bool:

@@ -30,6 +30,8 @@ LARGEST_SHARE_OF_A_SOURCE = 0.3
 SOURCES_FOR_THE_CAP = 4
 # This much is never a flood, however small the context: the eight lines of a trace.
 HARMLESS = 128  # tokens
+# The only text of a source in its shortest form is not taken away up to this size: it may be the error one works on.
+HARMLESS_ALONE = 400  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,53 +130,57 @@ def without_repeats(pieces: Iterable[Piece]) -> list[Piece]:
     kept: list[Piece] = []
     ids: set[str] = set()
     paths: set[str] = set()
-    signs: list[tuple[str, tuple[str, ...], _Words]] = []
+    told: list[_Telling] = []
     for piece in sorted(pieces, key=lambda piece: (piece.tier, -piece.value, piece.id)):
         path = piece.about[0] if piece.kind in ONE_A_PATH and piece.about else None
-        words = _words(" ".join(text for _, text in piece.forms[:1]))
         if piece.id in ids or (path is not None and path in paths):
             continue
-        if path is None and any(_says_the_same(piece, words, sign) for sign in signs):
-            continue
-        kept.append(piece)
-        ids.add(piece.id)
         if path is not None:
             paths.add(path)
         else:
-            signs.append((piece.kind, tuple(sorted(piece.about)), words))
+            telling = _telling(piece)
+            if any(_the_same(telling, other) for other in _near(telling, told)):
+                continue
+            told.append(telling)
+        kept.append(piece)
+        ids.add(piece.id)
     return kept
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    all: frozenset[str]
-    bits: int  # a 256-bit sketch of the same words: a quick no
+class _Telling:
+    subject: tuple[str, ...]  # kind and paths
+    words: frozenset[str]
+    sketch: int  # a bit for each word, of 256: a quick no
 
 
 _WORD = re.compile(r"\w+")
 
 
+def _telling(piece: Piece) -> _Telling:
+    words, sketch = _words(piece.forms[0][1] if piece.forms else "")
+    return _Telling((piece.kind, *sorted(piece.about)), words, sketch)
+
+
 @lru_cache(maxsize=2048)
-def _words(text: str) -> _Words:
+def _words(text: str) -> tuple[frozenset[str], int]:
     found = frozenset(_WORD.findall(text[:4000].casefold()))
-    bits = 0
+    sketch = 0
     for word in found:
-        bits |= 1 << (zlib.crc32(word.encode("utf-8", "replace")) & 255)
-    return _Words(found, bits)
+        sketch |= 1 << (zlib.crc32(word.encode("utf-8", "replace")) & 255)
+    return found, sketch
 
 
-def _says_the_same(piece: Piece, words: _Words, other: tuple[str, tuple[str, ...], _Words]) -> bool:
-    kind, about, theirs = other
-    about_the_same = bool(piece.about) and kind == piece.kind and about == tuple(sorted(piece.about))
-    needed = SAME_WORDS_ABOUT_THE_SAME if about_the_same else SAME_WORDS
-    small, large = sorted((len(words.all), len(theirs.all)))
-    if large == 0:
-        return True
-    # Shared words can be no more than shared bits plus collisions; a sketch far apart is decided without sets.
-    if small < needed * large or (words.bits & theirs.bits).bit_count() < 0.6 * needed * min(small, 200):
-        return False
-    shared = len(words.all & theirs.all)
-    return shared >= needed * (small + large - shared)
+def _near(one: _Telling, told: Sequence[_Telling]) -> list[_Telling]:
+    """Those that could share half of their words: they share a third of their bits. Most pairs end here."""
+    sketch = one.sketch
+    return [other for other in told if 3 * (sketch & other.sketch).bit_count() >= (sketch | other.sketch).bit_count()]
+
+
+def _the_same(one: _Telling, other: _Telling) -> bool:
+    needed = SAME_WORDS_ABOUT_THE_SAME if len(one.subject) > 1 and one.subject == other.subject else SAME_WORDS
+    shared = len(one.words & other.words)
+    return shared >= needed * (len(one.words) + len(other.words) - shared)
 
 
 def source_of(piece: Piece) -> str:
@@ -213,7 +219,9 @@ def _victim(theirs: Sequence[Choice], *, strict: bool) -> Choice | None:
     able = [
         choice
         for choice in theirs
-        if choice.piece.trust is not Trust.USER and (strict or choice.piece.trust is Trust.UNTRUSTED)
+        if choice.piece.trust is not Trust.USER
+        and (strict or choice.piece.trust is Trust.UNTRUSTED)
+        and (choice.chosen > 0 or len(theirs) > 1 or choice.tokens > HARMLESS_ALONE)
     ]
     return max(able, key=lambda choice: (choice.tokens, -choice.piece.value, choice.piece.id), default=None)
 

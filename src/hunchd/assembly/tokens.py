@@ -54,7 +54,9 @@ def _tokens_of(piece: str) -> int:
     tokens = sum(_merged(encoded[start : start + longest]) for start in range(0, len(encoded), longest))
     if piece.isspace():
         newlines = piece.count("\n")
-        return max(tokens, -(-newlines // _LONGEST_NEWLINES) + (len(piece) - newlines) // _LONGEST_SPACES)
+        return max(
+            tokens, -(-newlines // _LONGEST_NEWLINES) + newlines // 256 + (len(piece) - newlines) // _LONGEST_SPACES
+        )
     if piece.isascii():
         # Long runs without words, in capitals above all, cost other vocabularies up to 3 % more.
         return tokens + tokens // 24

@@ -132,7 +132,7 @@ def _by_format(text: str) -> Iterator[_Span]:
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
-            if _MARK not in secret and not _monotonous(secret):
+            if _MARK not in secret and not _monotonous(secret) and not (group and _only_words(secret)):
                 yield _Span(*match.span(group), row.kind)
 
 
