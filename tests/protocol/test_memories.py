@@ -173,9 +173,10 @@ def test_a_refused_draft_names_the_field(change: dict[str, Any], field: str) -> 
 def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
     good, bad = {"kind": "fact", "content": "c"}, {"kind": "fcat", "content": "c"}
 
-    drafts, rejected = drafts_of_body({"memories": [good, bad, good]})
+    drafts, rejected = drafts_of_body({"memories": [good, bad, good, {"kind": "fact", "content": "\ud800"}]})
 
     assert len(drafts) == 2
+    assert rejected.pop()["index"] == 3
     assert rejected == [
         {
             "index": 1,
@@ -192,6 +193,8 @@ def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
 def test_a_batch_without_a_good_one_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"memories\[0\]\.kind"):
         drafts_of_body({"memories": [{"kind": "fcat", "content": "c"}, 7]})
+    with pytest.raises(InvalidInput, match="expected"):
+        drafts_of_body({"memories": None})
     assert drafts_of_body({"memories": []}) == ([], [])
     assert drafts_of_body({"kind": "fact", "content": "c"}) == ([memory_draft({"kind": "fact", "content": "c"})], [])
 

@@ -25,7 +25,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self.signals: list[dict[str, Any]] = []
         self.known: dict[str, Memory] = {}
-        self.project_paths: list[str] = []
+        self.project_ids: dict[str, str] = {}
         self.asked: list[Any] = []
         self.trouble: Exception | None = None  # raised by every call
         self.listening: set[asyncio.Queue[dict[str, Any]]] = set()
@@ -38,24 +38,23 @@ class FakeEngine:
 
     async def add_project(self, path: str) -> dict[str, Any]:
         self._work()
-        if path not in self.project_paths:
-            self.project_paths.append(path)
+        self.project_ids.setdefault(path, f"p{next(self._ids)}")
         return self._project(path)
 
     def _project(self, path: str) -> dict[str, Any]:
-        index = self.project_paths.index(path)
-        return project_json(id=f"p{index}", path=path, name=path.rpartition("/")[2], branch="main", state="ready")
+        identifier = self.project_ids[path]
+        return project_json(id=identifier, path=path, name=path.rpartition("/")[2], branch="main", state="ready")
 
     async def projects(self) -> list[dict[str, Any]]:
         self._work()
-        return [self._project(path) for path in self.project_paths]
+        return [self._project(path) for path in self.project_ids]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         self._work()
         known = next((each for each in await self.projects() if each["id"] == identifier), None)
         if known is None:
             raise NotFound(f"there is no project {identifier!a}")
-        self.project_paths.remove(known["path"])
+        del self.project_ids[known["path"]]
         return {"removed": identifier}
 
     async def accept_signals(self, raw: list[Any]) -> dict[str, Any]:

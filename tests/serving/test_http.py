@@ -251,6 +251,7 @@ async def test_a_mistake_of_ours_is_logged_and_not_told(daemon: Daemon, caplog: 
     [
         ("GET", "/nothing", 404, "not_found"),
         ("DELETE", "/context", 405, "method_not_allowed"),
+        ("PUT", "/status", 405, "method_not_allowed"),
         ("OPTIONS", "/context", 405, "method_not_allowed"),
         ("HEAD", "/status", 405, None),
     ],

@@ -174,9 +174,19 @@ class Fields:
                 )
 
 
+def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
+    """The entries of {name: […]}, as they are: each is judged on its own; one bad one does not cost the others."""
+    entries = raw.get(name) if isinstance(raw, dict) else None
+    if not isinstance(entries, list):
+        raise InvalidInput(f'expected {{"{name}": […]}}', field=name)
+    if len(entries) > most:
+        raise InvalidInput(f"'{name}' may hold {most:,} entries a request; got {len(entries):,}", field=name)
+    return entries
+
+
 def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
-    """A batch: what was understood, and what was refused by its index; one bad entry does not cost the others.
-    When all are refused, the first refusal is raised."""
+    """A batch: what was understood, and what was refused by its index. When all are refused, the first refusal is
+    raised."""
     good: list[Parsed] = []
     rejected: list[dict[str, Any]] = []
     first: InvalidInput | None = None

@@ -10,7 +10,7 @@ from typing import Any, Final
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, each_good
+from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, batch_of, each_good
 from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
 
@@ -64,10 +64,10 @@ class MemoryDraft:
 
 
 def drafts_of_body(raw: Any) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
-    """One memory, or {"memories": […]}: the good ones, and the refused ones by index. InvalidInput when none is good."""
+    """One memory, or {"memories": […]}: the good ones, and the refused by index. InvalidInput when none is good."""
     if not isinstance(raw, dict) or "memories" not in raw:
         return [memory_draft(raw)], []
-    entries = Fields(raw, ("memories",)).objects("memories", most=DRAFTS_LIMIT)
+    entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
     return each_good(entries, lambda entry, index: memory_draft(entry, where=f"memories[{index}]."))
 
 

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast, get_args
 
 from hunchd.domain.context import Activity, Level
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, each_good, shortened
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shortened
 from hunchd.protocol.messages import SIGNALS_LIMIT
 from hunchd.protocol.paths import PATH_LIMIT
 
@@ -187,18 +186,13 @@ def expand_of_body(raw: Any) -> ExpandRequest:
 
 def feedback_of_body(raw: Any) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
     """The good items, and the refused ones by index. InvalidInput when none is good."""
-    items = Fields(raw, ("items",)).objects("items", most=FEEDBACK_LIMIT)
+    items = batch_of(raw, "items", most=FEEDBACK_LIMIT)
     return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}]."))
 
 
 def signals_of_body(raw: Any) -> list[Any]:
     """The signals as they were sent; each is parsed on its own so that one bad one does not cost the others."""
-    signals = raw.get("signals") if isinstance(raw, dict) else None
-    if not isinstance(signals, list):
-        raise InvalidInput('expected {"signals": […]}', field="signals")
-    if len(signals) > SIGNALS_LIMIT:
-        raise InvalidInput(f"'signals' may hold {SIGNALS_LIMIT:,} entries a request", field="signals")
-    return signals
+    return batch_of(raw, "signals", most=SIGNALS_LIMIT)
 
 
 def project_of_body(raw: Any) -> str:

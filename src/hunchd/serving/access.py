@@ -42,7 +42,7 @@ class Access:
         self._expected = f"bearer {token}".encode()
         self.uid: int | None = None  # whose processes may use the Unix socket; None: not asked
 
-    def check(self, request: web.BaseRequest) -> None:
+    def check(self, request: web.Request) -> None:
         """Raises Refusal; the first reason wins, and the token is looked at last but one, so that a page of
         another site learns nothing from it."""
         headers = request.headers
@@ -57,10 +57,10 @@ class Access:
             raise Refusal(403, "forbidden_origin", "pages of other sites may not ask this daemon")
         if request.path != OPEN_PATH:
             self._check_token(headers.get(hdrs.AUTHORIZATION))
-        if request.method not in _HAS_NO_BODY:
+        if request.method not in _HAS_NO_BODY and request.match_info.http_exception is None:
             _check_content(request)
 
-    def _is_here(self, request: web.BaseRequest, host: str) -> bool:
+    def _is_here(self, request: web.Request, host: str) -> bool:
         here = request.protocol.sockname
         if isinstance(here, tuple):
             return host in _names_of(here[1])
@@ -103,7 +103,7 @@ def _names_of(port: int) -> frozenset[str]:
     return frozenset(name + suffix for name in _LOOPBACK_NAMES for suffix in ("", f":{port}"))
 
 
-def _check_content(request: web.BaseRequest) -> None:
+def _check_content(request: web.Request) -> None:
     """A form or a plain text is what a page may send without asking first: neither is taken."""
     headers = request.headers
     sent = headers.get(hdrs.CONTENT_TYPE)

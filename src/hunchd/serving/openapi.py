@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
-from hunchd.protocol.requests import ACTIVITIES, FORMATS, LARGEST_PAGE, PAGE
-from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, one_of, page_of, ref, text
+from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS, LARGEST_PAGE, PAGE, SCOPES, STATUSES
+from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
 
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
@@ -43,11 +43,11 @@ _CONTEXT_QUERY: Final = (
 )
 _MEMORIES_QUERY: Final = (
     ("project", text("the path or the id of a project; left out: the user's own"), False),
-    ("kind", text("several separated by commas"), False),
-    ("scope", text("several separated by commas"), False),
-    ("status", text("several separated by commas; active when left out"), False),
+    ("kind", list_of(one_of(KINDS)), False),
+    ("scope", list_of(one_of(SCOPES)), False),
+    ("status", list_of(one_of(STATUSES), "active when left out"), False),
     ("branch", text(), False),
-    ("tag", text("all of several separated by commas"), False),
+    ("tag", list_of(text(), "all of them"), False),
     ("category", text(), False),
     ("key", text(), False),
     ("path_prefix", text(), False),
@@ -250,4 +250,5 @@ def _error(meaning: str) -> dict[str, Any]:
 
 
 def _parameter(name: str, schema: Schema, place: str, required: bool) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": required, "schema": schema}
+    described = {"name": name, "in": place, "required": required, "schema": schema}
+    return described | ({"explode": False} if schema.get("type") == "array" else {})  # separated by commas

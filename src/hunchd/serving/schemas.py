@@ -30,6 +30,11 @@ def text(meaning: str = "", *, most: int | None = None) -> Schema:
     return _with(meaning, {"type": "string"} | ({} if most is None else {"maxLength": most}))
 
 
+def words(meaning: str = "", *, most: int | None = None) -> Schema:
+    """A text that says something."""
+    return text(meaning, most=most) | {"minLength": 1}
+
+
 def one_of(allowed: tuple[str, ...], meaning: str = "", *, default: str | None = None) -> Schema:
     return _with(meaning, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
 
@@ -66,15 +71,15 @@ NUMBER: Final[Schema] = {"type": "number"}
 FLAG: Final[Schema] = {"type": "boolean"}
 OPEN: Final[Schema] = {"type": "object"}
 TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
-PROJECT: Final[Schema] = text("the path or the id of a project")
+PROJECT: Final[Schema] = words("the path or the id of a project")
 TEXTS: Final[Schema] = list_of({"type": "string"})
 BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", default=DEFAULT_BUDGET)
 LIMIT_K: Final[Schema] = integer(1, 100, default=10)
 
 _DRAFT: Final[dict[str, Schema]] = {
     "kind": one_of(KINDS),
-    "content": text("kept verbatim, after redaction", most=TEXT_LIMIT),
-    "title": text("made from the content when left out"),
+    "content": words("kept verbatim, after redaction", most=TEXT_LIMIT),
+    "title": words("made from the content when left out"),
     "project": text("the path or the id of a project; left out: the user's own"),
     "ref": text("the caller's own key: sent again, it changes nothing"),
     "levels": record({"summary": text(), "compressed": text(), "index": text()}),
@@ -105,7 +110,7 @@ _REJECTED: Final = list_of(
 _SIGNAL: Final = record(
     {
         "kind": one_of(SIGNAL_KINDS),
-        "project": text("absolute path of the working tree"),
+        "project": words("absolute path of the working tree"),
         "at": TIME,
         "event_id": text("the same id twice is one event; may be called id, except in `used`"),
         "source": text("editor, agent, hook, cli, …"),
@@ -184,7 +189,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "path", "name", "branch", "state", "progress"),
     ),
-    "NewProject": record({"path": text("of the working tree, or of a folder in it")}, required=("path",)),
+    "NewProject": record({"path": words("of the working tree, or of a folder in it")}, required=("path",)),
     "Signal": _SIGNAL,
     "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
     "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
@@ -198,7 +203,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                     "current_file": text(),
                     "open_files": list_of(text(), "the newest last", most=OPEN_FILES_LIMIT),
                     "recent_errors": list_of(
-                        {"oneOf": [text(), record({"text": text()}, required=("text",))]},
+                        {"oneOf": [words(), record({"text": words()}, required=("text",))]},
                         "the newest first",
                         most=ERRORS_LIMIT,
                     ),
@@ -223,7 +228,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         required=("project",),
     ),
     "Prediction": _PREDICTION,
-    "MemoryDraft": record(_DRAFT, required=("kind",), meaning="`kind` and `content`, or `kind`, `key` and `value`"),
+    "MemoryDraft": record(_DRAFT, required=("kind",))
+    | {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]},
     "MemoryDrafts": record({"memories": list_of(ref("MemoryDraft"), most=DRAFTS_LIMIT)}, required=("memories",)),
     "MemoryPatch": record(
         {name: schema for name, schema in _DRAFT.items() if name not in _FIXED} | {"status": one_of(STATUSES)},
@@ -243,13 +249,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
     ),
     "Ids": record({"ids": list_of(text(), "in the order of what was kept"), "rejected": _REJECTED}, required=("ids",)),
     "ExpandRequest": record(
-        {"id": text(), "topic": text(), "level": one_of(LEVELS, default="full"), "project": PROJECT},
-        meaning="one of `id` and `topic`; a topic with its project",
-    ),
+        {"id": words(), "topic": words("of a project"), "level": one_of(LEVELS, default="full"), "project": PROJECT},
+    )
+    | {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]},
     "SearchRequest": record(
         {
             "project": PROJECT,
-            "query": text(),
+            "query": words(),
             "depth": one_of(DEPTHS, default="shallow"),
             "kinds": list_of(one_of(KINDS)),
             "path_prefix": text(),
@@ -285,7 +291,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "items": list_of(
                 record(
-                    {"id": text(), "outcome": one_of(OUTCOMES), "note": text(), "project": PROJECT},
+                    {"id": words(), "outcome": one_of(OUTCOMES), "note": text(), "project": PROJECT},
                     required=("id", "outcome"),
                 ),
                 most=FEEDBACK_LIMIT,
