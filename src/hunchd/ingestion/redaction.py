@@ -126,9 +126,7 @@ def _spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
 
 
 def _by_format(text: str) -> Iterator[_Span]:
-    for row in rules.FORMATS:
-        if not any(literal in text for literal in row.literals):
-            continue
+    for row in dict.fromkeys([row for literal, row in rules.BY_LITERAL if literal in text]):
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
@@ -177,6 +175,9 @@ def _in_headers(text: str) -> Iterator[_Span]:
 
 
 def _announced(text: str, lower: str) -> Iterator[_Span]:
+    for match in rules.SAID_BEFORE.finditer(text):
+        if _random_enough(match.group(1)) and not _is_placeholder(match.group(1)):
+            yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
         if word.start() < end:

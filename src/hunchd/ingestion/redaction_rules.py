@@ -183,6 +183,7 @@ FORMATS: tuple[Format, ...] = (
     _format("contentful-token", "CFPAT-", r"CFPAT-[\w-]{43}"),
     _format("sanity-or-hubspot-token", "pat-na pat-eu", r"pat-(?:na|eu)\d-[0-9a-f-]{36}"),
     _format("facebook-token", "EAA", r"EAA[A-Za-z0-9]{90,400}"),
+    _format("firebase-messaging-key", "AAAA", r"AAAA[\w-]{7}:[\w-]{134,152}"),
     _format("shippo-token", "shippo_", r"shippo_(?:live|test)_[a-fA-F0-9]{40}"),
     _format("easypost-key", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{54}"),
     _format("maxmind-key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
@@ -271,6 +272,9 @@ FORMATS: tuple[Format, ...] = (
     ),
 )
 
+# The same rows by literal: one look at each literal a text.
+BY_LITERAL: tuple[tuple[str, Format], ...] = tuple((literal, row) for row in FORMATS for literal in row.literals)
+
 AUTHORIZATION = re.compile(
     r"authorization[\"']?\s{0,3}[:=,]\s{0,3}[\"'bf]{0,3}"
     r"(?:(?:bearer|basic|token|apikey|digest|negotiate|bot|ssws|key)[ \t]+)?([A-Za-z0-9_.~+/=:-]{8,4000})",
@@ -293,7 +297,7 @@ ANNOUNCERS = re.compile(
     r"(?P<password>passw(?:or)?d|passphrase|passcode|\bpass\b|_pass\b|pwd\b|\bpw\b)"
     r"|(?P<secret>secret|token|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
     r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license|master|private"
-    r"|project|sdk|service|shared|signing|storage|subscription|webhook|write)[ _.-]key\b)"
+    r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
     r"|(?P<key>key\b)"
 )
 # One of these in the lower-case text makes it worth looking for announcers.
@@ -320,3 +324,9 @@ SENTENCE = re.compile(
 )
 # A value is judged by its first 300 characters and taken out whole.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
+# "use … as the staging API key": the value comes first.
+SAID_BEFORE = re.compile(
+    r"(?<![\w+/=~.-])([\w+/=~.-]{16,300}+)[\"'`]?[ \t](?:as|for|is|was)[ \t](?:the|an?|your|my|our|its)[ \t]"
+    r"(?:[A-Za-z0-9]{1,14}[ \t]){0,4}(?:key|token|secret|password|credential)",
+    re.IGNORECASE,
+)
