@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hunchd.config.places import make_private
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, InvalidInput, NotFound
 from hunchd.domain.filters import Filters
@@ -40,6 +41,8 @@ from hunchd.store.journal import Record
 
 logger = logging.getLogger(__name__)
 
+REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
+
 
 class Engine:
     """All that the doors may ask. Signals and memories are durable once their call returns."""
@@ -61,6 +64,7 @@ class Engine:
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
+        self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._work = asyncio.Event()
         self._asked = time.monotonic()
 
@@ -75,8 +79,6 @@ class Engine:
         """Take up the projects and what the journal still holds; the daemon may answer from here on."""
         self._watching.open()
         self._projects.open_all()
-        for sequence, record in self._parts.journal.replay():
-            self._replay(sequence, record)
         tasks = self._parts.tasks
         tasks.start("watching", self._watching.take_in)
         tasks.start("letterbox", self._watching.empty_letterbox)
@@ -91,7 +93,21 @@ class Engine:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexing.remember, project)
 
+    async def _take_up(self) -> None:
+        """Absorb what was accepted before the last stop, a slice at a time so that questions are answered meanwhile.
+
+        The writer starts behind it: were a newer record stored first, the checkpoint would pass the older ones.
+        """
+        last = self._parts.journal.last
+        for count, (sequence, record) in enumerate(self._parts.journal.replay()):
+            if sequence > last:
+                break
+            self._replay(sequence, record)
+            if count % REPLAY_SLICE == REPLAY_SLICE - 1:
+                await asyncio.sleep(0)
+
     async def _warm_up(self) -> None:
+        await self._take_up()
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
             project = self._project(identifier)
@@ -102,6 +118,8 @@ class Engine:
                         project.recall(seen_error(memory))
                 project.touch()
         self._parts.tasks.start("writer", self._writer.run)
+        for begun in self._erasing.iterdir() if self._erasing.is_dir() else ():
+            await self._erase(begun.name)
 
     async def nightly(self) -> None:
         """What a quiet night is for: a snapshot of the store, and the models on disk."""
@@ -121,16 +139,23 @@ class Engine:
         return [project.json() for project in self._projects]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
-        """Erase all that is kept of a project, from disk too."""
+        """Erase all that is kept of a project, from disk too; once begun it is finished, if need be after a crash."""
         project, _ = self._projects.find(identifier)
+        make_private(self._erasing)
+        (self._erasing / project.id).touch(mode=0o600)
         self._watching.unwatch(project)
         await self._writer.drained()
-        await self._projects.remove(project.id)
-        self._answers.bundles.forget(project.id)
-        self._parts.hot.forget_project(project.id)
-        await self._parts.store.erase(project.id)
-        await self._parts.journal.erase_project(project.id)
+        await self._erase(project.id)
         return {"removed": project.id}
+
+    async def _erase(self, identifier: str) -> None:
+        if self._project(identifier) is not None:
+            await self._projects.remove(identifier)
+        self._answers.bundles.forget(identifier)
+        self._parts.hot.forget_project(identifier)
+        await self._parts.store.erase(identifier)
+        await self._parts.journal.erase_project(identifier)
+        (self._erasing / identifier).unlink(missing_ok=True)
 
     # The write path
 
@@ -177,8 +202,12 @@ class Engine:
             Record(id=signal.id, type="signal", project=project.id, data=signal_json(signal), at=at)
             for signal, project, _ in accepted
         ]
-        for sequence, (signal, project, tree) in zip(await self._parts.journal.append(records), accepted, strict=True):
-            self._absorb(sequence, signal, project, tree)
+
+        def queue(sequences: list[int]) -> None:
+            for sequence, (signal, project, tree) in zip(sequences, accepted, strict=True):
+                self._absorb(sequence, signal, project, tree)
+
+        await self._writer.accept(records, queue)
 
     def _absorb(self, sequence: int, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
@@ -234,18 +263,19 @@ class Engine:
         match record.type:
             case "memory":
                 memory = memory_from_json(record.data)
-                self._parts.hot.upsert(memory)
+                known = self._parts.hot.get(memory.id)
+                if known is None or known.updated <= memory.updated:
+                    self._parts.hot.upsert(memory)
                 self._writer.add(Write(sequence, memories=(memory,)))
             case "forget":
                 self._parts.hot.tombstone(record.data["id"])
                 self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
-            case "signal":
-                project = self._project(record.project)
-                if project is not None:
-                    signal = signal_from_json(record.data)
-                    self._absorb(sequence, signal, project, project.tree_of(signal.project))
-            case _:
-                logger.warning("the journal holds a record of an unknown type %r; it is passed over", record.type)
+            case "signal" if (project := self._project(record.project)) is not None:
+                signal = signal_from_json(record.data)
+                self._absorb(sequence, signal, project, project.tree_of(signal.project))
+            case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
+                logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
+                self._writer.add(Write(sequence))
 
     def _loaded(self, project: Project) -> None:
         """A new model does not know the session yet."""
@@ -378,6 +408,8 @@ class Engine:
     def _degraded(self, project: Project | None) -> tuple[str, ...]:
         """What is broken or still loading, in words; of one project, or of all."""
         found = [self._writer.trouble] if self._writer.trouble else []
+        if project is None:
+            found += self._vitals.trouble()
         for known in self._projects if project is None else (project,):
             if known.missing:
                 found.append(f"{known.root} is not there")

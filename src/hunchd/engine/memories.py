@@ -56,9 +56,13 @@ class Memories:
             Record(id=secrets.token_hex(8), type="memory", project=memory.project, data=memory_json(memory), at=0.0)
             for memory in memories
         ]
-        for sequence, memory in zip(await self._journal.append(records), memories, strict=True):
-            self._hot.upsert(memory)
-            self._writer.add(Write(sequence, memories=(memory,)))
+
+        def queue(sequences: list[int]) -> None:
+            for sequence, memory in zip(sequences, memories, strict=True):
+                self._hot.upsert(memory)
+                self._writer.add(Write(sequence, memories=(memory,)))
+
+        await self._writer.accept(records, queue)
 
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
         """The memory of that id, wherever it is kept. Raises NotFound."""
@@ -104,9 +108,13 @@ class Memories:
                 Record(id=secrets.token_hex(8), type="forget", project=one.project, data={"id": one.id}, at=0.0)
                 for one in gone
             ]
-            for sequence, one in zip(await self._journal.append(records), gone, strict=True):
-                self._hot.tombstone(one.id)
-                self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
+
+            def queue(sequences: list[int]) -> None:
+                for sequence, one in zip(sequences, gone, strict=True):
+                    self._hot.tombstone(one.id)
+                    self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
+
+            await self._writer.accept(records, queue)
             return versions[0]
 
     async def erased(self, memory: Memory) -> None:

@@ -30,9 +30,6 @@ class Vitals:
         """The contract's answer to GET /status."""
         store = self._parts.store.last_stats
         told = list(degraded) + list(store.get("degraded", ()))
-        told += [f"{name} fails and is started again" for name in self._failing()]
-        if (failure := self._parts.journal.failure) is not None:
-            told.append(failure)
         return {
             "status": "degraded" if told else "ok",
             "degraded": told,
@@ -49,6 +46,18 @@ class Vitals:
             "tasks": self._parts.tasks.status(),
             "uptime_seconds": round(time.monotonic() - self._started),
         }
+
+    def trouble(self) -> list[str]:
+        """What is wrong with the parts, in words."""
+        told = [f"{name} fails and is started again" for name in self._failing()]
+        journal = self._parts.journal
+        if journal.failure is not None:
+            told.append(journal.failure)
+        if journal.set_aside:
+            told.append(f"{journal.set_aside} damaged stretches of the journal were set aside")
+        if self._parts.registry.warning:
+            told.append(self._parts.registry.warning)
+        return told
 
     def queues(self) -> dict[str, int]:
         """What is accepted and not yet searchable in the store; all zero when nothing is."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hunchd.domain.errors import HunchError
 from hunchd.domain.memory import Memory
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal import Journal, Record
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Writer:
         self._gather = gather  # seconds
         self._waiting: deque[Write] = deque()
         self._seen: set[int] = set()  # accepted since the last checkpoint
+        self._accepting: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -49,6 +51,17 @@ class Writer:
     @property
     def pending(self) -> int:
         return len(self._waiting)
+
+    async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
+        """Make `records` durable and have `then` queue what they mean, by their numbers: both, even if whoever
+        waits for it leaves in between; a record that nobody queues would never reach the store."""
+        task = asyncio.create_task(self._accept(records, then), name="accept")
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+        await asyncio.shield(task)
+
+    async def _accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
+        then(await self._journal.append(records))
 
     def knows(self, sequence: int) -> bool:
         """Whether the record of that number was queued before: the same event sent twice happened once."""
@@ -92,8 +105,8 @@ class Writer:
         self.trouble = ""
         for _ in batch:
             self._waiting.popleft()
-        await self._checkpoint()
         self._hot.committed([memory for write in batch for memory in write.memories])
+        await self._checkpoint()
 
     async def _commit(self, batch: Sequence[Write]) -> None:
         """Store one batch; the last word on a memory counts, a deletion included."""
@@ -117,6 +130,10 @@ class Writer:
 
     async def _checkpoint(self) -> None:
         """Tell the journal how far the store has come: short of the oldest record that still waits."""
-        reached = min((write.sequence for write in self._waiting), default=max(self._seen) + 1) - 1
-        await self._journal.checkpoint(reached)
-        self._seen = {sequence for sequence in self._seen if sequence > reached}
+        reached = min((write.sequence for write in self._waiting), default=max(self._seen, default=0) + 1) - 1
+        try:
+            await self._journal.checkpoint(reached)
+        except HunchError as error:  # the next batch tries again; what is replayed meanwhile changes nothing
+            logger.warning("the journal could not be told what is stored: %s", error.message)
+        else:
+            self._seen = {sequence for sequence in self._seen if sequence > reached}
