@@ -1,7 +1,8 @@
 """Tokens of a text, counted here: no network, no model.
 
 The count is that of the vocabulary Anthropic has published for Claude, raised where another mainstream tokenizer
-takes more, so that a budget holds for whichever model reads the bundle (docs/decisions/0009-token-counts.md has the errors).
+takes more, so that a budget holds for whichever model reads the bundle. The errors are in
+docs/decisions/0009-token-counts.md.
 """
 
 from __future__ import annotations
