@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -56,6 +55,6 @@ async def daemon_at(home: Path, limits: Limits | None = None) -> AsyncIterator[D
     # The doors close first, so that they are seen to close while clients are connected.
     async with (
         ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, connector=TCPConnector(limit=0)) as client,
-        open_doors(app, socket_path=socket, uid=os.getuid()) as (url, path),
+        open_doors(app, socket_path=socket) as (url, path),
     ):
         yield Daemon(engine, app, url, path, client)

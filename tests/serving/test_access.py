@@ -216,6 +216,7 @@ async def test_the_socket_speaks_the_same_and_asks_for_the_same(daemon: Daemon) 
 
 async def test_the_socket_is_for_one_user(daemon: Daemon) -> None:
     assert daemon.socket is not None
+    assert daemon.app[ACCESS].uid == os.getuid()  # without being told
     daemon.app[ACCESS].uid = os.getuid() + 1
 
     assert await over_socket(daemon.socket) == 403

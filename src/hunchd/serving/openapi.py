@@ -195,8 +195,8 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "hunchd",
             "version": __version__,
-            "description": "null is as good as left out. Unknown fields are left alone, unless one is nearly a known one. "
-            "Texts must be Unicode without NUL, integers fit 64 bits, JSON nests 64 levels at most.",
+            "description": "null is as good as left out. Unknown fields are left alone, unless one is nearly a known "
+            "one. Texts must be Unicode without NUL, integers fit 64 bits, JSON nests 64 levels at most.",
             "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file tells the address and the token.",
         },
         "servers": [{"url": "/"}],

@@ -37,8 +37,9 @@ async def open_doors(
     uid: int | None = None,
 ) -> AsyncIterator[tuple[str, Path | None]]:
     """Serve `app` and tell its URL and its Unix socket, None where there is none. `port` 0 lets the system choose;
-    only processes of `uid` may use the Unix socket. ConfigError for an address that is not loopback."""
-    app[ACCESS].uid = uid
+    only processes of `uid`, this process's own user when None, may use the Unix socket. ConfigError for an address
+    that is not loopback."""
+    app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_unreadable_requests_are_no_errors)
     async with AsyncExitStack() as opened:
         listening = [opened.enter_context(_tcp(host, port))]
