@@ -186,7 +186,8 @@ class IgnoreRules:
     """Whether a path of one tree is wanted, and why not.
 
     Reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`, `vendored`, `nested` (a repository of its own),
-    `temporary`, `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`, `special`, `depth`.
+    `temporary`, `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`,
+    `special`, `depth`, `unreadable`.
     """
 
     def __init__(self, root: Path, extra: Sequence[str] = ()) -> None:

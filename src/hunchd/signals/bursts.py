@@ -73,6 +73,8 @@ class Bursts:
         self._layout = layout
         self._head = self._look_at_head()
         self._touched: dict[str, float] = {}  # path: when it was first seen to change, monotonic
+        self._found: list[str] = []  # what a scan found changed: judged already
+        self._began = 0.0
         self._dropped: set[str] = set()  # files of folders that went away: known until they are judged
         self._judging: deque[tuple[str, float]] = deque()
         self._saved: list[str] = []
@@ -87,11 +89,24 @@ class Bursts:
 
     @property
     def waiting(self) -> int:
-        return len(self._touched) + len(self._judging)
+        return len(self._touched) + len(self._judging) + len(self._found)
 
     def touch(self, path: str) -> None:
+        """The file may have changed."""
         self._last = time.monotonic()
+        if not self._touched and not self._found:
+            self._began = self._last
         self._touched.setdefault(path, self._last)
+        if self._timer is None:
+            self._plan(self._options.burst)
+
+    def found(self, path: str, stamp: int) -> None:
+        """A scan saw that the file changed, and what it is now."""
+        self._last = time.monotonic()
+        if not self._touched and not self._found:
+            self._began = self._last
+        self._found.append(path)
+        self._snapshot.put(path, stamp)
         if self._timer is None:
             self._plan(self._options.burst)
 
@@ -110,6 +125,7 @@ class Bursts:
         """Drop what was collected: the tree went away as a whole. `layout` is where git is from now on."""
         self._touched.clear()
         self._judging.clear()
+        self._found = []
         self._saved, self._deleted, self._later = [], [], {}
         self._dropped.clear()
         self._opened.clear()
@@ -122,14 +138,14 @@ class Bursts:
     def _due(self) -> None:
         """The timer fired: tell, or wait while the burst goes on."""
         self._timer = None
-        if not self._touched or self.rules is None:
+        if not (self._touched or self._found) or self.rules is None:
             return
         if self._judging:
             self._plan(self._options.burst)
             return
         now = time.monotonic()
-        age, rest = now - next(iter(self._touched.values())), now - self._last
-        storm = len(self._touched) >= self._options.bulk_files
+        age, rest = now - self._began, now - self._last
+        storm = len(self._touched) + len(self._found) >= self._options.bulk_files
         if age < LONGEST_STORM and (self.held or self._git_is_at_work()):
             self._plan(STORM_REST / 2)
         elif age < (LONGEST_STORM if storm else LONGEST_BURST) and rest < (
@@ -156,7 +172,8 @@ class Bursts:
         """Judge every path that was touched, a slice at a time, so that waiting events get through meanwhile."""
         self._judging = deque(self._touched.items())
         self._touched = {}
-        self._saved, self._deleted, self._later = [], [], {}
+        self._saved, self._deleted, self._later = self._found, [], {}
+        self._found = []
         self._judge()
 
     def _judge(self) -> None:
@@ -170,9 +187,13 @@ class Bursts:
         for path, seen in self._later.items():
             self._touched.setdefault(path, seen)
         if self._touched and self._timer is None:
+            self._began = now
             self._plan(GONE_FOR_GOOD)
         before, self._head = self._head, self._look_at_head()
-        saved, deleted = self._saved, self._deleted
+        deleted = self._deleted
+        gone = set(deleted)
+        saved = [path for path in dict.fromkeys(self._saved) if path not in gone]
+        self._saved = []
         self._send(saved, deleted, bulk=before != self._head or len(saved) + len(deleted) >= self._options.bulk_files)
 
     def _judge_one(self, path: str, seen: float, rules: IgnoreRules, now: float) -> None:
@@ -236,7 +257,7 @@ class Bursts:
     def _take_back(self, paths: list[str], deleted: frozenset[str], seconds: float) -> None:
         """As if these had not been judged yet: they merge with what happens until the next attempt."""
         logger.debug("%d changes wait for %.1f s: the queue is full", len(paths), seconds)
-        now = time.monotonic()
+        now = self._began = time.monotonic()
         for path in paths:
             if path in deleted:
                 self._dropped.add(path)

@@ -35,7 +35,7 @@ FIRST_UNREST, LONGEST_UNREST = 4.0, 60.0  # seconds
 MAX_WAITING = 100_000
 # Looking at folders that cannot be watched may take this share of one core.
 POLLING_SHARE = 0.004
-SHORTEST_POLL, LONGEST_POLL = 5.0, 600.0  # seconds
+SHORTEST_POLL, LONGEST_POLL = 5.0, 1_200.0  # seconds
 # How soon a root that went away is found again, and how often one is checked that gives no sign of it.
 MISSING_CHECK, ROOT_CHECK = 1.0, 60.0  # seconds
 
@@ -83,7 +83,7 @@ class FileWatcher:
         self._polled: set[str] = set()
         self._poll: Timer | None = None
         self._root_check: Timer | None = None
-        self._cost = 0.0  # seconds of the scan that is running
+        self._cost = 0.0  # seconds of processor time of the scan that is running
         self.rescans = 0
         self.overflows = 0
 
@@ -212,12 +212,12 @@ class FileWatcher:
 
     def _scan_slice(self) -> None:
         """Look at waiting folders for a moment; come back until none is left."""
-        began = time.monotonic()
+        began, spent = time.monotonic(), time.thread_time()
         while self._to_scan and not self._stopped:
             self._look_at(self._to_scan.popleft())
             if time.monotonic() - began > SLICE:
                 break
-        self._cost += time.monotonic() - began
+        self._cost += time.thread_time() - spent
         if self._to_scan and not self._stopped:
             self._thread.later(0.0, self._scan_slice)
             return
@@ -265,7 +265,7 @@ class FileWatcher:
             if self._first:
                 self._snapshot.put(path, stamp)
             else:
-                self._bursts.touch(path)
+                self._bursts.found(path, stamp)
         for name in before:
             self._bursts.touch(f"{folder}/{name}" if folder else name)
 
