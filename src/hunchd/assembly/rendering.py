@@ -109,11 +109,16 @@ def provenance_of(piece: Piece) -> str:
 
 
 def _with_reasons(piece: Piece, line: str) -> str:
-    reasons = [single_line(reason, LONGEST_REASON) for reason in piece.reasons]
+    reasons = [_reason(reason) for reason in piece.reasons]
     said = ", ".join(reason for reason in reasons if reason and reason not in line)
     if not said:
         return line
     return f"{line}: {said}" if piece.kind == "file" and ": " not in line else f"{line} ({said})"
+
+
+def _reason(reason: str) -> str:
+    """Reasons are our words, but may name a command or a subject that somebody else wrote."""
+    return quoted(reason, LONGEST_REASON) if addresses_a_model(reason) else single_line(reason, LONGEST_REASON)
 
 
 def _closed(block: str) -> str:
