@@ -147,5 +147,15 @@ async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
 
 
+async def test_what_is_put_again_after_it_was_deleted_survives_the_erasure(tmp_path: Path) -> None:
+    first = await Collection.open(tmp_path, new_session())
+    await first.put([row_of(memory(1, "old"))])
+    await first.delete(["m1"])
+    await first.put([row_of(memory(1, "new"))])
+    second = await Collection.open(tmp_path, new_session())
+    assert not second.erasing
+    assert [row["content"] for row in await second.get(["m1"])] == ["new"]
+
+
 def files_with(folder: Path, secret: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]

@@ -1,4 +1,4 @@
-"""After power cuts, failing disks and other versions of ourselves: the store opens, says what it lost, serves no lie."""
+"""After power cuts, failing disks and other versions of ourselves: the store opens and says what it lost."""
 
 from __future__ import annotations
 

@@ -28,8 +28,11 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 KEEP_VERSIONS: Final = timedelta(minutes=10)
+# Optimising writes all rows anew: what it costs grows with the table, and so does what may gather before it.
 COMMITS_BEFORE_OPTIMISE: Final = 50
 UNINDEXED_BEFORE_OPTIMISE: Final = 500  # rows
+ROWS_PER_COMMIT: Final = 1_000  # one commit more may gather for each so many rows
+ROWS_PER_UNINDEXED: Final = 50
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
 # Each way of looking gives this many times what is asked for, so that the two have something to agree on.
@@ -197,9 +200,10 @@ class Collection:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
         if self.counters.since_optimise == 0:
             return False
-        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE:
+        state = await self._read(self._memories.state)
+        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE + state["rows"] // ROWS_PER_COMMIT:
             return True
-        return quiet and (await self._read(self._memories.state))["unindexed"] > UNINDEXED_BEFORE_OPTIMISE
+        return quiet and state["unindexed"] > UNINDEXED_BEFORE_OPTIMISE + state["rows"] // ROWS_PER_UNINDEXED
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
@@ -280,12 +284,16 @@ class Collection:
         found = await table.count(condition)
         if not found:
             return 0
-        pending = sorted({*_ids_in(self.folder / _ERASING), *ids})
-        replace_file(self._files, self.folder / _ERASING, json.dumps(pending).encode())
+        self._note_erasing(ids)
         await table.delete(condition)
         await self._committed()
+        self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._release(ids)
         return found
+
+    def _note_erasing(self, ids: Sequence[str]) -> None:
+        """Remember over a crash that a purge is due, and what is to be deleted before it."""
+        replace_file(self._files, self.folder / _ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
         ids = _ids_in(self.folder / _ERASING)

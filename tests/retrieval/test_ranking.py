@@ -1,0 +1,133 @@
+"""What answers comes first, with reasons; what does not answer is not shown; boosts settle only what is near."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
+from hunchd.retrieval.fusion import best, fused
+from hunchd.retrieval.ranking import FRESH_BOOST, ranked, ranking
+from hunchd.retrieval.wording import expansion, said, snippet, terms
+from hunchd.store.hits import Hit
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def memory(id_: str, content: str = "", *, days: float = 100, **fields: Any) -> Memory:
+    at = NOW - timedelta(days=days)
+    given: dict[str, Any] = {"kind": Kind.FACT, "title": id_, "content": content, "project": "p"}
+    return Memory(id=id_, at=at, created=at, updated=at, **given | fields)
+
+
+def ids(query: str, hits: list[Hit], **how: Any) -> list[str]:
+    asked: dict[str, Any] = {"depth": "shallow", "k": 5, "now": NOW} | how
+    return [one.memory.id for one in ranking(query, hits, **asked)]
+
+
+def test_nothing_relevant_gives_nothing() -> None:
+    hits = [
+        Hit(memory=memory("a", "the wheel of the windows build"), lexical=0.4, similarity=0.05),
+        Hit(memory=memory("b", "how the build is released"), lexical=0.4),
+    ]
+    assert ids("how are user sessions persisted", hits) == []
+
+
+def test_words_and_meaning_together_beat_either_alone() -> None:
+    hits = [
+        Hit(memory=memory("words", "session timeout of the lexer"), lexical=5.0, similarity=0.1),
+        Hit(memory=memory("meaning", "login state expires"), similarity=0.6),
+        Hit(memory=memory("both", "a session has a timeout"), lexical=5.0, similarity=0.6),
+    ]
+    assert ids("session timeout", hits)[0] == "both"
+
+
+def test_a_fresh_memory_wins_among_equals_and_only_there() -> None:
+    old = Hit(memory=memory("old", "session timeout raised to an hour"), lexical=4.0)
+    fresh = Hit(memory=memory("fresh", "session timeout raised to an hour", days=2), lexical=4.0)
+    assert ids("session timeout", [old, fresh]) == ["fresh", "old"]
+    weak = Hit(memory=memory("weak", "a session", days=2), lexical=1.0)
+    assert ids("session timeout", [old, weak]) == ["old", "weak"]
+    first, second = ranking("session timeout", [old, fresh], depth="shallow", k=5, now=NOW)
+    assert first.score / second.score == pytest.approx(FRESH_BOOST)
+
+
+def test_importance_and_use_settle_what_is_near() -> None:
+    plain = Hit(memory=memory("plain", "session timeout"), lexical=4.0)
+    cited = Hit(memory=memory("cited", "session timeout", usage=Usage(9, 5, 0)), lexical=4.0)
+    ignored = Hit(memory=memory("ignored", "session timeout", usage=Usage(9, 0, 9)), lexical=4.0)
+    important = Hit(memory=memory("important", "session timeout", importance=1.0), lexical=4.0)
+    outdated = Hit(memory=memory("outdated", "session timeout", status=Status.SUPERSEDED), lexical=4.0)
+    found = ids("session timeout", [outdated, ignored, plain, cited, important])
+    assert found == ["cited", "important", "plain", "ignored", "outdated"]
+
+
+@pytest.mark.parametrize("query", ["adr-7", "database", "docs/adr/7.md", " `Database` "])
+def test_a_specific_question_gives_what_goes_by_that_name_alone(query: str) -> None:
+    named = memory("m1", "we use postgres", ref="adr-7", key="database", artifacts=(Artifact("file", "docs/adr/7.md"),))
+    other = Hit(memory=memory("m2", "the database and adr-7 in docs/adr/7.md"), lexical=9.0, similarity=0.9)
+    assert ids(query, [other, Hit(memory=named)], depth="specific") == ["m1"]
+
+
+def test_every_result_says_why() -> None:
+    [result] = ranked(
+        "session timeout",
+        [Hit(memory=memory("a", "the session has a timeout", days=2), lexical=3.0, similarity=0.7)],
+        depth="shallow",
+        k=5,
+        now=NOW,
+    )
+    assert result["reasons"] == ["says session, timeout", "close in meaning (0.70)", "2 days old"]
+    assert result.keys() == {"id", "ref", "kind", "title", "snippet", "score", "reasons", "source"}
+
+
+def test_the_clock_may_run_backwards() -> None:
+    assert ids("session timeout", [Hit(memory=memory("a", "session timeout", days=-3), lexical=1.0)]) == ["a"]
+
+
+def test_identifiers_are_said_by_their_parts() -> None:
+    assert said(terms("user name"), "def getUserName(): ...") == ["user", "name"]
+    assert said(terms("timeouts"), "one timeout") == ["timeouts"]
+    assert said(terms("東京駅"), "昨日は東京駅にいた") != []
+
+
+@given(st.text(max_size=600), st.text(max_size=30))
+def test_a_snippet_is_one_short_line_of_the_text(text: str, query: str) -> None:
+    found = snippet(text, terms(query))
+    assert len(found) <= 200
+    assert "\n" not in found
+    assert found.strip("…").strip() in " ".join(text.split())
+
+
+def test_a_snippet_shows_the_place_that_answers() -> None:
+    text = "filler words here. " * 60 + "The session timeout is one hour." + " more filler." * 60
+    assert "session timeout is one hour" in snippet(text, terms("session timeout"))
+
+
+def test_an_expansion_is_what_the_best_answers_share() -> None:
+    texts = ["the session cookie is signed", "cookie of a session, signed by itsdangerous", "signed cookie"]
+    assert expansion("session", texts)[:2] == ["cookie", "signed"]
+    assert expansion("session", []) == []
+
+
+Candidates = st.lists(
+    st.tuples(st.integers(0, 10**6), st.none() | st.floats(0, 50), st.none() | st.floats(-1, 1)),
+    max_size=30,
+    unique_by=lambda one: one[0],
+)
+
+
+@given(Candidates)
+def test_fusing_loses_nothing_and_prefers_what_is_better_both_ways(candidates: list[Any]) -> None:
+    order = fused(candidates)
+    assert sorted(key for key, _ in order) == sorted(key for key, _, _ in candidates)
+    place = {key: at for at, (key, _) in enumerate(order)}
+    for one, words, meaning in candidates:
+        for other, fewer, further in candidates:
+            if None not in (words, meaning, fewer, further) and words > fewer + 1e-6 and meaning > further + 1e-6:
+                assert place[one] < place[other]
+    assert best(3)(candidates) == [key for key, _ in order[:3]]
