@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -78,6 +77,8 @@ def overview() -> str:
 def _unknown(name: str) -> str:
     if name.startswith("-"):
         return f"options come after the command: hunch COMMAND {name}"
+    import difflib  # only mistakes need it
+
     near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
     return f"there is no command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
 
