@@ -186,3 +186,26 @@ def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path) -> None:
     assert news.acquire(timeout=5)
 
     watcher.stop()
+
+
+def test_what_one_drain_leaves_is_told_again(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunchd.signals.spool.SECOND_LOOK", 0.05)
+    monkeypatch.setattr("hunchd.signals.spool.MOST_FILES", 10)
+    for number in range(25):
+        put(spool, f"{number}.json", {"n": number})
+    found: list[object] = []
+    quiet = threading.Event()
+
+    def news() -> None:
+        letters = drain(spool)
+        found.extend(entry.raw for entry in letters)
+        letters.acknowledge()
+        if not any((spool / "new").iterdir()):
+            quiet.set()
+
+    watcher = SpoolWatcher(spool, news)
+    watcher.start()
+    assert quiet.wait(5)
+    watcher.stop()
+
+    assert len(found) == 25

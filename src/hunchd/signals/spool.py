@@ -41,6 +41,8 @@ FINISHED = 2.0  # seconds
 ABANDONED = 24 * 3600.0  # seconds: a file in tmp that was never renamed
 REST = 0.05  # seconds: several lines of one hook are read together
 POLL = 10.0  # seconds between looks where the folder cannot be watched
+# After a drain the folder is looked at once more: there may be more than one drain takes, or a line was unfinished.
+SECOND_LOOK = 2.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,7 @@ class SpoolWatcher:
         self._own_thread = thread is None
         self._thread = thread or WatchThread("hunchd-spool")
         self._timer: Timer | None = None
+        self._second: Timer | None = None
         self._stopped = False
         self._folders = (os.fspath(directory), os.fspath(directory / "new"))
 
@@ -222,7 +225,7 @@ class SpoolWatcher:
         except Unwatchable as error:
             logger.warning("the spool cannot be watched and is looked at every %.0f s: %s", POLL, error)
             self._plan(POLL)
-        self._news()
+        self._tell()
 
     def _plan(self, seconds: float) -> None:
         if self._timer is None and not self._stopped:
@@ -230,7 +233,20 @@ class SpoolWatcher:
 
     def _due(self) -> None:
         self._timer = None
+        self._tell()
+
+    def _tell(self) -> None:
         self._news()
+        if self._second is not None:
+            self._second.cancel()
+        self._second = self._thread.later(SECOND_LOOK, self._look_again)
+
+    def _look_again(self) -> None:
+        """Tell again while something is left; what cannot be used is set aside, so that this comes to an end."""
+        self._second = None
+        with contextlib.suppress(OSError), os.scandir(self._folders[1]) as entries:
+            if not self._stopped and next(entries, None) is not None:
+                self._tell()
 
     def _again(self) -> None:
         self._timer = None
