@@ -179,6 +179,7 @@ async def test_an_import_names_its_bad_lines_and_keeps_the_rest(daemon: Daemon) 
         b'{"type":"memory","version":1,"data":{"id":"m2","kind":"fact"}}',
         b'{"type":"signal","version":1,"data":{"kind":"commit"}}',
         good.replace(b"good", b"\\ud800"),
+        b'{"type":"project","version":1,"data":{"id":"p1"}}',
     ]
 
     response = await daemon.client.post(
@@ -186,8 +187,8 @@ async def test_an_import_names_its_bad_lines_and_keeps_the_rest(daemon: Daemon) 
     )
 
     answer = await response.json()
-    assert (response.status, answer["memories"], answer["refused"]) == (200, 1, 5)
-    assert [each["index"] for each in answer["rejected"]] == [1, 2, 4, 5, 6]
+    assert (response.status, answer["memories"], answer["refused"]) == (200, 1, 6)
+    assert [each["index"] for each in answer["rejected"]] == [1, 2, 4, 5, 6, 7]
 
 
 async def test_an_export_that_breaks_is_cut_off_and_not_ended(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,8 +12,10 @@ from aiohttp.web import RequestPayloadError
 from hunchd.domain.errors import HunchError, InvalidInput, TooLarge
 from hunchd.protocol.answers import export_line, parse_export_line, rejection_json
 from hunchd.protocol.decoding import Malformed, decoded, refuse_unstorable
+from hunchd.protocol.fields import Fields
 from hunchd.protocol.memories import memory_from_json
 from hunchd.protocol.messages import signal_from_json
+from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.serving.access import Refusal
 from hunchd.serving.limits import Limits
 
@@ -103,6 +105,10 @@ def _understood(raw: bytes) -> dict[str, Any]:
             memory_from_json(content)
         case "signal":
             signal_from_json(content)
+        case "project":
+            fields = Fields(content, ("id", "path", "name"), where="data.")
+            fields.required_text("id")
+            fields.required_text("path", limit=PATH_LIMIT)
     return export_line(type_, content)
 
 
