@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.daemon.attempts import Attempts
 from hunchd.domain.code import FileOutline
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.history import Unit
@@ -29,6 +30,7 @@ from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file
 from hunchd.store.code import CodeCache
 
+FIRST: Final = 300  # units of the very first model: half a second
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
 TOLD_EVERY: Final = 500  # units between two reports of progress
 RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
@@ -56,7 +58,11 @@ def index(scope: Scope) -> Iterator[dict[str, Any]]:
     total = min(_count(git), scope.most)
     predictor = Predictor()
     packs: list[bytes] = []
-    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total)
+    if total > FIRST:  # something to answer with, at once
+        yield from _learnt(git, predictor, [], newest=FIRST, total=total)
+        yield _saved(predictor, scope)
+        predictor = Predictor()
+    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total, reached=FIRST)
     if total:
         yield _saved(predictor, scope)
     with CodeCache(scope.code_cache, writable=True) as cache:
@@ -194,16 +200,19 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     total, done = len(wanted), len(wanted) - len(waiting)
     cache.remove(gone)
     yield _Step([], gone, done, total)
-    for batch in _batches(waiting):
-        outlines, same, lost = _read(scope.root, batch, blobs)
-        cache.put(outlines, wanted)
-        cache.restamp({path: wanted[path] for path in same})
-        cache.remove(lost)
-        done += len(batch)
-        yield _Step(outlines, lost, done, total)
+    with Attempts(cache.path) as attempts:
+        for batch in _batches(waiting):
+            outlines, same, lost = _read(scope.root, batch, blobs, attempts)
+            cache.put(outlines, wanted)
+            cache.restamp({path: wanted[path] for path in same})
+            cache.remove(lost)
+            done += len(batch)
+            yield _Step(outlines, lost, done, total)
 
 
-def _read(root: Path, paths: Sequence[str], blobs: dict[str, str]) -> tuple[list[FileOutline], list[str], list[str]]:
+def _read(
+    root: Path, paths: Sequence[str], blobs: dict[str, str], attempts: Attempts
+) -> tuple[list[FileOutline], list[str], list[str]]:
     """Outlines of what changed, paths of what did not, paths of what cannot be read."""
     outlines: list[FileOutline] = []
     same: list[str] = []
@@ -214,8 +223,11 @@ def _read(root: Path, paths: Sequence[str], blobs: dict[str, str]) -> tuple[list
             lost.append(path)
         elif blobs.get(path) == (blob := blob_id(source)):
             same.append(path)
+        elif blob in attempts.fatal:
+            outlines.append(FileOutline(path, blob, "", len(source), 0))
         else:
-            outlines.append(outline_of(path, source, blob))
+            with attempts.at(blob):
+                outlines.append(outline_of(path, source, blob))
     return outlines, same, lost
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
 from hunchd.ingestion.manifests import Statement, reader_of, statements
+from hunchd.ingestion.screening import screened
 from hunchd.repository.reading import read_file
 
 logger = logging.getLogger(__name__)
@@ -159,7 +160,8 @@ def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) ->
 
 
 def _text(root: Path, path: str) -> str:
-    return (read_file(root, path, limit=MAX_BYTES) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    text = (read_file(root, path, limit=MAX_BYTES) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    return screened(text)
 
 
 def _moment(date: str) -> datetime | None:

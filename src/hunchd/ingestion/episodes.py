@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
 from hunchd.domain.history import Change, Unit
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.work import is_bot, is_bulk, is_forward_port, is_work, plain_title
+from hunchd.ingestion.redaction import redact
 
 MAX_FILES = 200  # listed in the full text; mass changes name their folders instead
 MAX_ARTIFACTS = 60  # files an episode is about: of more, none is what it was about
@@ -49,6 +51,7 @@ def episode_id(project: str, sha: str) -> str:
 
 def episode(unit: Unit, project: str, *, now: datetime) -> Memory:
     """What `unit` left behind; `now` is when it is stored. Its text is a stranger's until somebody vouches for it."""
+    unit = replace(unit, subject=redact(unit.subject).text, body=redact(unit.body).text)
     at = datetime.fromtimestamp(_sane(unit.at), UTC)
     title = _cut(plain_title(unit.subject) or unit.subject or unit.sha[:10], MAX_TITLE)
     why, where = reason_in(unit.body), places_of(unit.changes)

@@ -32,7 +32,8 @@ from hunchd.ingestion.grammars import GRAMMARS, Grammar
 from hunchd.ingestion.headings import headings
 from hunchd.ingestion.imports import written_imports
 from hunchd.ingestion.languages import DATA, language_of
-from hunchd.ingestion.words import names_used, words_of
+from hunchd.ingestion.screening import screened
+from hunchd.ingestion.words import counted, names_used, telling
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +44,13 @@ MAX_IMPORTS = 500
 CODE_DEPTH = 5  # classes in classes
 DATA_DEPTH = 1  # keys in keys: `scripts.build` yes, what is below no
 PARSE_SECONDS = 1.0  # ordinary files take milliseconds; error recovery on hostile ones can take minutes
+QUERY_STEPS = 50_000_000  # about half a second; ordinary files need fewer than a million
 EMBEDDED_ROUNDS = 3  # macros in macros
+_SAMPLES = 16  # nodes that are looked at to estimate the price of a query
 _CHUNK = 16_384  # bytes handed to the parser at once; it asks whether to go on in between
 
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "text"})
+_DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 
 
@@ -92,13 +96,26 @@ def _outline(bare: FileOutline, source: bytes) -> FileOutline:
     if language == "lock" or not _written_by_people(bare.path, source):
         return replace(bare, language="" if b"\0" in source[:8192] else shown)
     text = source.decode("utf-8", "replace")
-    described = replace(bare, language=shown, words=words_of(text))
+    clean = screened(text)
+    if clean != text:
+        text, source = clean, clean.encode()
+    described = replace(bare, language=shown)
     if language == "vue":
         ranges = [_range(source, *found.span(1)) for found in _SCRIPT.finditer(source)]
-        return _code(described, source, "typescript", ranges) if ranges else described
-    if language in GRAMMARS:
-        return _code(described, source, language, [])
-    return replace(described, symbols=headings(language, text), doc=_prose_doc(text) if language in _PROSE else "")
+        return _code(described, source, "typescript", ranges, text) if ranges else _prose(described, text)
+    if language in GRAMMARS and _safe_to_parse(language, source):
+        return _code(described, source, language, [], text)
+    return _prose(described, text)
+
+
+def _prose(outline: FileOutline, text: str) -> FileOutline:
+    """What needs no grammar."""
+    return replace(
+        outline,
+        symbols=headings(outline.language, text),
+        words=telling(counted(text)),
+        doc=_prose_doc(text) if outline.language in _PROSE else "",
+    )
 
 
 def _written_by_people(path: str, source: bytes) -> bool:
@@ -106,6 +123,11 @@ def _written_by_people(path: str, source: bytes) -> bool:
     if len(source) > MAX_BYTES or b"\0" in source or ".min." in path:
         return False
     return len(source) <= MAX_LINE or max(map(len, source.split(b"\n"))) <= MAX_LINE
+
+
+def _safe_to_parse(language: str, source: bytes) -> bool:
+    """YAML's scanner writes past its buffer at 256 levels; a column adds two at most."""
+    return language != "yaml" or not _DEEP_YAML.search(source)
 
 
 def _line_count(source: bytes) -> int:
@@ -142,36 +164,40 @@ def _parse(tongue: _Tongue, source: bytes, ranges: Sequence[Range]) -> Tree | No
         return None
 
 
-def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range]) -> FileOutline:
+def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range], text: str) -> FileOutline:
     tongue = _tongue(language)
     tree = _parse(tongue, source, ranges)
     if tree is None:
         logger.info("%s takes too long to parse; kept with its words only", outline.path)
-        return outline
+        return replace(outline, words=telling(counted(text)))
     symbols: list[Symbol] = []
     embedded = _definitions(tree.root_node, source, language, tongue.grammar, symbols)
-    imports, code = _imports_and_code(tree, source, language, tongue.query)
+    imports, code_text, quiet = _imports_and_texts(tree, source, language, tongue.query)
     for _ in range(EMBEDDED_ROUNDS):
         inner = _parse(tongue, source, embedded) if embedded else None
         if inner is None:
             break
         embedded = _definitions(inner.root_node, source, language, tongue.grammar, symbols)
-        imports += _imports_and_code(inner, source, language, tongue.query)[0]
+        imports += _imports_and_texts(inner, source, language, tongue.query)[0]
     symbols.sort(key=lambda symbol: symbol.line)
+    code = counted(code_text)
     defined = frozenset(symbol.name for symbol in symbols)
     return replace(
         outline,
         symbols=tuple(symbols),
         imports=tuple(dict.fromkeys(imports))[:MAX_IMPORTS],
         references=() if language in DATA else names_used(code, defined=defined),
+        words=telling(code + counted(quiet)),
         doc=_file_doc(tree.root_node, source, language),
     )
 
 
-def _imports_and_code(tree: Tree, source: bytes, language: str, query: Query | None) -> tuple[tuple[str, ...], str]:
-    """The imports as written, and the source without comments and strings."""
-    if query is None:
-        return (), source.decode("utf-8", "replace")
+def _imports_and_texts(
+    tree: Tree, source: bytes, language: str, query: Query | None
+) -> tuple[tuple[str, ...], str, str]:
+    """The imports as written, the source without comments and strings, and these."""
+    if query is None or _steps(tree) > QUERY_STEPS:
+        return (), source.decode("utf-8", "replace"), ""
     found = QueryCursor(query).captures(tree.root_node)
     imports: dict[str, None] = {}
     for node in _in_order(found.get("import", [])):
@@ -179,13 +205,33 @@ def _imports_and_code(tree: Tree, source: bytes, language: str, query: Query | N
     for node in found.get("module", ()):
         imports["mod::" + text_of(node, source)] = None
     pieces: list[bytes] = []
+    quiet: list[bytes] = []
     at = 0
     for node in _in_order(found.get("quiet", [])):
         if node.start_byte >= at:
             pieces.append(source[at : node.start_byte])
             at = node.end_byte
+            quiet.append(source[node.start_byte : at])
     pieces.append(source[at:])
-    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace")
+    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace"), b" ".join(quiet).decode("utf-8", "replace")
+
+
+def _steps(tree: Tree) -> int:
+    """How many steps a query over the tree takes, about: at each node it looks for a named sibling that follows.
+
+    Among thousands of brackets in a row, as hostile and broken files have them, that is a walk to the end each time.
+    Estimated from a few nodes. (The cursor's own progress callback would be the way to stop it; it crashes in
+    tree-sitter 0.26.1.)
+    """
+    cursor = tree.walk()
+    count = tree.root_node.descendant_count
+    steps = 0
+    for sample in range(_SAMPLES):
+        cursor.goto_descendant(count * sample // _SAMPLES)
+        steps += cursor.depth
+        if cursor.goto_parent() and cursor.node is not None:
+            steps += cursor.node.child_count - cursor.node.named_child_count
+    return count * steps // _SAMPLES
 
 
 def _in_order(nodes: Sequence[Node]) -> list[Node]:

@@ -29,25 +29,35 @@ def skeleton(outline: FileOutline, *, max_lines: int) -> str:
     When something had to be left out, the last line names the best of it.
     """
     symbols = _worth_showing(outline.symbols)
+    main = _main_container(symbols, outline.lines)
+    weights = [importance(symbol, outline.language) + (symbol.container in main) for symbol in symbols]
     if not symbols or max_lines < 1:
         return ""
     if outline.language in ("json", "yaml", "toml", "ini"):
         return _keys(symbols, max_lines)
-    chosen = _chosen(symbols, max_lines)
-    left = [symbol for index, symbol in enumerate(symbols) if index not in chosen]
+    chosen = _chosen(symbols, weights, max_lines)
+    left = len(symbols) > len(chosen)
     if left and max_lines > 1:
-        chosen = _chosen(symbols, max_lines - 1)
-        left = [symbol for index, symbol in enumerate(symbols) if index not in chosen]
+        chosen = _chosen(symbols, weights, max_lines - 1)
     lines = _lines(symbols, sorted(chosen))
     if left and max_lines > 1:
-        lines.append(_rest(left))
+        lines.append(_rest([symbols[index] for index in _best(weights) if index not in chosen]))
     return "\n".join(lines[:max_lines])
 
 
-def importance(symbol: Symbol) -> float:
+def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
+    """The type that fills most of the file: its members are what the file is about."""
+    return frozenset(
+        symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
+    )
+
+
+def importance(symbol: Symbol, language: str) -> float:
     """Exported before private, types and functions before constants, documented and long before the rest."""
     weight = _WEIGHTS.get(symbol.kind, 1.0)
-    if _is_private(symbol):
+    if symbol.kind == "heading":
+        return weight - 0.5 * symbol.signature.count("#", 0, 6)
+    if _is_private(symbol, language):
         weight -= _HIDDEN
     elif _EXPORTED.match(symbol.signature):
         weight += 1.0
@@ -56,10 +66,18 @@ def importance(symbol: Symbol) -> float:
     return weight + min(symbol.end_line - symbol.line, 60) / 100
 
 
-def _is_private(symbol: Symbol) -> bool:
+def _is_private(symbol: Symbol, language: str) -> bool:
     name = symbol.name
     if name in ("__init__", "constructor", "new"):
         return False
+    if language == "go":
+        return name[:1].islower()
+    if language == "rust" and symbol.kind in ("function", "method"):
+        return not symbol.signature.startswith(("pub", "async fn", "fn")) or (
+            symbol.kind == "function" and not symbol.signature.startswith("pub")
+        )
+    if language in ("javascript", "typescript") and symbol.kind == "function":
+        return not symbol.container and not _EXPORTED.match(symbol.signature)
     return name.startswith(("_", "#")) or bool(_PRIVATE.match(symbol.signature))
 
 
@@ -71,11 +89,15 @@ def _worth_showing(symbols: Sequence[Symbol]) -> list[Symbol]:
     return list(first.values())
 
 
-def _chosen(symbols: Sequence[Symbol], room: int) -> set[int]:
+def _best(weights: Sequence[float]) -> list[int]:
+    return sorted(range(len(weights)), key=lambda at: (-weights[at], at))
+
+
+def _chosen(symbols: Sequence[Symbol], weights: Sequence[float], room: int) -> set[int]:
     """Indices of the best that fit, each with the containers it needs to be understood."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen: set[int] = set()
-    for index in sorted(range(len(symbols)), key=lambda at: (-importance(symbols[at]), at)):
+    for index in _best(weights):
         needed = {index}
         at = index
         while (outer := containers.get(symbols[at].container)) is not None and outer not in needed:
@@ -94,7 +116,8 @@ def _lines(symbols: Sequence[Symbol], chosen: Sequence[int]) -> list[str]:
     names = {symbol.name for symbol in shown if symbol.kind != "method"}
     members: dict[str, list[Symbol]] = {}
     for symbol in shown:
-        outer = symbol.container if symbol.container in names and symbol.container != symbol.name else ""
+        itself = symbol.kind != "method" and symbol.container == symbol.name
+        outer = symbol.container if symbol.container in names and not itself else ""
         members.setdefault(outer, []).append(symbol)
     lines: list[str] = []
     seen: set[str] = set()
@@ -102,11 +125,18 @@ def _lines(symbols: Sequence[Symbol], chosen: Sequence[int]) -> list[str]:
     while waiting:
         symbol, depth = waiting.pop()
         indent = "" if symbol.kind == "heading" else _INDENT * depth
-        lines.append(_short(indent + _SELF.sub("", symbol.signature or symbol.name)))
+        lines.append(_short(indent + _plain(symbol)))
         if symbol.name not in seen and symbol.kind != "method":
             seen.add(symbol.name)
             waiting.extend((member, depth + 1) for member in reversed(members.get(symbol.name, [])))
     return lines
+
+
+def _plain(symbol: Symbol) -> str:
+    """The signature without what every method of the language has, and without bounds that fill lines."""
+    line = _SELF.sub("", symbol.signature or symbol.name).replace("(/, ", "(")
+    line = line.partition(" where ")[0]
+    return line.partition(" extends ")[0] if len(line) > MAX_LINE and symbol.kind != "type" else line
 
 
 def _short(line: str) -> str:
@@ -114,10 +144,14 @@ def _short(line: str) -> str:
 
 
 def _rest(left: Sequence[Symbol]) -> str:
-    """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for."""
-    best = sorted(range(len(left)), key=lambda at: (-importance(left[at]), at))[:MAX_NAMES]
-    names = ", ".join(left[at].name for at in sorted(best) if left[at].kind != "heading" or len(left[at].name) < 40)
-    return _short(f"… {len(left)} more" + (f": {names}" if names else ""))
+    """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for. `left` is best first."""
+    line = f"… {len(left)} more"
+    for count, symbol in enumerate(left[:MAX_NAMES]):
+        longer = f"{line}{', ' if count else ': '}{symbol.name}"
+        if len(longer) > MAX_LINE:
+            break
+        line = longer
+    return line
 
 
 def _keys(symbols: Sequence[Symbol], room: int) -> str:

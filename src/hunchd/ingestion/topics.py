@@ -19,8 +19,9 @@ _NO_SOURCE = frozenset(
 # Names that say where code lies, not what it is about.
 _VAGUE = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
-    errors error exceptions compat internal impl default defaults config settings version shared tools setup conftest test tests
-    package packages module modules public private java com org net io python node server client
+    errors error exceptions compat internal impl default defaults config settings version shared tools
+    setup conftest test
+    tests package packages module modules public private java com org net io python node server client
     """.split()  # noqa: SIM905 - a word list reads better as words
 )
 

@@ -1,0 +1,288 @@
+"""What outlines promise: the right symbols for every language, and an answer for any bytes at all."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.code import FileOutline
+from hunchd.ingestion import parsing
+from hunchd.ingestion.grammars import GRAMMARS
+from hunchd.ingestion.parsing import blob_id, outline_of
+
+PYTHON = b'''"""Serves things."""
+from __future__ import annotations
+import os.path as p, sys
+from . import sibling
+from .deep.er import (one, two as three)
+
+LIMIT: int = 3
+if sys.platform:
+    import conditional
+
+@decorated
+class Server(Base, metaclass=Meta):
+    """Answers requests.
+
+    More."""
+    port: int = 80
+
+    async def serve(
+        self,
+        host: str = "::",  # where
+        *,
+        port: int,
+    ) -> None:
+        """Serve until told otherwise."""
+        import lazy
+        unknown_name(helper(LIMIT))
+
+def helper(x): pass
+'''
+
+
+def shown(outline: FileOutline) -> list[tuple[str, str, str]]:
+    return [(symbol.kind, symbol.container, symbol.name) for symbol in outline.symbols]
+
+
+def test_python_shows_classes_methods_functions_constants_and_fields_in_file_order() -> None:
+    outline = outline_of("server.py", PYTHON)
+    assert shown(outline) == [
+        ("constant", "", "LIMIT"),
+        ("class", "", "Server"),
+        ("field", "Server", "port"),
+        ("method", "Server", "serve"),
+        ("function", "", "helper"),
+    ]
+    assert (outline.language, outline.doc, outline.lines) == ("python", "Serves things.", 28)
+
+
+def test_a_signature_is_one_line_with_whole_parameters_and_no_body() -> None:
+    server, serve = outline_of("server.py", PYTHON).symbols[1], outline_of("server.py", PYTHON).symbols[3]
+    assert server.signature == "class Server(Base, metaclass=Meta)"
+    assert serve.signature == 'async def serve(self, host: str = "::", *, port: int) -> None'
+    assert (serve.line, serve.end_line, serve.doc) == (18, 26, "Serve until told otherwise.")
+
+
+def test_imports_are_kept_as_written_wherever_they_stand() -> None:
+    assert outline_of("server.py", PYTHON).imports == (
+        "os.path", "sys", ".", ".sibling", ".deep.er", ".deep.er.one", ".deep.er.two", "conditional", "lazy",
+    )  # fmt: skip
+
+
+def test_references_are_names_used_and_not_defined_here_without_comments_and_strings() -> None:
+    references = outline_of("server.py", PYTHON).references
+    assert {"Base", "Meta", "unknown_name", "decorated"} <= set(references)
+    assert not {"Server", "helper", "LIMIT", "Answers", "where", "class", "def"} & set(references)
+
+
+def test_words_count_code_and_prose_alike() -> None:
+    words = outline_of("server.py", PYTHON).words
+    assert words["LIMIT"] == 2
+    assert words["requests"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        (
+            "a.ts",
+            b"import x, {y} from './x';\nexport default class A<T> extends B { private n = 1; async go(a: string): Promise<void> {} }\n"
+            b"export const make = (a: number): string => { return '' }\nexport interface I { m(): void }\nenum E { A }\n"
+            b"export type T = { a: 1 }\nnamespace N { export function inner() {} }\n",
+            [("class", "", "A"), ("field", "A", "n"), ("method", "A", "go"), ("function", "", "make"),
+             ("interface", "", "I"), ("method", "I", "m"), ("enum", "", "E"), ("type", "", "T"), ("module", "", "N"),
+             ("function", "N", "inner")],
+        ),
+        (
+            "a.js",
+            b"const a = require('./a');\nexports.f = function (x) {}\nmodule.exports = function main() {}\n"
+            b"Thing.prototype.go = function () {}\nexport default class { constructor() {} }\n",
+            [("function", "", "f"), ("function", "", "main"), ("method", "Thing", "go"), ("class", "", "default"),
+             ("method", "default", "constructor")],
+        ),
+        ("a.tsx", b"export function Button(p: Props) { return <b>{p.x}</b> }\n", [("function", "", "Button")]),
+        (
+            "a.go",
+            b"package a\nconst (\n\tA = 1\n)\ntype S struct { X int }\ntype I interface { M() error }\ntype F func(int)\n"
+            b"func (s *S) Do(x int) error { return nil }\nfunc New() *S { return nil }\n",
+            [("constant", "", "A"), ("struct", "", "S"), ("field", "S", "X"), ("interface", "", "I"),
+             ("method", "I", "M"), ("type", "", "F"), ("method", "S", "Do"), ("function", "", "New")],
+        ),
+        (
+            "a.rs",
+            b"pub struct S<T> { a: T }\nimpl<T> S<T> where T: X { pub fn new() -> Self {} }\npub trait T { fn m(&self); }\n"
+            b"enum E { A }\nmacro_rules! mm { () => {} }\ncfg_rt! {\n  pub fn hidden(a: u32) {}\n}\n",
+            [("struct", "", "S"), ("field", "S", "a"), ("method", "S", "new"), ("trait", "", "T"), ("method", "T", "m"),
+             ("enum", "", "E"), ("macro", "", "mm"), ("function", "", "hidden")],
+        ),
+        (
+            "A.java",
+            b"class A<T> extends B { private static final int X = 1; A(int a) {} @Override public String f(int a) { return null; } }\n"
+            b"interface I { void m(); }\nrecord R(int a) {}\n",
+            [("class", "", "A"), ("field", "A", "X"), ("method", "A", "A"), ("method", "A", "f"),
+             ("interface", "", "I"), ("method", "I", "m"), ("class", "", "R")],
+        ),
+        (
+            "a.c",
+            b"#define GUARD\n#define MAX(a) a\nstruct S { int a; };\nstatic char *f(int a) { return 0; }\nint g(void);\ntypedef struct { int a; } T;\n",
+            [("macro", "", "MAX"), ("struct", "", "S"), ("field", "S", "a"), ("function", "", "f"),
+             ("function", "", "g"), ("type", "", "T")],
+        ),
+        (
+            "a.hpp",
+            b"namespace a::b {\nclass K : public B { public: K(int a); int f() const { return 1; } int x; };\n"
+            b"template <typename T>\nT most(T a) { return a; }\nint K::g() { return 1; }\nusing X = int;\n}\n",
+            [("module", "", "a::b"), ("class", "a::b", "K"), ("method", "K", "K"), ("method", "K", "f"),
+             ("field", "K", "x"), ("function", "a::b", "most"), ("method", "K", "g"), ("type", "a::b", "X")],
+        ),
+        (
+            "a.cs",
+            b"namespace A.B { [Attr] public class K { public int X { get; set; } public K(int a) {} string F(int a) => \"\"; } enum E {A} }\n",
+            [("module", "", "A.B"), ("class", "A.B", "K"), ("field", "K", "X"), ("method", "K", "K"),
+             ("method", "K", "F"), ("enum", "A.B", "E")],
+        ),
+        (
+            "a.rb",
+            b"module M\n  class A < B\n    X = 1\n    def foo(a, b: 1)\n    end\n    def self.bar; end\n  end\nend\n",
+            [("module", "", "M"), ("class", "M", "A"), ("constant", "A", "X"), ("method", "A", "foo"),
+             ("method", "A", "bar")],
+        ),
+        (
+            "a.php",
+            b"<?php\nabstract class K { const X = 1; public $y; public function foo(int $a): string { } }\nfunction f($a) {}\n",
+            [("class", "", "K"), ("constant", "K", "X"), ("field", "K", "y"), ("method", "K", "foo"),
+             ("function", "", "f")],
+        ),
+        ("run", b"#!/usr/bin/env bash\nNAME=1\nf() { echo; }\n", [("variable", "", "NAME"), ("function", "", "f")]),
+        ("a.json", b'{"a": {"b": {"c": 1}}, "d": 2}', [("key", "", "a"), ("key", "a", "b"), ("key", "", "d")]),
+        ("a.yml", b"a:\n  b:\n    c: 1\nd: 2\n", [("key", "", "a"), ("key", "a", "b"), ("key", "", "d")]),
+        ("a.toml", b"x = 1\n[a.b]\nc = 2\n", [("key", "", "x"), ("section", "", "a.b"), ("key", "a.b", "c")]),
+        ("a.md", b"# One\n\n```\n# no\n```\n## Two `x`\n", [("heading", "", "One"), ("heading", "One", "Two x")]),
+        ("a.rst", b"Title\n=====\n\nPart\n----\n", [("heading", "", "Title"), ("heading", "Title", "Part")]),
+        ("Makefile", b"X := 1\n.PHONY: test\ntest: build\n\tpytest\n", [("target", "", "test")]),
+        ("a.kt", b"data class Point(val x: Int)\nfun main() {\n}\n", [("class", "", "Point"), ("function", "", "main")]),
+        ("a.vue", b"<template><b/></template>\n<script setup>\nfunction go() {}\n</script>\n", [("function", "", "go")]),
+    ],
+)  # fmt: skip
+def test_every_language_shows_its_definitions(path: str, source: bytes, expected: list[tuple[str, str, str]]) -> None:
+    assert shown(outline_of(path, source)) == expected
+
+
+def test_every_grammar_loads_and_its_query_is_valid() -> None:
+    for name in GRAMMARS:
+        assert parsing._tongue(name).language is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "imports"),
+    [
+        ("a.ts", b"import x from './x'\nexport * from '../y'\nconst l = () => import('./lazy')\n", ("./x", "../y", "./lazy")),
+        ("a.go", b'package a\nimport (\n  "fmt"\n  g "github.com/a/b"\n)\n', ("fmt", "github.com/a/b")),
+        ("a.rs", b"use std::{fmt, io::{self, Read}};\nmod child;\n", ("std::fmt", "std::io", "std::io::Read", "mod::child")),
+        ("A.java", b"import java.util.List;\nimport static a.b.C.*;\n", ("java.util.List", "a.b.C")),
+        ("a.c", b'#include <stdio.h>\n#include "a/b.h"\n', ("stdio.h", "a/b.h")),
+        ("a.rb", b"require 'a/b'\nrequire_relative 'c'\nputs 'd'\n", ("a/b", "./c")),
+        ("a.php", b"<?php\nuse A\\B; use C\\{D, E};\nrequire_once 'x.php';\n", ("A\\B", "C\\D", "C\\E", "x.php")),
+        ("a.cs", b"using System.Linq;\nusing static A.B;\n", ("System.Linq", "A.B")),
+        ("a.sh", b"source ./lib.sh\n. other.sh\necho no\n", ("./lib.sh", "other.sh")),
+    ],
+)
+def test_imports_of_every_language_are_strings_as_written(path: str, source: bytes, imports: tuple[str, ...]) -> None:
+    assert outline_of(path, source).imports == imports
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("image.py", b"\x89PNG\0\0\0"),
+        ("big.py", b"x = 1\n" * 200_000),
+        ("bundle.js", b"var a=1;" * 2_000),
+        ("a.min.js", b"function a(){}\n"),
+        ("package-lock.json", b'{"a": 1}'),
+        ("poetry.lock", b'[[package]]\nname = "a"\n'),
+        ("empty.py", b""),
+    ],
+)
+def test_what_nobody_wrote_has_a_size_only(path: str, source: bytes) -> None:
+    outline = outline_of(path, source)
+    assert (outline.symbols, dict(outline.words), outline.imports) == ((), {}, ())
+    assert outline.size == len(source)
+
+
+def test_bytes_that_are_no_text_in_utf_8_are_read_as_far_as_they_can_be() -> None:
+    outline = outline_of("a.py", b"# caf\xe9 \xff\ndef caf\xc3\xa9(): pass\nclass B: pass\n")
+    assert [symbol.name for symbol in outline.symbols] == ["café", "B"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.py", b"(" * 200_000 + b"\n"),
+        ("a.py", b"\n".join(b" " * depth + b"if x:" for depth in range(2_000))),
+        ("a.py", b"class A:\n def f(self):\n" * 5_000),
+        ("a.js", b"{[(\n" * 50_000),
+        ("a.json", b'[\n' * 100_000),
+        ("a.yaml", b"\n".join(b" " * depth + b"a:" for depth in range(1_200))),
+        ("a.rs", b"m! {\n" * 20_000),
+        ("a.cpp", b"template <\n" * 30_000),
+        ("a.ts", b"function f(a: {\n" * 30_000),
+        ("a.md", b"#" * 9_000 + b"\n" + b"[a](" * 2_000),
+        ("a.rb", b"def a\n" * 30_000),
+    ],
+)  # fmt: skip
+def test_hostile_nesting_neither_crashes_nor_takes_long(path: str, source: bytes) -> None:
+    start = time.process_time()
+    outline = outline_of(path, source)
+    assert time.process_time() - start < 6 * parsing.PARSE_SECONDS  # generous: the machine may be busy
+    assert outline.size == len(source)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.cpp", "a.yaml", "a.rb", "a.php", "a.md", "a"]))
+def test_no_bytes_raise(source: bytes, path: str) -> None:
+    outline = outline_of(path, source)
+    assert outline.blob == blob_id(source)
+    assert all(symbol.line >= 1 and "\n" not in symbol.signature for symbol in outline.symbols)
+
+
+def test_a_file_that_takes_too_long_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "PARSE_SECONDS", -1.0)
+    outline = outline_of("a.py", b"def findable(): pass\n" * 2_000)
+    assert outline.symbols == ()
+    assert outline.words["findable"] == 2_000
+
+
+def test_the_blob_id_is_the_one_git_gives() -> None:
+    assert blob_id(b"hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert blob_id(b"") == hashlib.sha1(b"blob 0\0", usedforsecurity=False).hexdigest()
+
+
+def test_planted_secrets_are_in_no_part_of_an_outline() -> None:
+    # Put together here, so that no scanner takes this file for a leak.
+    token = "ghp_" + "x9Kq2LmB7vTzR4wYc8NdPs1FgHjE0aUo3iQ5"
+    password = "hunter2-Xk9" + "QpLm"
+    source = f'''"""Uses {token}."""
+PASSWORD = "{password}"
+def connect(password="{password}", token="{token}"): pass
+url = "postgres://me:{password}@db/x"
+'''
+    kept = repr(outline_of("a.py", source.encode()))
+    assert token not in kept
+    assert password not in kept
+    assert "connect" in kept
+
+
+def test_values_of_configuration_are_not_kept_as_symbols() -> None:
+    outline = outline_of("a.yaml", b"database:\n  host: internal.example.org\n")
+    assert [symbol.signature for symbol in outline.symbols] == ["database", "host"]
+
+
+def test_licences_and_orders_to_tools_are_no_documentation() -> None:
+    source = b"// Copyright 2020 The Authors. All rights reserved.\n// Licensed under MIT.\n\n// Routes requests.\npackage a\n"
+    assert outline_of("a.go", source).doc == "Routes requests."
+    assert outline_of("a.sh", b"#!/bin/bash\n# shellcheck disable=SC1\n# Builds it all.\nx=1\n").doc != "/bin/bash"
