@@ -77,7 +77,9 @@ def test_what_the_watcher_saw_survives_the_journal_but_is_not_taken_from_clients
             parse_signal(kept, now=NOW)
 
 
-@pytest.mark.parametrize("raw", [{}, None, {"kind": "commit"}, {"kind": "commit", "at": "2025-01-01"}, {"kind": "x"}])
+@pytest.mark.parametrize(
+    "raw", [{}, None, {"kind": "commit"}, {"kind": "commit", "at": "2025-01-01"}, {"kind": "x"}, {"kind": []}]
+)
 def test_a_kept_signal_that_was_damaged_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         signal_from_json(raw)

@@ -128,7 +128,7 @@ def signal_json(signal: Signal) -> dict[str, Any]:
 
 def signal_from_json(raw: Any) -> Signal:
     """What `signal_json` wrote, unchanged: nothing is asked of the disk, no time is moved."""
-    of = _KEPT.get(raw.get("kind", "")) if isinstance(raw, dict) else None
+    of = _KEPT.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
         raise InvalidInput(f"not a kept signal; its kind is one of: {', '.join(_KEPT)}", field="kind")
     values: dict[str, Any] = {}
