@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Change, ChangeStatus, Unit
@@ -11,10 +12,26 @@ from hunchd.domain.work import is_forward_port_subject
 from hunchd.repository.git import Git
 
 LONGEST_BODY = 4_000  # characters of a message that are kept
+RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
 RENAME_LIMIT = 400  # files a side; above it git compares by name only, which mass moves do not deserve anyway
 
 _HEADER = re.compile(rb"\n?\x01([0-9a-f]{40,64})\x1f")
 _FORMAT = "%x01%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%B"
+
+_LOG = (
+    "log",
+    "--first-parent",
+    "--diff-merges=first-parent",
+    "--raw",
+    "-z",
+    f"-l{RENAME_LIMIT}",
+    "--root",
+    "--no-abbrev",
+    "--no-color",
+    "--no-decorate",
+    f"--format={_FORMAT}",
+)
+_MISSING = re.compile(r"unable to read|missing blob|could not fetch|promisor", re.IGNORECASE)
 
 _GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
 _GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
@@ -34,29 +51,24 @@ def units(
         if rev == "HEAD":
             return
         raise RepositoryError(f"there is no commit {rev!r} in {git.path}")
-    tags = tags_by_commit(git)
     revisions = [rev] if since is None else [rev, f"^{since}"]
     order = [] if newest_first else ["--reverse"]
     limit = [] if newest is None else [f"--max-count={newest}"]
-    records = git.stream(
-        "log",
-        "--first-parent",
-        "--diff-merges=first-parent",
-        "--raw",
-        "-z",
-        "-M50%",
-        f"-l{RENAME_LIMIT}",
-        "--root",
-        "--no-abbrev",
-        "--no-color",
-        "--no-decorate",
-        f"--format={_FORMAT}",
-        *order,
-        *limit,
-        *revisions,
-        "--",
-    )
-    yield from _parsed(records, tags)
+    yield from _logged(git, [*order, *limit, *revisions, "--"])
+
+
+def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
+    """Renames by likeness need contents. Where some are missing (a partial clone), go on with exact renames only."""
+    tags = tags_by_commit(git)
+    read = 0
+    try:
+        for unit in _parsed(git.stream(*_LOG, RENAMES, *selection), tags):
+            yield unit
+            read += 1
+    except RepositoryError as error:
+        if not _MISSING.search(error.message):
+            raise
+        yield from islice(_parsed(git.stream(*_LOG, EXACT_RENAMES, *selection), tags), read, None)
 
 
 def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,9 @@ import numpy as np
 
 from hunchd.prediction.packed import Array
 
+# Below this probability nothing is shown unasked.
+SILENCE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Isotonic:

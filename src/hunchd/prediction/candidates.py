@@ -8,7 +8,7 @@ import numpy as np
 
 from hunchd.prediction import evidence
 from hunchd.prediction.evidence import Scores, Together
-from hunchd.prediction.messages import Nearest
+from hunchd.prediction.messages import FURTHER, NEAREST, Nearest
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
@@ -30,6 +30,7 @@ class Evidence:
     """What each source said about one query. Dense arrays are by file number, the rest are (files, values)."""
 
     query: Query
+    now: int  # seconds since the epoch
     files: Array  # the candidates
     together: list[Together]
     nearest: Nearest
@@ -41,18 +42,19 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     """Ask every source, and take the best of each as candidates."""
     found = Evidence(
         query,
+        now,
         np.empty(0, "<i4"),
         [evidence.together(state, seed) for seed in query.seeds],
-        state.messages.nearest(query.keys) if query.keys else Nearest(np.empty(0, "<i8"), np.empty(0, "<f4")),
+        state.messages.nearest(query.keys, FURTHER) if query.keys else Nearest(np.empty(0, "<i8"), np.empty(0, "<f4")),
     )
     pools: list[Array] = [np.array([*query.traced, *query.mentioned], "<i4")]
     _by_seeds(state, found, pools)
     _by_text(state, found, pools)
     _by_habit(state, found, pools, now)
     files = np.unique(np.concatenate(pools)).astype("<i4")
-    usable = state.files.alive.view[files] & ~state.hubs()[files]
-    usable &= ~np.isin(files, query.seeds)
-    found.files = files[usable]
+    usable = state.files.alive.view & ~state.hubs()
+    usable[list(query.seeds)] = False
+    found.files = files[usable[files]]
     return found
 
 
@@ -69,6 +71,13 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
     for name, source in _LINKS.items():
         found.sparse[name] = merged([source(state, seed) for seed in seeds[-3:]])
         pools.append(best(*found.sparse[name], MOST_LINKED))
+    readings = [evidence.lately(state, seed, found.query.author) for seed in seeds[-3:]]
+    for place, name in enumerate(("lately", "lately_author", "beside")):
+        found.sparse[name] = merged([reading[place] for reading in readings])
+        pools.append(best(*found.sparse[name], MOST_LINKED))
+    near = siblings(state, newest.seed)
+    found.sparse["siblings"] = evidence.siblings_together(state, near[near != newest.seed])
+    pools.append(best(*found.sparse["siblings"], MOST_LINKED))
     for seed in seeds[-3:]:
         pools.append(siblings(state, seed))
         stem = state.files.stem.view
@@ -87,10 +96,13 @@ def _by_text(state: State, found: Evidence, pools: list[Array]) -> None:
     if not found.query.keys:
         return
     size = len(state.files)
-    found.sparse["voted"] = evidence.voted(state, found.nearest)
+    found.sparse["voted"] = evidence.voted(state, found.nearest.first(NEAREST))
+    found.sparse["voted_softly"] = evidence.voted(state, found.nearest, 1.0)
+    found.sparse["message_words"] = evidence.message_words(state, found.query.keys)
+    pools.append(best(*found.sparse["message_words"], MOST_LINKED))
     found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(state, found.nearest, found.query.seeds)
     pools.append(best(*found.sparse["voted"], MOST_VOTED))
-    for name in ("paths", "words", "definitions"):
+    for name in ("paths", "words", "names"):
         scores = getattr(state.contents, name).search(found.query.keys, size)
         found.dense[name] = scores
         hits = np.flatnonzero(scores)
@@ -113,7 +125,9 @@ def siblings(state: State, seed: int) -> Array:
     """Files of the same folder, the most recently changed first."""
     folder = state.folder_of.view
     same = np.flatnonzero(folder == folder[seed])
-    return best(same.astype("<i4"), state.files.last.view[same].astype("<f4"), MOST_SIBLINGS)
+    same = same[state.files.alive.view[same]]
+    newest_first: Array = same[np.argsort(-state.files.last.view[same], kind="stable")]
+    return newest_first[:MOST_SIBLINGS].astype("<i4")
 
 
 def best(files: Array, values: Array, most: int) -> Array:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE
+from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE, Files
 from hunchd.prediction.packed import Array, Arrays, Rows
 
 LONGEST_ROW = 128  # neighbours; beyond it lie accidents
@@ -17,6 +17,7 @@ KEPT_OF_FULL = 96  # what a full row is cut back to, so that cutting is rare
 LARGEST_CHANGE = 50  # files; larger changes are moves, formatting, licences
 
 ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<u2"), ("last", "<i4")])
+_BYTES = np.dtype(f"V{ROW.itemsize}")
 
 
 def weight_of(size: int) -> float:
@@ -61,7 +62,7 @@ class CoChange:
             added = np.empty(len(fresh), ROW)
             added["file"], added["long"], added["short"] = fresh, weight, weight
             added["count"], added["last"] = 1, unit
-            row = np.concatenate((row, added))
+            row = _joined([row, added])
             if len(row) > LONGEST_ROW:
                 row = _cut(row, unit)
             self.rows[number] = row
@@ -72,6 +73,15 @@ class CoChange:
         elapsed = np.maximum(unit - row["last"], 0)
         return row, row["long"] * np.exp2(-elapsed / LONG_HALF_LIFE), row["short"] * np.exp2(-elapsed / SHORT_HALF_LIFE)
 
+    def shares_of(self, numbers: Array, files: Files, unit: int, prior: float) -> tuple[Array, Array, Array]:
+        """Neighbours of several files, P(neighbour | file) for each, and the place of the file in `numbers`."""
+        rows = [self.rows[number] for number in numbers.tolist()]
+        which = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        row = _joined(rows)
+        weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)
+        own, _ = files.faded(numbers, unit)
+        return row["file"], weight / (own + prior)[which], which
+
     def arrays(self) -> Arrays:
         rows, offsets = self.rows.packed()
         return {"rows": rows, "offsets": offsets}
@@ -79,6 +89,12 @@ class CoChange:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> CoChange:
         return cls(Rows(arrays["rows"], arrays["offsets"]))
+
+
+def _joined(rows: list[Array]) -> Array:
+    """Concatenated as bytes: numpy compares structured types field by field, which costs more than copying."""
+    joined: Array = np.concatenate([row.view(_BYTES) for row in rows]).view(ROW)
+    return joined
 
 
 def _cut(row: Array, unit: int) -> Array:

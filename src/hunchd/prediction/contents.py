@@ -10,13 +10,12 @@ import numpy as np
 
 from hunchd.domain.code import FileOutline
 from hunchd.prediction import words
-from hunchd.prediction.fields import Field
+from hunchd.prediction.fields import FREQUENCY_BITS, LOW_BITS, Field
 from hunchd.prediction.packed import Array, Arrays, Column
 
 MOST_WORDS = 1_000  # different words kept of one file, the most frequent
 MOST_NAMES = 400  # definitions, and uses, kept of one file
 SKETCH = 48  # heaviest words of a file that stand for it in comparisons
-SKETCH_BITS = 18  # a sketch compares the low bits of keys: 2**18 places, 48 of them taken
 
 _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
@@ -26,16 +25,16 @@ class Contents:
 
     def __init__(self) -> None:
         self.paths = Field()
-        self.words = Field()
-        self.definitions = Field()
-        self.uses = Field()
+        self.words = Field.counting()
+        self.names = Field()  # words of the names a file defines
+        self.definitions = Field.counting()  # names as written
+        self.uses = Field.counting()
         self.imports = Field()  # keys of the modules a file imports
         self.modules = Field()  # keys by which others import a file
         self._seen = Column.of("<u8")  # digest of the blob that was placed; 0: none
-        self._frequency = np.zeros(1 << SKETCH_BITS, "<i4")  # files a word occurs in, by its low bits
         self._sketch_keys = np.zeros((0, SKETCH), "<u4")
-        self._sketch_weights = np.zeros((0, SKETCH), "<f4")
-        self._scratch = np.zeros(1 << SKETCH_BITS, "<f4")
+        self._sketch_weights = np.zeros((0, SKETCH), "<f2")
+        self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
     def name(self, file: int, path: str) -> None:
         """The words of a file's path: known even of files never read."""
@@ -51,12 +50,12 @@ class Contents:
             return False
         self._seen.view[file] = digest
         counts = words.counted(outline.words).most_common(MOST_WORDS)
-        self._count_frequency(file, -1)
         self.words.put(file, [key for key, _ in counts], [count for _, count in counts])
-        self._count_frequency(file, 1)
         self._sketch(file, counts)
         defined = dict.fromkeys(words.key(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2)
         used = dict.fromkeys(words.key(name) for name in outline.references if len(name) > 2)
+        names = words.keys_of_text(" ".join(symbol.name for symbol in outline.symbols))
+        self.names.put(file, names[:MOST_WORDS])
         self.definitions.put(file, list(defined)[:MOST_NAMES])
         self.uses.put(file, list(used)[:MOST_NAMES])
         self.imports.put(file, list(dict.fromkeys(imported_modules(outline.path, outline.imports))))
@@ -68,9 +67,8 @@ class Contents:
             self.modules.drop(file)
             return
         self._seen.view[file] = 0
-        self._count_frequency(file, -1)
-        for field in (self.paths, self.words, self.definitions, self.uses, self.imports, self.modules):
-            field.drop(file)
+        for name in _FIELDS:
+            getattr(self, name).drop(file)
         self._sketch_weights[file] = 0.0
 
     def likeness(self, file: int, others: Array) -> Array:
@@ -91,29 +89,25 @@ class Contents:
         if size > len(self._sketch_keys):
             grown = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
             self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH), "<u4")))
-            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<f4")))
-
-    def _count_frequency(self, file: int, step: int) -> None:
-        keys = self.words.keys_of(file) & ((1 << SKETCH_BITS) - 1)
-        np.add.at(self._frequency, keys, step)
+            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<f2")))
 
     def _sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """tf-idf as things stand now; it drifts as the project grows, and is renewed with the next save."""
-        keys = np.array([key for key, _ in counts], "<u4") & np.uint32((1 << SKETCH_BITS) - 1)
+        keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
-        idf = np.log1p(self.words.documents / np.maximum(self._frequency[keys], 1))
+        idf = np.log1p(self.words.documents / np.maximum(self.words.frequencies(keys), 1))
         weights = (tf * idf).astype("<f4")
         heaviest = np.argsort(-weights, kind="stable")[:SKETCH]
         norm = float(np.linalg.norm(weights[heaviest])) or 1.0
         self._sketch_keys[file] = 0
         self._sketch_weights[file] = 0.0
-        self._sketch_keys[file, : len(heaviest)] = keys[heaviest]
+        self._sketch_keys[file, : len(heaviest)] = keys[heaviest] & LOW_BITS
         self._sketch_weights[file, : len(heaviest)] = weights[heaviest] / norm
 
     def arrays(self) -> Arrays:
-        arrays: Arrays = {"seen": self._seen.view, "frequency": self._frequency}
+        arrays: Arrays = {"seen": self._seen.view}
         arrays["sketch_keys"] = self._sketch_keys[: len(self._seen)]
-        arrays["sketch_weights"] = self._sketch_weights[: len(self._seen)].astype("<f2")
+        arrays["sketch_weights"] = self._sketch_weights[: len(self._seen)]
         for name in _FIELDS:
             for part, array in getattr(self, name).arrays().items():
                 arrays[f"{name}.{part}"] = array
@@ -123,9 +117,8 @@ class Contents:
     def from_arrays(cls, arrays: Arrays) -> Contents:
         contents = cls()
         contents._seen = Column(arrays["seen"])
-        contents._frequency = arrays["frequency"]
         contents._sketch_keys = arrays["sketch_keys"]
-        contents._sketch_weights = arrays["sketch_weights"].astype("<f4")
+        contents._sketch_weights = arrays["sketch_weights"]
         for name in _FIELDS:
             prefix = f"{name}."
             parts = {part.removeprefix(prefix): array for part, array in arrays.items() if part.startswith(prefix)}
@@ -133,7 +126,7 @@ class Contents:
         return contents
 
 
-_FIELDS = ("paths", "words", "definitions", "uses", "imports", "modules")
+_FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules")
 
 
 def module_keys(path: str) -> list[int]:

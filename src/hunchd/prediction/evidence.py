@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hunchd.prediction.fields import Field
 from hunchd.prediction.messages import Nearest
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query
@@ -17,6 +18,11 @@ DEFINED_ONCE = 5  # files: a name that more of them define is a habit, not a sym
 USED_RARELY = 60  # files: a name that more of them use ties nothing together
 NEWEST_OF_AUTHOR = 12  # units
 RECENT_UNITS = 60
+NEWEST_OF_SEED = 30  # units
+LATELY = 0.85  # weight left after one more unit of the seed
+MOST_SIBLINGS = 6
+MOST_LINKS = 32  # names a file is followed by
+MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
 PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
 
 
@@ -28,8 +34,9 @@ def summed(files: Array, values: Array) -> Scores:
     """The same files once each, their values added."""
     if not len(files):
         return nothing()
-    unique, inverse = np.unique(files, return_inverse=True)
-    return unique.astype("<i4"), np.bincount(inverse, weights=values).astype("<f4")
+    totals = np.bincount(files, weights=values)
+    unique = np.flatnonzero(totals)
+    return unique.astype("<i4"), totals[unique].astype("<f4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +72,8 @@ def second_step(state: State, first: Together, most: int = 12) -> Scores:
         return nothing()
     shares = first.shares
     order = np.argsort(-shares, kind="stable")[:most]
-    files, values = [], []
-    for place in order.tolist():
-        step = together(state, int(first.row["file"][place]))
-        files.append(step.row["file"])
-        values.append(step.shares * shares[place])
-    return summed(np.concatenate(files), np.concatenate(values))
+    files, values, which = state.together.shares_of(first.row["file"][order], state.files, state.now, PRIOR)
+    return summed(files, values * shares[order][which])
 
 
 def imported(state: State, seed: int) -> Scores:
@@ -101,35 +104,94 @@ def _strongest(found: list[Array], values: list[Array]) -> Scores:
 def defining(state: State, seed: int) -> Scores:
     """Files that define what the seed uses, rarer names counting more."""
     contents = state.contents
-    files, values = [], []
-    for key in contents.uses.keys_of(seed).tolist():
-        definers, _ = contents.definitions.holders(key)
-        if 0 < len(definers) <= DEFINED_ONCE:
-            users = contents.uses.holder_count(key)
-            files.append(definers)
-            values.append(np.full(len(definers), 1.0 / (len(definers) * np.log2(2 + users)), "<f4"))
-    return summed(np.concatenate(files), np.concatenate(values)) if files else nothing()
+    keys = contents.uses.keys_of(seed)
+    definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
+    kept = (definers > 0) & (definers <= DEFINED_ONCE)
+    weights = 1.0 / (np.maximum(definers, 1) * np.log2(2.0 + users))
+    return _held(contents.definitions, keys[kept], weights[kept])
 
 
 def using(state: State, seed: int) -> Scores:
     """Files that use what the seed defines; names defined or used in many files are left out."""
     contents = state.contents
-    files, values = [], []
-    for key in contents.definitions.keys_of(seed).tolist():
-        definers = contents.definitions.holder_count(key)
-        users, _ = contents.uses.holders(key)
-        if definers <= DEFINED_ONCE and 0 < len(users) <= USED_RARELY:
-            files.append(users)
-            values.append(np.full(len(users), 1.0 / (definers * np.log2(2 + len(users))), "<f4"))
-    return summed(np.concatenate(files), np.concatenate(values)) if files else nothing()
+    keys = contents.definitions.keys_of(seed)
+    definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
+    kept = (definers <= DEFINED_ONCE) & (users > 0) & (users <= USED_RARELY)
+    weights = 1.0 / (np.maximum(definers, 1) * np.log2(2.0 + users))
+    return _held(contents.uses, keys[kept], weights[kept])
 
 
-def voted(state: State, nearest: Nearest) -> Scores:
-    """Files of the nearest past units: squared similarity, shared among a unit's files."""
+def _held(field: Field, keys: Array, weights: Array) -> Scores:
+    """Files of a field that hold these keys, with the weights of the keys they hold."""
+    if not len(keys):
+        return nothing()
+    order = np.argsort(-weights, kind="stable")[:MOST_LINKS]
+    held = [field.holders(key)[0] for key in keys[order].tolist()]
+    return summed(np.concatenate(held), np.repeat(weights[order], [len(files) for files in held]))
+
+
+def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
+    """Three readings of the seed's newest units, by the seed's own clock rather than the project's.
+
+    Files touched with it lately; the same in units of this author; files of the units just before and after, by the
+    same author: the next step of a piece of work is often a commit of its own.
+    """
+    units = state.messages.units_of_file(seed, NEWEST_OF_SEED)
+    if not len(units):
+        return nothing(), nothing(), nothing()
+    files, which = state.messages.flattened(units)
+    fading = LATELY**which
+    total = (1 - LATELY ** len(units)) / (1 - LATELY)
+    sizes = np.log2(1.0 + state.messages.size_of(units))[which]
+    authors = state.messages.author.view
+    own = authors[units][which] == author
+    around = np.concatenate([units + step for step in (-2, -1, 1, 2)])
+    by = np.tile(authors[units], 4)
+    inside = (around >= 0) & (around < state.now)
+    around, by = around[inside], by[inside]
+    around = np.setdiff1d(around[authors[around] == by], units)
+    beside, which_beside = state.messages.flattened(around)
+    share = 1.0 / (np.log2(1.0 + state.messages.size_of(around))[which_beside] * (1.0 + len(units)))
+    return (
+        summed(files, fading / (sizes * (total + PRIOR))),
+        summed(files[own], 1.0 / sizes[own]) if author else nothing(),
+        summed(beside, share),
+    )
+
+
+def siblings_together(state: State, siblings: Array) -> Scores:
+    """What changes together with the seed's neighbours in the folder: all there is to say about a new file."""
+    nearby = siblings[:MOST_SIBLINGS]
+    if not len(nearby):
+        return nothing()
+    files, values, _ = state.together.shares_of(nearby, state.files, state.now, PRIOR)
+    return summed(files, values / len(nearby))
+
+
+def message_words(state: State, keys: tuple[int, ...]) -> Scores:
+    """BM25 over what was ever said of a file: all messages of its units as one document."""
+    messages = state.messages
+    found = []
+    for key in keys:
+        units = messages.units_with(key)
+        if not len(units):
+            continue
+        files, which = messages.flattened(units)
+        files, counts = summed(files, (1.0 / np.sqrt(messages.size_of(units)))[which])
+        said = np.maximum(state.files.count.view[files], 1)
+        rarity = np.log1p(state.now / len(units))
+        found.append((files, rarity * counts * 2.2 / (counts + 1.2 * (0.25 + 0.75 * said / MEAN_CHANGES))))
+    if not found:
+        return nothing()
+    return summed(np.concatenate([files for files, _ in found]), np.concatenate([values for _, values in found]))
+
+
+def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:
+    """Files of the nearest past units: similarity to a power, shared among a unit's files."""
     if not len(nearest.units):
         return nothing()
     files, which = state.messages.flattened(nearest.units)
-    votes = nearest.similarity**2 / np.sqrt(state.messages.size_of(nearest.units))
+    votes = nearest.similarity**sharpness / np.sqrt(state.messages.size_of(nearest.units))
     return summed(files, votes[which])
 
 
@@ -139,7 +201,8 @@ def voted_with_seeds(state: State, nearest: Nearest, seeds: tuple[int, ...]) -> 
         return nothing()
     files, which = state.messages.flattened(nearest.units)
     touching = np.zeros(len(nearest.units), "?")
-    touching[which[np.isin(files, seeds)]] = True
+    for seed in seeds:
+        touching[which[files == seed]] = True
     kept = touching[which]
     votes = nearest.similarity / np.sqrt(state.messages.size_of(nearest.units))
     return summed(files[kept], votes[which[kept]])

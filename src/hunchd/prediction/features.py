@@ -23,6 +23,10 @@ FEATURES = (
     "together_best",  # highest P over seeds
     "second_step",
     "folders_together",
+    "lately",  # by the seed's own clock
+    "lately_author",
+    "beside",  # in the units just before and after the seed's
+    "siblings",  # together with the seed's folder neighbours
     # structure
     "same_folder",
     "shared_prefix",  # share of leading path parts in common
@@ -38,12 +42,14 @@ FEATURES = (
     "voted",  # nearest past units
     "voted_raw",
     "voted_rank",
+    "voted_softly",
     "voted_with_seeds",
+    "message_words",
     "path_words",
     "path_words_raw",
     "content_words",
     "content_words_raw",
-    "definition_words",
+    "name_words",
     "stem_in_text",
     "mentioned",
     # habit
@@ -51,6 +57,7 @@ FEATURES = (
     "popularity_long",
     "popularity_short",
     "changes",  # log of times changed
+    "days",  # 1 / log2(2 + days since it changed)
     "author",
     "author_last",
     "interest",
@@ -62,6 +69,7 @@ FEATURES = (
     "is_generated",
     "is_code",
     "depth",
+    "size",  # log of its words
     "seed_is_test",
     "seed_is_code",
     # the query itself: equal for all its candidates, read by trees only
@@ -126,6 +134,8 @@ def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array
     columns["together_best"] = strongest
     columns["second_step"] = spread.scores(found.sparse.get("second_step"))
     columns["folders_together"] = _folders(state, found)
+    for name in ("lately", "lately_author", "beside", "siblings"):
+        columns[name] = spread.scores(found.sparse.get(name))
     return columns
 
 
@@ -162,8 +172,8 @@ def _structure(state: State, found: Evidence, spread: _Spread) -> dict[str, Arra
     columns: dict[str, Array | float] = {
         "same_folder": (table.folder.view[files] == table.folder.view[newest]).astype("<f4"),
         "same_suffix": (table.suffix.view[files] == table.suffix.view[newest]).astype("<f4"),
-        "same_stem": np.isin(table.stem.view[files], table.stem.view[list(found.query.seeds)]).astype("<f4"),
-        "shared_prefix": _shared_prefix(table.paths, newest, files),
+        "same_stem": _any_of(table.stem.view[files], table.stem.view[list(found.query.seeds)]),
+        "shared_prefix": _shared_prefix(state, newest, files),
         "path_likeness": _path_likeness(state, newest, files),
         "likeness": np.mean([state.contents.likeness(seed, files) for seed in found.query.seeds[-3:]], axis=0),
     }
@@ -172,10 +182,21 @@ def _structure(state: State, found: Evidence, spread: _Spread) -> dict[str, Arra
     return columns
 
 
-def _shared_prefix(paths: list[str], seed: int, files: Array) -> Array:
+def _any_of(values: Array, few: Array) -> Array:
+    """1 where a value is among a few."""
+    hits = np.zeros(len(values), "<f4")
+    for one in few.tolist():
+        hits[values == one] = 1.0
+    return hits
+
+
+def _shared_prefix(state: State, seed: int, files: Array) -> Array:
+    """Worked out once a folder."""
+    paths = state.files.paths
     own = paths[seed].split("/")[:-1]
-    shares = np.zeros(len(files), "<f4")
-    for place, file in enumerate(files.tolist()):
+    _, first, inverse = np.unique(state.folder_of.view[files], return_index=True, return_inverse=True)
+    shares = np.zeros(len(first), "<f4")
+    for place, file in enumerate(files[first].tolist()):
         other = paths[file].split("/")[:-1]
         common = 0
         for a, b in zip(own, other, strict=False):
@@ -183,16 +204,17 @@ def _shared_prefix(paths: list[str], seed: int, files: Array) -> Array:
                 break
             common += 1
         shares[place] = (common + 1) / (max(len(own), len(other)) + 1)
-    return shares
+    return shares[inverse]
 
 
-def _path_likeness(state: State, seed: int, files: Array) -> Array:
-    own = set(state.contents.paths.keys_of(seed).tolist())
-    likeness = np.zeros(len(files), "<f4")
-    for place, file in enumerate(files.tolist()):
-        other = state.contents.paths.keys_of(file).tolist()
-        common = sum(key in own for key in other)
-        likeness[place] = common / max(len(own) + len(other) - common, 1)
+def _path_likeness(state: State, seed: int, found: Array) -> Array:
+    field = state.contents.paths
+    own = field.keys_of(seed)
+    common = np.zeros(len(state.files), "<f4")
+    for key in own.tolist():
+        common[field.holders(key)[0]] += 1.0
+    shared = common[found]
+    likeness: Array = shared / np.maximum(len(own) + field.lengths(found) - shared, 1.0)
     return likeness
 
 
@@ -201,9 +223,9 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
     if not query.keys and not query.mentioned:
         return {}
     columns: dict[str, Array | float] = {"words": float(np.log1p(len(query.keys)))}
-    columns["mentioned"] = np.isin(files, query.mentioned).astype("<f4")
+    columns["mentioned"] = _any_of(files, np.array(query.mentioned, "<i4"))
     columns["stem_in_text"] = np.isin(state.files.stem.view[files], np.array(query.keys, "<u4")).astype("<f4")
-    for name, source in (("path_words", "paths"), ("content_words", "words"), ("definition_words", "definitions")):
+    for name, source in (("path_words", "paths"), ("content_words", "words"), ("name_words", "names")):
         if source in found.dense:
             raw = found.dense[source][files]
             columns[name] = _relative(raw)
@@ -214,6 +236,9 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
         columns["voted"], columns["voted_raw"] = _relative(voted), voted
         columns["voted_rank"] = _inverse_rank(voted)
         columns["nearest_similarity"] = float(found.nearest.similarity[0])
+    for name in ("voted_softly", "message_words"):
+        scores = spread.scores(found.sparse.get(name))
+        columns[name] = _relative(scores) if isinstance(scores, np.ndarray) else scores
     columns["voted_with_seeds"] = spread.scores(found.sparse.get("voted_with_seeds"))
     return columns
 
@@ -228,6 +253,7 @@ def _habit(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | 
         "popularity_long": np.log1p(long),
         "popularity_short": np.log1p(short),
         "changes": np.log1p(table.count.view[files]),
+        "days": _days(state, last, found.now),
         "author": author,
         "author_last": (author >= 1.0).astype("<f4") if isinstance(author, np.ndarray) else 0.0,
         "interest": np.log1p(spread.scores(found.sparse.get("interest"))),
@@ -236,6 +262,14 @@ def _habit(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | 
         "units_log": float(np.log1p(now)),
         "files_log": float(np.log1p(len(table))),
     }
+
+
+def _days(state: State, last: Array, now: int) -> Array:
+    at = state.messages.at.view
+    if not len(at):
+        return np.zeros(len(last), "<f4")
+    days = np.maximum(now - at[np.maximum(last, 0)], 0) / 86_400
+    return np.where(last >= 0, 1.0 / np.log2(2.0 + days), 0.0)
 
 
 def _traced(found: Evidence) -> Array:
@@ -253,6 +287,7 @@ def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
         "is_generated": (traits[files] & GENERATED) > 0,
         "is_code": (traits[files] & CODE) > 0,
         "depth": depth[files].astype("<f4"),
+        "size": np.log1p(state.contents.words.lengths(files)),
         "seeds": float(len(found.query.seeds)),
     }
     if found.query.seeds:

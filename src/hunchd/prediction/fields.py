@@ -11,12 +11,15 @@ from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 LARGEST_COUNT = 65_535
+FREQUENCY_BITS = 18
+LOW_BITS = np.uint32((1 << FREQUENCY_BITS) - 1)
 
 
 class Field:
     """Keys by file and files by key. A file put again gets a new slot; postings of the old one are dead."""
 
     def __init__(self) -> None:
+        self._frequency = np.zeros(0, "<u2")  # holders by the low bits of a key, where `counting` was asked for
         self._postings = Postings.of()
         self._keys = Rows.of("<u4")  # by file
         self._slot_of = Column.of("<i4", -1)  # by file
@@ -24,6 +27,13 @@ class Field:
         self._length = Column.of("<i4")  # by file: the sum of its counts
         self.documents = 0
         self._total_length = 0
+
+    @classmethod
+    def counting(cls) -> Field:
+        """One that tells how many files hold each of many keys at once, nearly exactly."""
+        field = cls()
+        field._frequency = np.zeros(1 << FREQUENCY_BITS, "<u2")
+        return field
 
     def put(self, file: int, keys: Sequence[int], counts: Sequence[int] | None = None) -> None:
         """What the file holds now, instead of what it held before."""
@@ -40,6 +50,7 @@ class Field:
         self._keys[file] = np.array(keys, "<u4")
         self._postings.add(slot, keys, [min(count, LARGEST_COUNT) for count in counts])
         self.documents += 1
+        self._count(file, 1)
         self._total_length += sum(counts)
 
     def drop(self, file: int) -> None:
@@ -47,6 +58,7 @@ class Field:
             return
         self._file_of.view[self._slot_of.view[file]] = -1
         self._slot_of.view[file] = -1
+        self._count(file, -1)
         self._keys[file] = self._keys[file][:0]
         self.documents -= 1
         self._total_length -= int(self._length.view[file])
@@ -61,6 +73,24 @@ class Field:
         files = self._file_of.view[slots]
         alive = files >= 0
         return (files, counts) if alive.all() else (files[alive], counts[alive])
+
+    def frequencies(self, keys: Array) -> Array:
+        """Holders of each key; rarely a few too many, where two keys share their low bits."""
+        frequencies: Array = self._frequency[keys & LOW_BITS]
+        return frequencies
+
+    def _count(self, file: int, step: int) -> None:
+        if len(self._frequency):
+            places = self._keys[file] & LOW_BITS
+            np.add.at(self._frequency, places, step if step > 0 else np.uint16(65_535))
+
+    def lengths(self, files: Array) -> Array:
+        """Sums of counts by file."""
+        known = files < len(self._length)
+        lengths = np.zeros(len(files), "<f4")
+        kept = files[known]
+        lengths[known] = np.where(self._slot_of.view[kept] >= 0, self._length.view[kept], 0)
+        return lengths
 
     def holder_count(self, key: int) -> int:
         return len(self.holders(key)[0])
@@ -94,6 +124,7 @@ class Field:
         postings = {f"postings.{name}": array for name, array in self._postings.packed(renumbered).arrays().items()}
         return {
             "keys": keys,
+            "frequency": self._frequency,
             "key_offsets": offsets,
             "slot_of": slot_of,
             "file_of": self._file_of.view[alive],
@@ -107,6 +138,7 @@ class Field:
         field._postings = Postings.from_arrays(
             {name.removeprefix("postings."): array for name, array in arrays.items() if name.startswith("postings.")}
         )
+        field._frequency = arrays["frequency"]
         field._keys = Rows(arrays["keys"], arrays["key_offsets"])
         field._slot_of = Column(arrays["slot_of"], -1)
         field._file_of = Column(arrays["file_of"], -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 
@@ -14,6 +15,7 @@ NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
 TOO_COMMON = 0.05  # share of units above which a word says nothing …
 TOO_COMMON_AT_LEAST = 25  # … in a history long enough to tell
 NEAREST = 40  # past units that vote
+FURTHER = 250  # past units that vote softly
 HALF_LIFE = 3_000.0  # units: the words of a project outlive its structure
 
 
@@ -23,6 +25,9 @@ class Nearest:
 
     units: Array
     similarity: Array
+
+    def first(self, most: int) -> Nearest:
+        return Nearest(self.units[:most], self.similarity[:most])
 
 
 class Messages:
@@ -34,7 +39,7 @@ class Messages:
         self.at = Column.of("<i8")
         self.author = Column.of("<u4")
         self.words = Column.of("<u2")  # number of different words of the unit's text
-        self._digest = Column.of("<u8")  # first 16 hexadecimal digits of the id, to find a unit again
+        self._digest = Column.of("<u8")  # of the id, to find a unit again
         self._files = Column.of("<i4")
         self._offsets = Column(np.zeros(1, "<i8"))
         self._postings = Postings.of()
@@ -92,15 +97,21 @@ class Messages:
         sizes: Array = np.maximum(offsets[units + 1] - offsets[units], 1)
         return sizes
 
+    def units_with(self, key: int) -> Array:
+        """The newest units that say this word; none when nearly all do."""
+        units, _ = self._postings.of_key(key, NEWEST_PER_WORD)
+        if len(units) > max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self)):
+            return units[:0]
+        return units
+
     def nearest(self, keys: Sequence[int], most: int = NEAREST) -> Nearest:
         """The units whose texts share the most and the rarest words with these keys (cosine of idf weights)."""
         total = len(self)
         scores = np.zeros(total, "<f4")
         norm = 0.0
-        common = max(TOO_COMMON_AT_LEAST, TOO_COMMON * total)
         for key in keys:
-            units, _ = self._postings.of_key(key, NEWEST_PER_WORD)
-            if not len(units) or len(units) > common:
+            units = self.units_with(key)
+            if not len(units):
                 continue
             rarity = math.log1p(total / len(units))
             scores[units] += rarity * rarity
@@ -169,7 +180,4 @@ class Messages:
 
 
 def _digest(sha: str) -> int:
-    try:
-        return int(sha[:16] or "0", 16)
-    except ValueError:
-        return 0
+    return int.from_bytes(blake2b(sha.encode("utf-8", "replace"), digest_size=8).digest(), "little")

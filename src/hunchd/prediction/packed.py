@@ -130,7 +130,7 @@ class Postings:
     Loaded postings are two sorted arrays searched by bisection; what was added since is kept by key beside them.
     """
 
-    __slots__ = ("_added", "_base_counts", "_base_documents", "_keys", "_offsets")
+    __slots__ = ("_added", "_base_counts", "_base_documents", "_keys", "_offsets", "_read")
 
     def __init__(self, keys: Array, offsets: Array, documents: Array, counts: Array) -> None:
         self._keys = keys
@@ -138,6 +138,7 @@ class Postings:
         self._base_documents = documents
         self._base_counts = counts
         self._added: dict[int, tuple[list[int], list[int]]] = {}
+        self._read: dict[int, tuple[Array, Array]] = {}  # added ones as arrays, made when first read
 
     @classmethod
     def of(cls) -> Postings:
@@ -155,18 +156,19 @@ class Postings:
 
     def of_key(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
         """Documents and counts of one key, oldest first; at most the `newest` of them."""
-        at = int(np.searchsorted(self._keys, key)) if len(self._keys) else 0
+        if not len(self._keys):
+            return self._added_of(key, newest)
+        at = int(np.searchsorted(self._keys, key))
         parts_documents: list[Array] = []
         parts_counts: list[Array] = []
         if at < len(self._keys) and self._keys[at] == key:
             span = slice(self._offsets[at], self._offsets[at + 1])
             parts_documents.append(self._base_documents[span])
             parts_counts.append(self._base_counts[span])
-        entry = self._added.get(key)
-        if entry is not None:
-            cut = slice(None) if newest is None else slice(-newest, None)
-            parts_documents.append(np.array(entry[0][cut], "<i4"))
-            parts_counts.append(np.array(entry[1][cut], "<u2"))
+        if key in self._added:
+            documents, counts = self._added_of(key, newest)
+            parts_documents.append(documents)
+            parts_counts.append(counts)
         if not parts_documents:
             return self._base_documents[:0], self._base_counts[:0]
         documents = parts_documents[0] if len(parts_documents) == 1 else np.concatenate(parts_documents)
@@ -174,6 +176,15 @@ class Postings:
         if newest is not None:
             documents, counts = documents[-newest:], counts[-newest:]
         return documents, counts
+
+    def _added_of(self, key: int, newest: int | None) -> tuple[Array, Array]:
+        entry = self._added.get(key)
+        if entry is None:
+            return self._base_documents[:0], self._base_counts[:0]
+        read = self._read.get(key)
+        if read is None or len(read[0]) != len(entry[0]):
+            read = self._read[key] = np.array(entry[0], "<i4"), np.array(entry[1], "<u2")
+        return read if newest is None else (read[0][-newest:], read[1][-newest:])
 
     def packed(self, renumbered: Array | None = None) -> Postings:
         """The same postings with nothing beside the base; documents renumbered, those below zero left out."""

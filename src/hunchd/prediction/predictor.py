@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_work, plain_title
+from hunchd.domain.work import existing_paths, is_work, plain_title
 from hunchd.prediction import snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
@@ -26,6 +27,8 @@ from hunchd.prediction.weights import Weights
 
 # What releases, bots and dependency bumps touch together says little about work: they count a quarter.
 WEIGHT_OF_CHORES = 0.25
+LARGEST_REHEARSED = 15  # files of a unit
+REHEARSED_FILES = 2  # of each unit, drawn at random
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -81,6 +84,20 @@ class Predictor:
         """The unit learned last."""
         return self._state.messages.sha(len(self) - 1) if len(self) else None
 
+    def has(self, path: str) -> bool:
+        """Whether this file is known and there."""
+        number = self._state.files.numbers.get(path)
+        return number is not None and bool(self._state.files.alive.view[number])
+
+    def hubs(self) -> set[str]:
+        """Files that nearly everything touches (change logs, lock files): never suggested."""
+        return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.hubs())}
+
+    @property
+    def state(self) -> State:
+        """For baselines and training: what the predictor knows."""
+        return self._state
+
     def learn(self, unit: Unit) -> None:
         """One more unit happened; one already learned (or a rewritten form of it) is not learned twice."""
         if not self.knows(unit.sha):
@@ -121,9 +138,30 @@ class Predictor:
     def adapt(self, focus: Focus, used: list[str], *, now: int, weight: float = 1.0) -> None:
         """A lesson from the past: for this focus, these files turned out to be needed."""
         query = query_of(focus, self._state)
-        ranked = self._ranked(query, now)
+        ranked = self.ranked(query, now)
         gold = np.isin(ranked.found.files, self._state.files.known(used))
         self._adaptation.learn(query.head, ranked.matrix, ranked.plain, gold, weight=weight)
+
+    def rehearse(self, unit: Unit, *, seed: int = 0) -> None:
+        """Before learning a unit: predict it from what is known, and correct the weights of this project a little.
+
+        Only work counts, of 2 to 15 files for questions by file and 1 to 15 for questions by text.
+        """
+        hubs = self.hubs()
+        gold = [path for path in existing_paths(unit) if path not in hubs and self.has(path)]
+        if not is_work(unit) or not 1 <= len(gold) <= LARGEST_REHEARSED:
+            return
+        title = plain_title(unit.subject)
+        if title:
+            self.adapt(Focus(project="", query=title, author=unit.email), gold, now=unit.at)
+        if len(gold) < 2:
+            return
+        firsts = random.Random(f"{seed}:{unit.sha}").sample(sorted(gold), min(REHEARSED_FILES, len(gold)))
+        for first in firsts:
+            rest = [path for path in gold if path != first]
+            for query in ("", title):
+                focus = Focus(project="", file=first, query=query, author=unit.email)
+                self.adapt(focus, rest, now=unit.at, weight=1.0 / len(firsts))
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
         """The `k` files most likely needed next, never those already open, and the past units that matter.
@@ -131,7 +169,7 @@ class Predictor:
         `now` is in seconds since the epoch.
         """
         query = query_of(focus, self._state)
-        ranked = self._ranked(query, now)
+        ranked = self.ranked(query, now)
         best = ranked.order[:k]
         confidences = self._weights.calibrations[query.head](ranked.scores[best])
         files = tuple(
@@ -154,7 +192,8 @@ class Predictor:
             max((file.confidence for file in files), default=0.0),
         )
 
-    def _ranked(self, query: Query, now: int) -> Ranked:
+    def ranked(self, query: Query, now: int) -> Ranked:
+        """All candidates with everything that was measured of them."""
         found = gather(self._state, query, now)
         matrix = measured(self._state, found)
         plain = self._weights.heads[query.head].scores(matrix) if len(matrix) else np.zeros(0, "<f4")

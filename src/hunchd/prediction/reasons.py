@@ -32,7 +32,7 @@ def reasons_for(state: State, found: Evidence, place: int, row: Array, now: int)
     if value("voted") >= 0.3 and (unit := _supporting_unit(state, found, file)) is not None:
         said.append((2.0 + value("voted"), f"past work on '{_short(state.messages.subjects[unit])}' touched it"))
     said.extend((weight, text) for name, weight, text in _LINKS if value(name) > 0)
-    if max(value("definition_words"), value("content_words")) >= 0.8:
+    if max(value("name_words"), value("content_words")) >= 0.8:
         said.append((1.2, "its contents match the words"))
     elif value("path_words") >= 0.8:
         said.append((1.2, "its path matches the words"))

@@ -1,0 +1,1 @@
+"""How good the predictions are: real histories replayed, nothing of the future shown."""

@@ -1,0 +1,23 @@
+"""`python -m hunchd.bench replay …`: the benchmarks without the command line client."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from hunchd.bench import latency, replay
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m hunchd.bench", description=__doc__)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for name, module in (("replay", replay), ("latency", latency)):
+        kind = kinds.add_parser(name, help=module.__doc__)
+        module.add_arguments(kind)
+        kind.set_defaults(run=module.run)
+    options = parser.parse_args(arguments)
+    return int(options.run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

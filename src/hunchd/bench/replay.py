@@ -1,0 +1,189 @@
+"""`hunch bench replay`: a real history asked what came next, with the very predictor the daemon runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from hunchd.bench import baselines, episodes, metrics, report
+from hunchd.bench.outlines import Outlines
+from hunchd.bench.tasks import TASKS, Question, questions
+from hunchd.bench.walk import Moment, Windows, walk
+from hunchd.domain.context import Prediction
+from hunchd.domain.errors import HunchError
+from hunchd.domain.history import Unit
+from hunchd.ingestion import history
+from hunchd.prediction import weights
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.git import Git
+
+OURS = "hunch"
+K = 20
+ALL_TASKS = (*TASKS, "all")
+
+
+@dataclass(slots=True)
+class Results:
+    """What one repository gave: metric rows by task and method, confidences by task, milliseconds a prediction."""
+
+    repository: str
+    rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
+    confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)  # value, first right, any gold
+    following: dict[str, list[bool]] = field(default_factory=dict)  # the very next file among the first ten
+    milliseconds: list[float] = field(default_factory=list)
+    learning: list[float] = field(default_factory=list)
+    units: int = 0
+    scored: int = 0
+    created: float = 0.0  # mean share of a scored unit's files that it creates: nobody can predict those
+    provenance: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `bench replay`."""
+    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser.add_argument("--task", action="append", choices=ALL_TASKS, help="what is asked (default: all); repeatable")
+    parser.add_argument(
+        "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
+    )
+    parser.add_argument("--development-units", type=int, default=700, help="units before them to rehearse on")
+    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
+    parser.add_argument("--no-rehearsal", action="store_true", help="do not adapt to the repository's own past")
+    parser.add_argument("--no-baselines", action="store_true", help="ours only")
+    parser.add_argument("--shuffled", choices=("messages", "history"), help="control: the past, wrongly attributed")
+    parser.add_argument("--seed", type=int, default=0, help="of the random draws")
+    parser.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 done, 1 when a repository could not be replayed."""
+    tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
+    results = []
+    with ExitStack() as open_files:
+        dump = None
+        if options.dump is not None:
+            dump = open_files.enter_context(options.dump.open("w", encoding="utf-8"))
+        for path in options.repo:
+            try:
+                results.append(replayed(path, tasks, options, dump))
+            except HunchError as error:
+                print(f"hunch: {path}: {error.message}", file=sys.stderr)
+                return 1
+            if not options.json:
+                print(report.of_repository(results[-1]), flush=True)
+    if options.json:
+        print(json.dumps([report.as_json(result) for result in results], indent=1))
+    elif len(results) > 1:
+        print(report.of_all(results))
+    return 0
+
+
+def replayed(path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None) -> Results:
+    """One repository walked through, its test window scored."""
+    git = Git(path)
+    units = list(history.units(git))
+    windows = Windows.of(len(units), options.test_units, options.development_units)
+    table = weights.loaded(options.weights) if options.weights else weights.shipped()
+    predictor = Predictor(table)
+    results = Results(name_of(path), units=len(units), provenance=str(table.provenance.get("trained", "")))
+    learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
+    created = []
+    with Outlines(git, options.cache) as outlines:
+        for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
+            if moment.gold and moment.position >= windows.test:
+                results.scored += 1
+                created.append(moment.unpredictable / len(moment.unit.changes))
+                for question in _asked(moment, tasks, options.seed):
+                    _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
+            if not options.no_rehearsal and moment.gold:
+                predictor.rehearse(moment.unit)
+    results.created = sum(created) / max(len(created), 1)
+    if "memory" in tasks:
+        episodes.score(git, units, windows, results, options, table)
+    return results
+
+
+def shuffled(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
+    """A control: each unit is learned under the words of another one, or with each changed file swapped for another.
+
+    Births, deaths and renames stay where they are: the project keeps its shape.
+    """
+    drawn = random.Random(seed)
+    if what == "messages":
+        others = drawn.sample(units, len(units))
+        return [
+            replace(unit, subject=other.subject, body=other.body, branch=other.branch)
+            for unit, other in zip(units, others, strict=True)
+        ]
+    modified = [change for unit in units for change in unit.changes if change.status == "M"]
+    drawn.shuffle(modified)
+    swapped = iter(modified)
+    return [
+        replace(unit, changes=tuple(next(swapped) if change.status == "M" else change for change in unit.changes))
+        for unit in units
+    ]
+
+
+def name_of(path: str) -> str:
+    """A short name for a repository's folder: the last part that says something."""
+    parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
+    return parts[-1].removesuffix(".git") if parts else path
+
+
+def _asked(moment: Moment, tasks: Sequence[str], seed: int) -> Iterator[Question]:
+    for task in tasks:
+        if task != "memory":
+            yield from questions(moment.unit, moment.gold, task, seed)
+
+
+def _score(
+    predictor: Predictor,
+    question: Question,
+    unit: Unit,
+    results: Results,
+    dump: IO[str] | None,
+    *,
+    with_baselines: bool,
+) -> None:
+    started = time.perf_counter()
+    prediction = predictor.predict(question.focus, now=unit.at, k=K, explain=False)
+    results.milliseconds.append((time.perf_counter() - started) * 1e3)
+    ranked = [file.path for file in prediction.files]
+    right = bool(ranked) and ranked[0] in question.gold
+    results.confidences.setdefault(question.task, []).append((prediction.confidence, right, bool(question.gold)))
+    if question.following:
+        results.following.setdefault(question.task, []).append(question.following in ranked[:10])
+    if dump is not None:
+        dump.write(json.dumps(_line(question, prediction), ensure_ascii=False) + "\n")
+    if not question.gold or question.task == "silence":
+        return
+    by_method = results.rows.setdefault(question.task, {})
+    by_method.setdefault(OURS, []).append((question.unit, metrics.measured(ranked, question.gold)))
+    if with_baselines:
+        for name, others in baselines.rankings(predictor.state, question.focus).items():
+            by_method.setdefault(name, []).append((question.unit, metrics.measured(others, question.gold)))
+
+
+def _line(question: Question, prediction: Prediction) -> dict[str, Any]:
+    focus = question.focus
+    line: dict[str, Any] = {"unit": question.unit, "task": question.task}
+    if focus.file:
+        line["seed"] = focus.file
+    if focus.open_files:
+        line["seeds"] = list(focus.open_files)
+    if focus.query or focus.branch:
+        line["query"] = focus.query or focus.branch
+    return line | {
+        "gold": list(question.gold),
+        "ranked": [file.path for file in prediction.files],
+        "confidence": prediction.confidence,
+    }

@@ -1,0 +1,93 @@
+"""The questions a past unit of work poses: what is given, and what should have been predicted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hunchd.domain.context import Focus
+from hunchd.domain.history import Unit
+from hunchd.domain.work import plain_title
+from hunchd.prediction import words
+
+TASKS = ("first-file", "growing", "title", "branch", "both", "silence", "memory")
+MOST_SEEDS = 3  # of one unit, drawn at random
+LARGEST_GOLD = 15  # files
+LONGEST_GROWING = 3  # files given
+PROJECT = "replayed"
+
+# Branch names made of these and numbers alone say nothing.
+EMPTY_WORDS = frozenset(
+    words.key(words.trimmed(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`gold`: what should be predicted. `following`: the one of them that really came next, where order matters."""
+
+    task: str
+    unit: str
+    focus: Focus
+    gold: tuple[str, ...]
+    following: str = ""
+
+
+def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[Question]:
+    """What `task` asks about a unit whose predictable files are `gold`."""
+    drawn = random.Random(f"{seed}:{unit.sha}")
+    match task:
+        case "first-file":
+            if 2 <= len(gold) <= LARGEST_GOLD:
+                for first in _drawn(gold, drawn):
+                    yield _question(task, unit, gold, file=first)
+        case "silence":
+            if 1 <= len(gold) <= LARGEST_GOLD:
+                for first in _drawn(gold, drawn):
+                    yield _question(task, unit, gold, file=first)
+        case "growing":
+            yield from _growing(unit, gold, drawn)
+        case "title":
+            title = plain_title(unit.subject)
+            if 1 <= len(gold) <= LARGEST_GOLD and title:
+                yield _question(task, unit, gold, query=title)
+        case "branch":
+            if 1 <= len(gold) <= LARGEST_GOLD and telling(unit.branch):
+                yield _question(task, unit, gold, branch=unit.branch)
+        case "both":
+            title = plain_title(unit.subject)
+            if 2 <= len(gold) <= LARGEST_GOLD and title:
+                for first in _drawn(gold, drawn):
+                    yield _question(task, unit, gold, file=first, query=title)
+
+
+def telling(branch: str) -> bool:
+    """Whether a branch name says anything of the work on it."""
+    keys = words.keys_of_text(branch.replace("-", " ").replace("_", " ").replace("/", " "))
+    return any(key not in EMPTY_WORDS for key in keys)
+
+
+def _drawn(gold: tuple[str, ...], drawn: random.Random) -> list[str]:
+    return drawn.sample(sorted(gold), min(MOST_SEEDS, len(gold)))
+
+
+def _growing(unit: Unit, gold: tuple[str, ...], drawn: random.Random) -> Iterator[Question]:
+    if not 2 <= len(gold) <= LARGEST_GOLD:
+        return
+    order = drawn.sample(sorted(gold), len(gold))
+    for given in range(1, min(LONGEST_GROWING, len(order) - 1) + 1):
+        yield Question(
+            f"growing-{given}",
+            unit.sha,
+            Focus(project=PROJECT, file=order[given - 1], open_files=tuple(order[:given]), author=unit.email),
+            tuple(order[given:]),
+            order[given],
+        )
+
+
+def _question(
+    task: str, unit: Unit, gold: tuple[str, ...], *, file: str | None = None, query: str = "", branch: str = ""
+) -> Question:
+    focus = Focus(project=PROJECT, file=file, query=query, branch=branch, author=unit.email)
+    return Question(task, unit.sha, focus, tuple(path for path in gold if path != file))

@@ -1,0 +1,183 @@
+"""First-parent units: what was merged counts once, under its own title, with its renames."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import RepositoryError
+from hunchd.domain.history import Unit
+from hunchd.domain.work import existing_paths, is_bot, is_bulk, is_forward_port, is_work, plain_title
+from hunchd.ingestion.history import units
+from hunchd.repository.git import Git
+
+
+class Project:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *args: str) -> str:
+        done = subprocess.run(["git", *args], cwd=self.folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commit(self, message: str, **files: str | None) -> str:
+        for name, content in files.items():
+            path = self.folder / name.replace("__", "/").replace("_py", ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                path.unlink()
+            else:
+                path.write_text(content)
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+        return self.git("rev-parse", "HEAD")
+
+    def units(self, **options: object) -> list[Unit]:
+        return list(units(Git(self.folder), **options))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_units_come_oldest_first_with_statuses_and_blobs(project: Project) -> None:
+    first = project.commit("first", a_py="a\n", b_py="b\n")
+    second = project.commit("second", a_py="a2\n", b_py=None, c_py="c\n")
+
+    one, two = project.units()
+
+    assert (one.sha, two.sha) == (first, second)
+    assert two.parents == (first,)
+    assert [(change.status, change.path) for change in two.changes] == [("M", "a.py"), ("D", "b.py"), ("A", "c.py")]
+    assert two.changes[0].old_blob == one.changes[0].new_blob
+    assert two.changes[1].new_blob == ""
+    assert existing_paths(two) == ("a.py", "b.py")
+
+
+def test_renames_are_followed(project: Project) -> None:
+    project.commit("first", old_py="".join(f"line {n}\n" for n in range(50)))
+    project.git("mv", "old.py", "new.py")
+    project.commit("moved")
+
+    (change,) = project.units()[1].changes
+
+    assert (change.status, change.old_path, change.path) == ("R", "old.py", "new.py")
+
+
+def test_a_merged_pull_request_is_one_unit_with_its_own_title_and_branch(project: Project) -> None:
+    project.commit("first", a_py="a\n")
+    project.git("checkout", "-qb", "faster-reload")
+    project.commit("wip", a_py="a2\n")
+    project.commit("wip again", b_py="b\n")
+    project.git("checkout", "-q", "main")
+    project.git(
+        "merge", "-q", "--no-ff", "faster-reload", "-m",
+        "Merge pull request #12 from somebody/faster-reload\n\nReload faster\n\nBecause it was slow.",
+    )  # fmt: skip
+
+    unit = project.units()[-1]
+
+    assert (unit.subject, unit.branch) == ("Reload faster (#12)", "faster-reload")
+    assert unit.body == "Because it was slow."
+    assert {change.path for change in unit.changes} == {"a.py", "b.py"}
+    assert len(project.units()) == 2
+    assert plain_title(unit.subject) == "Reload faster"
+
+
+def test_bounds_tags_and_coauthors(project: Project) -> None:
+    first = project.commit("first", a_py="1\n")
+    project.git("tag", "-a", "v1", "-m", "one")
+    project.commit("second\n\nCo-authored-by: Bea <bea@example.org>", a_py="2\n")
+    third = project.commit("third", a_py="3\n")
+
+    assert project.units()[0].tags == ("v1",)
+    assert project.units()[1].coauthors == ("Bea <bea@example.org>",)
+    assert [unit.subject for unit in project.units(since=first)] == ["second", "third"]
+    assert [unit.subject for unit in project.units(newest=2)] == ["second", "third"]
+    assert [unit.sha for unit in project.units(newest=1, newest_first=True)] == [third]
+
+
+def test_messages_and_paths_that_look_like_our_separators_are_read_as_they_are(project: Project) -> None:
+    (project.folder / ":100644 x").write_text("odd\n")
+    (project.folder / "\x01deadbeef").write_text("odd\n")
+    project.commit("odd \x01\x1f names\n\n:100644 100644 a b M")
+    project.commit("plain", a_py="a\n")
+
+    odd, plain = project.units()
+
+    assert {change.path for change in odd.changes} == {":100644 x", "\x01deadbeef"}
+    assert odd.subject == "odd \x01\x1f names"
+    assert plain.subject == "plain"
+
+
+def test_where_contents_are_missing_exact_renames_still_count(project: Project) -> None:
+    lines = "".join(f"line {n}\n" for n in range(50))
+    project.commit("first", a_py=lines, b_py=lines + "more\n")
+    project.git("mv", "a.py", "c.py")
+    project.commit("moved")
+    project.git("mv", "b.py", "d.py")
+    project.commit("moved and changed", d_py=lines + "other\n")
+    lost = project.git("rev-parse", "HEAD:d.py")
+    (project.folder / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+
+    found = project.units()
+
+    assert [unit.subject for unit in found] == ["first", "moved", "moved and changed"]
+    assert [change.status for change in found[1].changes] == ["R"]
+    assert sorted(change.status for change in found[2].changes) == ["A", "D"]
+
+
+def test_an_empty_repository_has_no_units_and_a_wrong_revision_is_an_error(project: Project) -> None:
+    assert project.units() == []
+    with pytest.raises(RepositoryError, match="no commit 'nowhere'"):
+        project.units(rev="nowhere")
+
+
+def unit(subject: str, **more: str) -> Unit:
+    return Unit(
+        sha="",
+        parents=(),
+        author=more.get("author", "Ada"),
+        email="",
+        at=0,
+        subject=subject,
+        branch=more.get("branch", ""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("subject", "title"),
+    [
+        ("Fix reload (#12)", "Fix reload"),
+        ("Fixes #12: reload twice", "reload twice"),
+        ("gh-99: tidy", "tidy"),
+        ("use C# style", "use C# style"),
+        ("feat(ssr): stream (fix #3) (#4)", "feat(ssr): stream (fix #3)"),
+    ],
+)
+def test_titles_lose_their_numbers(subject: str, title: str) -> None:
+    assert plain_title(subject) == title or plain_title(subject).startswith(title.split(" (")[0])
+
+
+def test_chores_are_told_from_work() -> None:
+    assert is_bot(unit("x", author="dependabot[bot]"))
+    assert is_bot(unit("x", branch="renovate/all"))
+    assert not is_bot(unit("x", author="Abbot Botham"))
+    for subject in (
+        "Bump pytest from 1 to 2",
+        "release v3.1",
+        "chore(deps): update all",
+        "v1.2.3",
+        "Update dependencies",
+    ):
+        assert is_bulk(unit(subject)), subject
+    for subject in ("release the lock earlier on error"[8:], "fix: bumpy scrolling", "feat(deps-graph): draw"):
+        assert not is_bulk(unit(subject)), subject
+    assert is_forward_port(unit("Merge branch '2.3.x'"))
+    assert is_forward_port(unit("Merge branch 'stable' into main"))
+    assert not is_forward_port(unit("Merge branch 'faster-reload'"))
+    assert not is_work(unit("real work, no file"))

@@ -1,0 +1,229 @@
+"""The predictor learns what belongs together, says why, and is the same after it was saved."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.context import Focus, Prediction
+from hunchd.domain.errors import StoreError
+from hunchd.domain.history import Change, Unit
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.words import key as words_key
+
+NOW = 1_700_000_000
+DAY = 86_400
+
+
+def unit(number: int, subject: str, *paths: str, status: str = "M", **more: object) -> Unit:
+    changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
+    fields = {"author": "Ada", "email": "ada@example.org", "changes": changes} | more
+    return Unit(sha=f"{number:040x}", parents=(), at=NOW - (100 - number) * DAY, subject=subject, **fields)  # type: ignore[arg-type]
+
+
+def outline(path: str, *words: str, defines: tuple[str, ...] = (), uses: tuple[str, ...] = ()) -> FileOutline:
+    symbols = tuple(Symbol(name, "function", 1, 2, "") for name in defines)
+    blob = f"{words_key(repr((path, words, defines, uses))):040x}"
+    return FileOutline(path, blob, "python", 1, 1, symbols, (), uses, dict.fromkeys((*words, *defines, *uses), 2))
+
+
+def focus(file: str | None = None, **more: object) -> Focus:
+    return Focus(project="p", file=file, **more)  # type: ignore[arg-type]
+
+
+def names(prediction: Prediction) -> list[str]:
+    return [file.path for file in prediction.files]
+
+
+@pytest.fixture
+def predictor() -> Predictor:
+    learned = Predictor()
+    learned.learn(
+        unit(
+            0, "start", "src/views.py", "src/models.py", "tests/test_views.py", "src/cli.py", "CHANGES.rst", status="A"
+        )
+    )
+    for number in range(1, 10):
+        learned.learn(unit(number, f"render page {number}", "src/views.py", "tests/test_views.py"))
+    for number in range(10, 16):
+        learned.learn(unit(number, f"parse command line flags {number}", "src/cli.py", "src/models.py"))
+    return learned
+
+
+def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> None:
+    prediction = predictor.predict(focus("src/views.py"), now=NOW)
+
+    assert names(prediction)[0] == "tests/test_views.py"
+    assert "changed together 10 of 10 times, last 3 months ago" in prediction.files[0].reasons
+    assert "tests this file" in prediction.files[0].reasons
+    assert prediction.confidence == max(file.confidence for file in prediction.files)
+
+
+def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
+    prediction = predictor.predict(focus(query="flags of the command line"), now=NOW)
+
+    assert set(names(prediction)[:2]) == {"src/cli.py", "src/models.py"}
+    assert any("past work on 'parse command line flags" in reason for reason in prediction.files[0].reasons)
+    assert prediction.units[0].subject.startswith("parse command line flags")
+
+
+def test_a_branch_is_read_as_words_and_a_long_lived_one_as_nothing(predictor: Predictor) -> None:
+    assert names(predictor.predict(focus(branch="ada/command-line-flags"), now=NOW))[0] in {
+        "src/cli.py",
+        "src/models.py",
+    }
+    assert predictor.predict(focus(branch="main"), now=NOW).units == ()
+
+
+def test_open_files_removed_files_and_change_logs_are_never_suggested(predictor: Predictor) -> None:
+    predictor.remove("src/models.py")
+
+    suggested = names(predictor.predict(focus("src/cli.py", open_files=("src/views.py", "src/cli.py")), now=NOW))
+
+    assert "tests/test_views.py" in suggested
+    assert not {"src/cli.py", "src/views.py", "src/models.py", "CHANGES.rst"} & set(suggested)
+
+
+def test_a_traceback_leads_to_its_files_the_raise_site_first(predictor: Predictor) -> None:
+    trace = """Traceback (most recent call last):
+  File "/home/ada/p/src/cli.py", line 3, in main
+  File "/home/ada/p/src/models.py", line 9, in load
+KeyError: 'x'"""
+
+    prediction = predictor.predict(focus(errors=(trace,)), now=NOW)
+
+    assert names(prediction)[0] == "src/models.py"
+    assert "raised the error" in prediction.files[0].reasons
+
+
+def test_a_file_keeps_its_past_under_a_new_name(predictor: Predictor) -> None:
+    moved = unit(20, "move", changes=(Change("R", "src/web/views.py", "src/views.py"),))
+    predictor.learn(moved)
+
+    assert not predictor.has("src/views.py")
+    assert names(predictor.predict(focus("src/web/views.py"), now=NOW))[0] == "tests/test_views.py"
+    assert "src/web/views.py" in names(predictor.predict(focus("tests/test_views.py"), now=NOW))
+
+
+def test_a_unit_is_learned_once_also_after_its_id_was_rewritten(predictor: Predictor) -> None:
+    before = predictor.predict(focus("src/views.py"), now=NOW)
+    predictor.learn(unit(9, "render page 9", "src/views.py", "tests/test_views.py"))
+    predictor.rewrite(f"{9:040x}", "f" * 40)
+    predictor.learn(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="render page 9"))
+
+    assert len(predictor) == 16
+    assert predictor.predict(focus("src/views.py"), now=NOW).files == before.files
+    assert predictor.knows("f" * 40)
+    assert not predictor.knows(f"{9:040x}")
+
+
+def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> None:
+    predictor.place(outline("src/new.py", uses=("load_settings",)))
+    predictor.place(outline("src/settings.py", defines=("load_settings",)))
+    predictor.place(outline("src/other.py", "unrelated"))
+
+    prediction = predictor.predict(focus("src/new.py"), now=NOW)
+
+    found = {file.path: file.reasons for file in prediction.files}
+    assert "defines what it uses" in found["src/settings.py"]
+    assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
+
+
+def test_placing_the_same_bytes_again_changes_nothing(predictor: Predictor) -> None:
+    assert predictor.place(outline("src/cli.py", "argument"))
+    assert not predictor.place(outline("src/cli.py", "argument"))
+
+
+def test_what_is_opened_one_after_the_other_is_expected_again(predictor: Predictor) -> None:
+    for round_ in range(4):
+        predictor.note(SessionEvent("opened", NOW + round_ * 100, "src/cli.py"))
+        predictor.note(SessionEvent("opened", NOW + round_ * 100 + 9, "tests/test_views.py"))
+
+    prediction = predictor.predict(focus("src/cli.py"), now=NOW + 500)
+
+    assert "tests/test_views.py" in names(prediction)[:3]
+    assert any("often opened next" in file.reasons for file in prediction.files)
+
+
+def test_an_empty_predictor_says_nothing() -> None:
+    assert Predictor().predict(focus("a.py", query="anything"), now=NOW) == Prediction()
+
+
+def test_outcomes_raise_what_was_used(predictor: Predictor) -> None:
+    asked = focus("src/cli.py")
+    before = names(predictor.predict(asked, now=NOW)).index("tests/test_views.py")
+
+    for _ in range(60):
+        predictor.predict(asked, now=NOW)
+        predictor.outcome("tests/test_views.py", used=True)
+
+    assert names(predictor.predict(asked, now=NOW)).index("tests/test_views.py") <= before
+    assert predictor.stat()["lessons_seed"] == 60
+
+
+def test_a_damaged_file_is_refused_and_the_old_one_survives(predictor: Predictor, tmp_path: Path) -> None:
+    path = tmp_path / "predictor"
+    predictor.save(path)
+    whole = path.read_bytes()
+
+    for damaged in (b"", b"nonsense" * 10, whole[: len(whole) // 2], whole.replace(b'"version": 1', b'"version": 9')):
+        path.write_bytes(damaged)
+        with pytest.raises(StoreError):
+            Predictor.load(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+PATHS = [f"{folder}/{name}.py" for folder in ("src", "src/web", "tests") for name in ("a", "b", "test_a", "c")]
+units = st.lists(
+    st.tuples(
+        st.sampled_from("AMMMDR"),
+        st.lists(st.sampled_from(PATHS), min_size=1, max_size=4, unique=True),
+        st.sampled_from(["parse flags", "render page", "fix the cache", "page cache flags"]),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(past=units, later=units)
+def test_a_saved_predictor_is_the_same_predictor(
+    past: list[tuple[str, list[str], str]], later: list[tuple[str, list[str], str]], tmp_path: Path
+) -> None:
+    """Also when it goes on learning, and after a second saving."""
+    ours = taught(Predictor(), past, 0)
+    ours.save(tmp_path / "one")
+    loaded = Predictor.load(tmp_path / "one")
+    assert answers(loaded) == answers(ours)
+
+    taught(loaded, later, len(past))
+    taught(ours, later, len(past))
+    assert answers(loaded) == answers(ours)
+    loaded.save(tmp_path / "two")
+    assert answers(Predictor.load(tmp_path / "two")) == answers(ours)
+
+
+def taught(predictor: Predictor, past: list[tuple[str, list[str], str]], start: int) -> Predictor:
+    chance = random.Random(start)
+    for number, (status, paths, subject) in enumerate(past, start):
+        if status == "R":
+            changes = tuple(Change("R", path.replace(".py", f"_{number}.py"), path) for path in paths)
+        else:
+            changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
+        predictor.learn(unit(number, f"{subject} {number}", changes=changes))
+        for path in paths:
+            if predictor.has(path):
+                predictor.place(outline(path, *chance.sample(["cache", "flag", "page", "render"], 2), uses=("render",)))
+        predictor.note(SessionEvent("opened", NOW + number, paths[0]))
+    return predictor
+
+
+def answers(predictor: Predictor) -> list[Prediction]:
+    asked = [focus("src/a.py"), focus(query="page flags"), focus("tests/test_a.py", query="cache"), focus("src/b.py")]
+    return [predictor.predict(one, now=NOW) for one in asked]
