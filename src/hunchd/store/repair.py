@@ -37,6 +37,15 @@ class Repair:
     def needed(self) -> bool:
         return bool(self.lost_versions or self.damaged_files)
 
+    def told(self) -> str:
+        """For the person who looks at the status."""
+        found = []
+        if self.lost_versions:
+            found.append(f"the {len(self.lost_versions)} newest versions could not be read and were set aside")
+        if self.damaged_files:
+            found.append(f"{len(self.damaged_files)} data files are damaged; the other rows were rescued")
+        return f"{self.table}: {'; '.join(found)}"
+
 
 def repaired(folder: Path) -> Repair:
     """Set aside the newest versions of the table in `folder` (`….lance`) that cannot be read, and the wrong hint."""

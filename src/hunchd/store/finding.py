@@ -1,0 +1,73 @@
+"""Looking in one table by word and by nearness at once, and fetching only what is wanted of what both found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Bag
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.store import expressions
+from hunchd.store.lance import Table
+from hunchd.store.tables import Row
+
+# Each way of looking gives this many times what is asked for, so that the two have something to agree on.
+WIDER: Final = 4
+NARROWEST: Final = 20  # rows
+WIDEST: Final = 200
+
+# (address, BM25, cosine similarity) of everything found → the addresses that are wanted, best first.
+Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to look for: `words`, a `vector` that `model` made, or both; among the rows that pass `condition`."""
+
+    words: str
+    vector: bytes | None
+    model: str
+    condition: str
+    k: int
+    choose: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row, its BM25 score and its cosine similarity, where it was found that way."""
+
+    row: Row
+    lexical: float | None
+    similarity: float | None
+
+
+async def find(table: Table, wanted: Wanted) -> list[Found]:
+    """What `wanted.choose` chose, in its order."""
+    wide = min(max(wanted.k * WIDER, NARROWEST), WIDEST)
+    comparable = expressions.both(wanted.condition, expressions.embedded_by(wanted.model))
+    by_words, by_vector = await asyncio.gather(
+        table.by_words(wanted.words, wanted.condition, wide) if wanted.words else _nothing(),
+        table.by_vector(wanted.vector, comparable, wide) if wanted.vector else _nothing(),
+    )
+    lexical = {row["_rowid"]: row["_score"] for row in by_words}
+    similarity = {row["_rowid"]: 1.0 - row["_distance"] for row in by_vector}
+    ids = {row["_rowid"]: row["id"] for row in (*by_words, *by_vector)}
+    chosen = wanted.choose([(at, lexical.get(at), similarity.get(at)) for at in ids])
+    rows = {row["id"]: row for row in await _fetch(table, chosen, ids)}
+    return [Found(rows[ids[at]], lexical.get(at), similarity.get(at)) for at in chosen if ids[at] in rows]
+
+
+async def _fetch(table: Table, addresses: Sequence[int], ids: Mapping[int, str]) -> list[Row]:
+    if not addresses:
+        return []
+    rows = await table.at_addresses(addresses)
+    expected = {ids[at] for at in addresses}
+    if {row["id"] for row in rows} == expected:
+        return rows
+    # The table was merged in between, and the rows have moved.
+    return await table.select(expressions.ids_among(expected))
+
+
+async def _nothing() -> list[Row]:
+    return []

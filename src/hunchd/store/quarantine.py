@@ -1,0 +1,52 @@
+"""Rows that are not as they were written: never served, remembered over a restart, free again once written anew."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection as Bag
+from collections.abc import Sequence
+from pathlib import Path
+
+from hunchd.store.files import Files, replace_file
+from hunchd.store.tables import Row, is_intact
+
+logger = logging.getLogger(__name__)
+
+
+class Quarantine:
+    def __init__(self, path: Path, files: Files) -> None:
+        self._path = path
+        self._files = files
+        self.ids: set[str] = set(ids_in(path))
+
+    def intact(self, rows: Sequence[Row]) -> list[Row]:
+        """Those of the rows that may be served; the others are kept back from now on."""
+        whole = [row for row in rows if is_intact(row)]
+        damaged = {row["id"] for row in rows} - {row["id"] for row in whole}
+        if damaged - self.ids:
+            logger.error("%d rows are not as they were written; %s", len(damaged), self._path)
+            self.ids |= damaged
+            self._write()
+        return whole
+
+    def release(self, ids: Bag[str]) -> None:
+        """They were written anew, or are gone."""
+        if self.ids & set(ids):
+            self.ids -= set(ids)
+            self._write()
+
+    def _write(self) -> None:
+        replace_file(self._files, self._path, json.dumps(sorted(self.ids)).encode())
+
+
+def ids_in(path: Path) -> list[str]:
+    """The ids that a note of ours holds; none if it is not there or cannot be read."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        logger.exception("%s cannot be read", path)
+        return []
+    return [str(id_) for id_ in found]
