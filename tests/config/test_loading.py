@@ -35,7 +35,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
         ({"signals": {"watch_files": 1}}, "must be true or false"),
         ({"index": {"ignore": "x"}}, "must be a list of strings"),
         ({"daemon": {"log_level": "loud"}}, "must be one of: debug, info"),
-        ({"context": {"budget": 70000}}, "must not be above max_budget"),
+        ({"context": {"budget": 300_000}}, "must not be above max_budget"),
     ],
 )
 def test_mistakes_are_named(table: dict[str, object], message: str) -> None:

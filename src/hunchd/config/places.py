@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-
-import platformdirs
+from typing import TYPE_CHECKING, NamedTuple
 
 from hunchd.domain.errors import ConfigError
 
+if TYPE_CHECKING:
+    from platformdirs import PlatformDirs
 
-@dataclass(frozen=True, slots=True)
-class Places:
+
+class Places(NamedTuple):  # every command asks for it: quicker to load than a dataclass
     """The folders of one user. With HUNCHD_HOME all of them lie below that folder."""
 
     config: Path  # config.toml
@@ -49,7 +49,9 @@ def places(environment: dict[str, str] | None = None) -> Places:
     if home := variables.get("HUNCHD_HOME"):
         base = Path(home).expanduser().absolute()
         return Places(base / "config", base / "data", base / "state", base / "cache", base / "run")
-    ask = platformdirs.PlatformDirs("hunchd", appauthor=False)
+    from platformdirs import PlatformDirs  # not loaded where HUNCHD_HOME decides
+
+    ask = PlatformDirs("hunchd", appauthor=False)
     return Places(
         config=ask.user_config_path,
         data=ask.user_data_path,
@@ -59,7 +61,7 @@ def places(environment: dict[str, str] | None = None) -> Places:
     )
 
 
-def _runtime(xdg: str | None, ask: platformdirs.PlatformDirs) -> Path:
+def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
     if os.name == "posix" and xdg and Path(xdg).is_dir():
         return Path(xdg) / "hunchd"
     if os.name == "posix" and "darwin" not in os.uname().sysname.lower():

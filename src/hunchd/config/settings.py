@@ -21,7 +21,7 @@ class ContextSettings:
     """What a bundle may hold."""
 
     budget: int = 8_000  # tokens, when the client names none
-    max_budget: int = 64_000  # tokens; a larger wish is refused
+    max_budget: int = 200_000  # tokens; a larger wish is refused
     likely_files: int = 10  # files shown at most under "Likely next"
     past_units: int = 4  # past episodes shown at most
     silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)

@@ -17,6 +17,9 @@ from hunchd.ingestion.errors import ErrorText, understood
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.messages import signal_json
 
+# From here on looking at the whole tree is no dearer than looking at each.
+MANY = 500  # files
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -51,6 +54,9 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
             tree.close(path)
             project.touch()
             return Effect(parse=(path,), removed=(path,))
+        case signals.FilesChanged(saved=saved, deleted=deleted, complete=True) if len(saved) + len(deleted) < MANY:
+            project.touch()
+            return Effect(parse=(*saved, *deleted))
         case signals.FilesChanged() | signals.OperationEnded():
             project.touch()
             return Effect(refresh=True, catch_up=True)

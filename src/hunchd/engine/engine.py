@@ -8,9 +8,9 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from hunchd.assembly.tokens import count
 from hunchd.config.places import make_private
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, InvalidInput, NotFound
@@ -27,6 +27,7 @@ from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.searching import Searching
+from hunchd.engine.transfer import Transfer
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Write, Writer
@@ -61,6 +62,9 @@ class Engine:
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
+        self._transfer = Transfer(
+            self._projects, self._memories, parts.store, self._writer, kept=self._noticed, now=parts.now
+        )
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
@@ -99,15 +103,16 @@ class Engine:
         The writer starts behind it: were a newer record stored first, the checkpoint would pass the older ones.
         """
         last = self._parts.journal.last
-        for count, (sequence, record) in enumerate(self._parts.journal.replay()):
+        for number, (sequence, record) in enumerate(self._parts.journal.replay()):
             if sequence > last:
                 break
             self._replay(sequence, record)
-            if count % REPLAY_SLICE == REPLAY_SLICE - 1:
+            if number % REPLAY_SLICE == REPLAY_SLICE - 1:
                 await asyncio.sleep(0)
 
     async def _warm_up(self) -> None:
         await self._take_up()
+        await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
             project = self._project(identifier)
@@ -366,35 +371,11 @@ class Engine:
 
     # Everything else
 
-    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
-        """Everything kept, line by line, of one project or of all."""
-        await self._writer.drained()
-        wanted = self._projects.find(project)[0].id if project else None
-        for known in self._projects:
-            if wanted in (None, known.id):
-                yield {
-                    "type": "project",
-                    "version": 1,
-                    "data": {"id": known.id, "path": str(known.root), "name": known.name},
-                }
-        async for line in self._parts.store.export(wanted):
-            yield line
+    def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        return self._transfer.export(project)
 
     async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-        """Take over exported lines; a line that was imported before changes nothing."""
-        counts = {"memories": 0, "skipped": 0}
-        renamed: dict[str, str] = {}
-        async for line in lines:
-            if line["type"] == "project" and Path(line["data"]["path"]).is_dir():
-                renamed[line["data"]["id"]] = self._projects.add(line["data"]["path"]).id
-            elif line["type"] == "memory":
-                memory = memory_from_json(line["data"])
-                owner = renamed.get(memory.project or "", memory.project)
-                await self._memories.keep([replace(memory, project=owner)])
-                counts["memories"] += 1
-            else:
-                counts["skipped"] += 1
-        return counts
+        return await self._transfer.take(lines)
 
     async def status(self) -> dict[str, Any]:
         return await self._vitals.status(degraded=self._degraded(None))

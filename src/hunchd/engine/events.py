@@ -16,8 +16,10 @@ class Events:
     def tell(self, kind: str, **content: Any) -> None:
         """Hand one event to every listener, without waiting."""
         for queue in self._listeners:
-            if queue.full():
+            if queue.full():  # told instead of the two oldest
                 queue.get_nowait()
+                queue.get_nowait()
+                queue.put_nowait({"type": "lagged", "warning": "events were left out: they were not read in time"})
             queue.put_nowait({"type": kind, **content})
 
     async def subscribe(self) -> AsyncIterator[dict[str, Any]]:

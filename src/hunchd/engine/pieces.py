@@ -28,6 +28,7 @@ SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
 
 _MERGE = re.compile(r"merge (?:remote-tracking )?branch|merge tag|revert \"merge", re.IGNORECASE)
 
+TRACE_LINES = 12  # lines of a trace that are shown
 FULL_LINES, SUMMARY_LINES = 14, 5  # lines of a skeleton
 
 
@@ -71,21 +72,37 @@ def _breadth(unit: PredictedUnit) -> float:
 def _error(error: SeenError, known: Known) -> Piece:
     here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
-    times = f", {error.times} times" if error.times > 1 else ""
-    line = f"{ago(error.last, known.now)}{times}: {error.headline}{spot}"
-    reasons = ["seen in this file" if here else "seen recently in this project"]
-    if error.command:
-        reasons.append(f"by `{error.command[:80]}`")
+    line = f"{error.headline}{spot}"
+    reasons = [ago(error.last, known.now)]
+    if error.times > 1:
+        reasons.append(f"{error.times} times")
+    if here:
+        reasons.append("in this file")
+    forms: list[tuple[Level, str]] = [("summary", line), ("index", error.headline[:80])]
+    if trace := _end_of(error.text):
+        forms.insert(0, ("full", f"{line}\n{trace}"))
     return Piece(
         id=error.memory,
         kind="error",
         tier=1,
         value=ERROR_HERE if here else ERROR_ELSEWHERE,
-        forms=(("summary", line), ("index", error.headline[:80])),
+        forms=tuple(forms),
         reasons=tuple(reasons),
-        source={"type": "signal", "last": error.last.isoformat(), "path": error.path, "line": error.line},
+        source={
+            "type": "signal",
+            "last": error.last.isoformat(),
+            "path": error.path,
+            "line": error.line,
+            "command": error.command,
+        },
         trust=Trust.UNTRUSTED,
     )
+
+
+def _end_of(text: str) -> str:
+    """The last lines of a trace, where it says what went wrong; nothing if one line is all there is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 
 def _file(file: PredictedFile, outline: FileOutline | None) -> Piece:

@@ -42,12 +42,12 @@ class Projects:
         for record in self._parts.registry.all():
             self._adopt(record)
 
-    def add(self, path: str) -> Project:
+    def add(self, path: str, *, must_exist: bool = True) -> Project:
         """The project that `path` lies in, from now on known. Raises InvalidInput if there is no such folder."""
         folder = Path(path).expanduser()
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
-        if not folder.is_dir():
+        if must_exist and not folder.is_dir():
             raise InvalidInput(f"there is no folder {path}", field="path", hint="name a git working tree or a folder")
         layout = layouts.find(folder) or layouts.plain(folder.resolve())
         if layout.bare:

@@ -16,6 +16,8 @@ from hunchd.engine.projects import Projects
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
 
+SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
+
 
 class Vitals:
     def __init__(self, parts: Parts, projects: Projects, writer: Writer, answers: Answers, watching: Watching) -> None:
@@ -25,6 +27,7 @@ class Vitals:
         self._answers = answers
         self._watching = watching
         self._started = time.monotonic()
+        self._on_disk = (-SIZE_HOLDS, 0)  # (when it was measured, bytes)
 
     async def status(self, *, degraded: Sequence[str]) -> dict[str, Any]:
         """The contract's answer to GET /status."""
@@ -36,7 +39,7 @@ class Vitals:
             "projects": [project.json() | {"watching": self._watching.status(project)} for project in self._projects],
             "queues": self.queues(),
             "store": {
-                "bytes": folder_bytes(self._parts.places.data),
+                "bytes": self._bytes_on_disk(),
                 "running": self._parts.store_process.pid is not None,
                 **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
             },
@@ -101,6 +104,13 @@ class Vitals:
         return "".join(
             f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures
         )
+
+    def _bytes_on_disk(self) -> int:
+        measured, size = self._on_disk
+        if time.monotonic() - measured >= SIZE_HOLDS:
+            size = folder_bytes(self._parts.places.data)
+            self._on_disk = (time.monotonic(), size)
+        return size
 
     def _prefetch(self) -> dict[str, Any]:
         tally = self._answers.bundles.tally
