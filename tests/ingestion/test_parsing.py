@@ -1,5 +1,7 @@
 """What outlines promise: the right symbols for every language, and an answer for any bytes at all."""
 
+# ruff: noqa: E501 - one row of a table, one line
+
 from __future__ import annotations
 
 import hashlib
@@ -181,9 +183,17 @@ def test_every_grammar_loads_and_its_query_is_valid() -> None:
 @pytest.mark.parametrize(
     ("path", "source", "imports"),
     [
-        ("a.ts", b"import x from './x'\nexport * from '../y'\nconst l = () => import('./lazy')\n", ("./x", "../y", "./lazy")),
+        (
+            "a.ts",
+            b"import x from './x'\nexport * from '../y'\nconst l = () => import('./lazy')\n",
+            ("./x", "../y", "./lazy"),
+        ),
         ("a.go", b'package a\nimport (\n  "fmt"\n  g "github.com/a/b"\n)\n', ("fmt", "github.com/a/b")),
-        ("a.rs", b"use std::{fmt, io::{self, Read}};\nmod child;\n", ("std::fmt", "std::io", "std::io::Read", "mod::child")),
+        (
+            "a.rs",
+            b"use std::{fmt, io::{self, Read}};\nmod child;\n",
+            ("std::fmt", "std::io", "std::io::Read", "mod::child"),
+        ),
         ("A.java", b"import java.util.List;\nimport static a.b.C.*;\n", ("java.util.List", "a.b.C")),
         ("a.c", b'#include <stdio.h>\n#include "a/b.h"\n', ("stdio.h", "a/b.h")),
         ("a.rb", b"require 'a/b'\nrequire_relative 'c'\nputs 'd'\n", ("a/b", "./c")),
@@ -243,7 +253,9 @@ def test_hostile_nesting_neither_crashes_nor_takes_long(path: str, source: bytes
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.binary(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.cpp", "a.yaml", "a.rb", "a.php", "a.md", "a"]))
+@given(
+    st.binary(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.cpp", "a.yaml", "a.rb", "a.php", "a.md", "a"])
+)
 def test_no_bytes_raise(source: bytes, path: str) -> None:
     outline = outline_of(path, source)
     assert outline.blob == blob_id(source)

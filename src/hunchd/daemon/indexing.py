@@ -58,11 +58,12 @@ def index(scope: Scope) -> Iterator[dict[str, Any]]:
     total = min(_count(git), scope.most)
     predictor = Predictor()
     packs: list[bytes] = []
-    if total > FIRST:  # something to answer with, at once
-        yield from _learnt(git, predictor, [], newest=FIRST, total=total)
+    first = FIRST if total > FIRST else 0
+    if first:  # something to answer with, at once
+        yield from _learnt(git, predictor, [], newest=first, total=total)
         yield _saved(predictor, scope)
         predictor = Predictor()
-    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total, reached=FIRST)
+    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total, reached=first)
     if total:
         yield _saved(predictor, scope)
     with CodeCache(scope.code_cache, writable=True) as cache:

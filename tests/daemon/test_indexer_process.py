@@ -1,0 +1,184 @@
+"""The indexer as the front sees it: a real process, a real repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.daemon.attempts import Attempts
+from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.parsing import blob_id
+from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.child import Child
+from hunchd.store.code import CodeCache
+
+
+def git(root: Path, *args: str) -> str:
+    return subprocess.run(["git", "-C", str(root), *args], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(root: Path, subject: str, **files: str) -> str:
+    for name, text in files.items():
+        (root / f"{name}.py").write_text(text)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", subject)
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, "Begin", app="import db\ndef start(): pass\n", db="def connect(): pass\n")
+    (folder / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.11"\n')
+    commit(folder, "Close connections because they leaked", db="def connect(): pass\ndef close(): pass\n")
+    return folder
+
+
+@pytest.fixture
+async def indexer() -> AsyncIterator[Child]:
+    child = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="indexer", env=dict(os.environ))
+    yield child
+    await child.stop()
+
+
+def params(root: Path, **more: Any) -> dict[str, Any]:
+    cache = root.parent / "cache"
+    return {
+        "root": str(root),
+        "code_cache": str(cache / "code.sqlite"),
+        "model_path": str(cache / "model"),
+        "project": "p",
+        "extra_ignore": [],
+        **more,
+    }
+
+
+async def steps(child: Child, method: str, told: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step async for step in child.stream(method, told)]
+
+
+async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, indexer: Child) -> None:
+    told = await steps(indexer, "index", params(root))
+    models = [step for step in told if step["stage"] == "model"]
+    assert models[-1]["learnt"] == git(root, "rev-parse", "HEAD")
+    assert Predictor.load(Path(models[-1]["model"])).stat()["units"] == 2
+    [last] = [step for step in told if step["stage"] == "episodes"]
+    assert [episode["title"] for episode in last["episodes"]] == ["Close connections because they leaked", "Begin"]
+    assert last["episodes"][0]["id"] == episode_id("p", models[-1]["learnt"])
+    with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
+        assert [path for path, _ in cache.find_symbol("close")] == ["db.py"]
+
+
+async def test_the_first_model_comes_before_the_files(root: Path, indexer: Child) -> None:
+    stages = [step["stage"] for step in await steps(indexer, "index", params(root))]
+    assert stages.index("model") < stages.index("files") < len(stages) - stages[::-1].index("model")
+
+
+async def test_older_history_is_learnt_after_the_newest(root: Path, indexer: Child) -> None:
+    told = await steps(indexer, "index", params(root, newest=1))
+    assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
+    assert len([step for step in told if step["stage"] == "model"]) == 3
+
+
+async def test_episodes_go_on_where_they_were_left(root: Path, indexer: Child) -> None:
+    head = git(root, "rev-parse", "HEAD")
+    told = await steps(indexer, "index", params(root, episodes_after=head))
+    titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
+    assert titles == ["Begin"]
+
+
+async def test_only_what_changed_is_parsed_again(root: Path, indexer: Child) -> None:
+    await steps(indexer, "index", params(root))
+    assert await steps(indexer, "parse", params(root)) == []
+    (root / "app.py").write_text("def stop(): pass\n")
+    (root / "db.py").unlink()
+    told = await steps(indexer, "parse", params(root))
+    assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
+    assert [path for step in told for path in step["removed"]] == ["db.py"]
+
+
+async def test_named_paths_alone_are_parsed_and_unwanted_ones_removed(root: Path, indexer: Child) -> None:
+    (root / ".env").write_text("PASSWORD=x\n")
+    told = await steps(indexer, "parse", params(root, paths=["app.py", ".env", "../etc/passwd", "none.py"]))
+    assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
+    assert {path for step in told for path in step["removed"]} == {".env", "../etc/passwd", "none.py"}
+
+
+async def test_new_commits_are_told_with_their_episodes(root: Path, indexer: Child) -> None:
+    before = git(root, "rev-parse", "HEAD")
+    sha = commit(root, "Add a cache", cache="X = 1\n")
+    told = await indexer.call("units", params(root, since_sha=before))
+    assert ([unit["sha"] for unit in told["units"]], told["rewritten"]) == ([sha], False)
+    assert [episode["ref"] for episode in told["episodes"]] == [f"commit:{sha}"]
+
+
+async def test_a_commit_that_is_gone_means_the_history_was_rewritten(root: Path, indexer: Child) -> None:
+    told = await indexer.call("units", params(root, since_sha="f" * 40))
+    assert told == {"units": [], "episodes": [], "rewritten": True}
+
+
+async def test_conventions_and_topics_come_from_the_files(root: Path, indexer: Child) -> None:
+    await steps(indexer, "index", params(root))
+    told = await indexer.call("conventions", params(root))
+    assert [fact["levels"]["summary"] for fact in told["facts"]] == ["python: >=3.11"]
+    assert "repo" not in told["topics"]
+
+
+async def test_a_plain_folder_has_files_and_no_history(tmp_path: Path, indexer: Child) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("def f(): pass\n")
+    told = await steps(indexer, "index", params(folder))
+    assert [step["stage"] for step in told if step["stage"] in ("history", "episodes")] == []
+    assert [step["learnt"] for step in told if step["stage"] == "model"] == [""]
+
+
+async def test_a_repository_without_a_commit_is_learnt_once_it_has_one(tmp_path: Path, indexer: Child) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    assert [step["learnt"] for step in await steps(indexer, "index", params(folder)) if step["stage"] == "model"] == [
+        ""
+    ]
+    sha = commit(folder, "First", a="x = 1\n")
+    news = await indexer.call("units", params(folder, since_sha=""))
+    assert [unit["sha"] for unit in news["units"]] == [sha]
+
+
+async def test_a_file_that_ended_the_parser_is_kept_without_an_outline(root: Path, indexer: Child) -> None:
+    source = (root / "app.py").read_bytes()
+    cache = root.parent / "cache" / "code.sqlite"
+    cache.parent.mkdir()
+    note = cache.with_name(f"{cache.name}.parsing-1-0")  # as a process that is no more left it
+    note.write_text(blob_id(source))
+    told = await steps(indexer, "parse", params(root))
+    outlines = {outline["path"]: outline for step in told for outline in step["outlines"]}
+    assert outlines["app.py"]["symbols"] == []
+    assert outlines["db.py"]["symbols"] != []
+    assert not note.exists()
+
+
+def test_a_note_says_which_file_is_being_parsed_and_only_then(tmp_path: Path) -> None:
+    cache = tmp_path / "c"
+    with Attempts(cache) as attempts:
+        [note] = tmp_path.iterdir()
+        with attempts.at("abc"):
+            assert note.read_text().strip() == "abc"
+        assert note.read_text() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_wrong_roots_are_refused(tmp_path: Path, indexer: Child) -> None:
+    with pytest.raises(InvalidInput):
+        await indexer.call("conventions", params(Path("relative")))
+    with pytest.raises(RepositoryError):
+        await indexer.call("conventions", params(tmp_path / "none"))

@@ -1,0 +1,107 @@
+"""Commits as memories: verbatim in full, telling in short, and trusted by nobody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from hunchd.domain.history import Change, Unit
+from hunchd.domain.memory import Trust
+from hunchd.ingestion.episodes import episode, episode_id, reason_in
+from hunchd.protocol.memories import memory_from_json, memory_json
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+UNIT = Unit(
+    sha="a" * 40,
+    parents=("b" * 40,),
+    author="Ada",
+    email="ada@example.org",
+    at=1_700_000_000,
+    subject="Create the provider before blueprints (#4688)",
+    body="Extensions read `app.json` while they are registered. Create it early, because they failed otherwise.\n\n"
+    "Fixes #12\n\nCo-authored-by: Bob <bob@example.org>",
+    changes=(Change("M", "CHANGES.rst"), Change("M", "src/app.py"), Change("R", "src/json/provider.py", "src/json.py")),
+    tags=("2.2.0",),
+)
+
+
+def test_the_full_text_is_the_message_word_for_word_and_the_files() -> None:
+    content = episode(UNIT, "p", now=NOW).content
+    assert content.startswith(f"{UNIT.subject}\n\n{UNIT.body}")
+    assert "R src/json.py → src/json/provider.py" in content
+
+
+def test_the_summary_tells_what_why_and_where() -> None:
+    assert episode(UNIT, "p", now=NOW).levels.summary == (
+        "Create the provider before blueprints. Create it early, because they failed otherwise. "
+        "In CHANGES.rst, src/app.py, src/json/provider.py"
+    )
+
+
+def test_the_shorter_levels_name_sources_before_papers() -> None:
+    levels = episode(UNIT, "p", now=NOW).levels
+    assert levels.compressed == "2023-11 Create the provider before blueprints (app.py, provider.py +1)"
+    assert levels.index == "Create the provider before blueprints"
+    assert len(levels.summary) > len(levels.compressed) > len(levels.index)
+
+
+def test_artifacts_name_commit_request_tag_and_files() -> None:
+    found = {(artifact.type, artifact.ref) for artifact in episode(UNIT, "p", now=NOW).artifacts}
+    assert {("commit", "a" * 40), ("pr", "4688"), ("tag", "2.2.0"), ("file", "src/app.py")} <= found
+
+
+def test_a_message_is_a_strangers_text() -> None:
+    assert episode(UNIT, "p", now=NOW).trust is Trust.UNTRUSTED
+
+
+def test_the_id_depends_on_project_and_commit_alone() -> None:
+    edited = replace(UNIT, subject="other")
+    assert episode(edited, "p", now=NOW).id == episode(UNIT, "p", now=NOW).id == episode_id("p", "a" * 40)
+    assert episode_id("q", "a" * 40) != episode_id("p", "a" * 40)
+    assert episode(UNIT, "p", now=NOW).ref == f"commit:{'a' * 40}"
+
+
+def test_it_survives_the_wire() -> None:
+    memory = episode(UNIT, "p", now=NOW)
+    assert memory_from_json(memory_json(memory)) == memory
+
+
+def test_secrets_in_messages_are_taken_out_of_every_level() -> None:
+    token = "ghp_" + "x9Kq2LmB7vTzR4wYc8NdPs1FgHjE0aUo3iQ5"
+    memory = episode(replace(UNIT, subject=f"Use {token}", body=f"The old one was {token}."), "p", now=NOW)
+    assert token not in repr(memory)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("", ""),
+        ("Signed-off-by: A <a@b.c>\nChange-Id: I123", ""),
+        ("- first thing\n- second thing", "first thing. second thing"),
+        ("Closes #4\n\nIt was slow.", "It was slow."),
+        ("It reads a file.\nWe cache it so that it is fast.", "We cache it so that it is fast."),
+    ],
+)
+def test_the_reason_is_found_in_the_body(body: str, reason: str) -> None:
+    assert reason_in(body) == reason
+
+
+def test_bots_and_version_bumps_matter_least() -> None:
+    bot = replace(UNIT, author="dependabot[bot]", subject="Bump x from 1 to 2", body="", tags=())
+    assert episode(bot, "p", now=NOW).importance < episode(UNIT, "p", now=NOW).importance
+    assert "bot" in episode(bot, "p", now=NOW).tags
+
+
+@pytest.mark.parametrize("at", [-1, 0, 2**62])
+def test_clocks_that_lie_make_no_trouble(at: int) -> None:
+    assert episode(replace(UNIT, at=at), "p", now=NOW).at.tzinfo is UTC
+
+
+def test_mass_changes_name_folders_and_no_files() -> None:
+    many = replace(UNIT, changes=tuple(Change("M", f"src/part{n % 2}/f{n}.py") for n in range(500)))
+    memory = episode(many, "p", now=NOW)
+    assert memory.levels.summary.endswith("In src/part0 (250), src/part1 (250): 500 files")
+    assert not [artifact for artifact in memory.artifacts if artifact.type == "file"]
+    assert "and 300 more files" in memory.content

@@ -1,0 +1,71 @@
+"""What a reader sees of a file that is likely next."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.ingestion.parsing import outline_of
+from hunchd.ingestion.skeleton import skeleton
+
+SOURCE = b'''
+SETTING = 1
+def _private(): pass
+class Store(Base):
+    def __init__(self, path: str) -> None:
+        pass
+    def get(self, key: str) -> bytes:
+        """The value."""
+    def _sweep(self): pass
+    @property
+    def size(self): return 1
+def open_store(path: str) -> Store:
+    """A store."""
+'''
+
+
+def test_signatures_stand_below_their_class_in_file_order() -> None:
+    assert skeleton(outline_of("store.py", SOURCE), max_lines=6).splitlines() == [
+        "class Store(Base)",
+        "    def __init__(path: str) -> None",
+        "    def get(key: str) -> bytes",
+        "    def size()",
+        "def open_store(path: str) -> Store",
+        "… 3 more: SETTING, _private, _sweep",
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 20])
+def test_it_is_never_longer_than_asked(most: int) -> None:
+    lines = skeleton(outline_of("store.py", SOURCE), max_lines=most).splitlines()
+    assert 1 <= len(lines) <= most
+    assert all(len(line) <= 120 for line in lines)
+
+
+def test_nothing_is_said_to_be_left_out_when_all_fits() -> None:
+    assert "more" not in skeleton(outline_of("store.py", SOURCE), max_lines=20)
+
+
+def test_public_members_come_before_private_ones() -> None:
+    shown = skeleton(outline_of("store.py", SOURCE), max_lines=5)
+    assert "get" in shown.rpartition("\n")[0]
+    assert "_sweep" not in shown.rpartition("\n")[0]
+
+
+def test_what_go_does_not_export_gives_way() -> None:
+    source = b"package a\nfunc helper(n int) {}\nfunc Serve(addr string) error { return nil }\nfunc other() {}\n"
+    assert skeleton(outline_of("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
+
+
+def test_configuration_shows_its_keys_by_section() -> None:
+    text = skeleton(outline_of("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5)
+    assert text == "build: steps, key\ntest: fast"
+
+
+def test_prose_shows_its_upper_headings_first() -> None:
+    source = b"# Guide\n\n" + b"".join(b"## Part %d\n\n### Detail %d\n\n" % (n, n) for n in range(4))
+    shown = skeleton(outline_of("a.md", source), max_lines=6).splitlines()
+    assert shown[:5] == ["# Guide", "## Part 0", "## Part 1", "## Part 2", "## Part 3"]
+
+
+def test_a_file_without_symbols_has_no_skeleton() -> None:
+    assert skeleton(outline_of("a.txt", b"just words"), max_lines=5) == ""

@@ -1,0 +1,117 @@
+"""The code cache: what was put is got, readers never wait, and nothing is lost by deleting it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.errors import StoreError
+from hunchd.store.code import CodeCache
+
+
+def outline(path: str, *names: str, blob: str = "b1") -> FileOutline:
+    symbols = tuple(
+        Symbol(name, "function", at + 1, at + 2, f"def {name}()", doc="Does.") for at, name in enumerate(names)
+    )
+    return FileOutline(path, blob, "python", 10, 2, symbols, (".x",), ("used",), {"word": 3}, "A file.")
+
+
+def test_what_was_put_is_got(tmp_path: Path) -> None:
+    with CodeCache(tmp_path / "c", writable=True) as cache:
+        cache.put([outline("a.py", "f", "g"), outline("b.py", "f")])
+        assert cache.get("a.py", words=True) == outline("a.py", "f", "g")
+        assert list(cache.outlines()) == [outline("a.py", "f", "g"), outline("b.py", "f")]
+        assert cache.blobs() == {"a.py": "b1", "b.py": "b1"}
+        assert cache.get("none.py") is None
+
+
+def test_without_words_an_outline_is_light(tmp_path: Path) -> None:
+    with CodeCache(tmp_path / "c", writable=True) as cache:
+        cache.put([outline("a.py", "f")])
+        found = cache.get("a.py")
+        assert found is not None
+        assert (found.symbols, dict(found.words), found.references) == (outline("a.py", "f").symbols, {}, ())
+
+
+def test_putting_a_path_again_replaces_it_whole(tmp_path: Path) -> None:
+    with CodeCache(tmp_path / "c", writable=True) as cache:
+        cache.put([outline("a.py", "old", "older")])
+        cache.put([outline("a.py", "new", blob="b2")])
+        assert cache.find_symbol("old") == []
+        assert [path for path, _ in cache.find_symbol("new")] == ["a.py"]
+        cache.remove(["a.py", "never.py"])
+        assert cache.blobs() == {}
+        assert cache.find_symbol("new") == []
+
+
+def test_a_reader_sees_what_the_writer_commits(tmp_path: Path) -> None:
+    reader = CodeCache(tmp_path / "c")
+    assert reader.get("a.py") is None
+    assert not (tmp_path / "c").exists()
+    with CodeCache(tmp_path / "c", writable=True) as writer:
+        writer.put([outline("a.py", "f")])
+        assert reader.get("a.py") is not None
+        writer.put([outline("b.py", "f")])
+        assert [path for path, _ in reader.find_symbol("f")] == ["a.py", "b.py"]
+        with pytest.raises(StoreError):
+            reader.put([outline("c.py")])
+    reader.close()
+
+
+def test_stamps_tell_what_need_not_be_read_again(tmp_path: Path) -> None:
+    with CodeCache(tmp_path / "c", writable=True) as cache:
+        cache.put([outline("a.py"), outline("b.py")], {"a.py": 7})
+        assert cache.stamps() == {"a.py": 7}
+        cache.restamp({"b.py": 8})
+        assert cache.stamps() == {"a.py": 7, "b.py": 8}
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(damage)
+    with CodeCache(path) as reader:
+        assert reader.get("a.py") is None
+    with CodeCache(path, writable=True) as cache:
+        assert cache.blobs() == {}
+        cache.put([outline("a.py")])
+        assert cache.get("a.py") is not None
+
+
+def test_a_cache_of_another_version_is_not_read_and_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    with CodeCache(path, writable=True) as cache:
+        cache.put([outline("a.py")])
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with CodeCache(path) as reader:
+        assert reader.get("a.py") is None
+    with CodeCache(path, writable=True) as cache:
+        assert cache.blobs() == {}
+
+
+def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with CodeCache(tmp_path / "c", writable=True) as cache:
+            cache.put([outline("a.py")])
+            assert {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == {
+                "c": "0o600", "c-wal": "0o600", "c-shm": "0o600",
+            }  # fmt: skip
+    finally:
+        os.umask(before)
+
+
+def test_a_reader_survives_the_file_being_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    with CodeCache(path, writable=True) as cache:
+        cache.put([outline("a.py")])
+    with CodeCache(path) as reader:
+        assert reader.get("a.py") is not None
+        path.write_bytes(b"garbage" * 1000)
+        reader.get("a.py")  # whatever it says, it does not raise
