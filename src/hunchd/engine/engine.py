@@ -398,6 +398,8 @@ class Engine:
                 found.append(f"{known.name}: {known.index_error}")
             elif known.predictor is None:
                 found.append(f"{known.name}: history is still being read")
+            elif known.indexing:
+                found.append(f"{known.name}: older history and files are still being read")
         return tuple(found)
 
     def _project(self, identifier: str | None) -> Project | None:

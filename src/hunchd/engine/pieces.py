@@ -128,8 +128,8 @@ def _file(file: PredictedFile, outline: FileOutline | None) -> Piece:
 
 def _episode(unit: PredictedUnit, known: Known) -> Piece:
     when = datetime.fromtimestamp(unit.at, UTC)
-    count = len(unit.paths)
-    files = f" ({', '.join(unit.paths[:3])}{', …' if count > 3 else ''})" if count else ""
+    others = [path.rsplit("/", 1)[-1] for path in unit.paths if path != known.focus.file]
+    files = f" ({', '.join(others[:3])}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
     short = f"{when:%Y-%m}: {unit.subject}"
     return Piece(
         id=episode_id(known.project, unit.sha),
