@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -14,8 +14,6 @@ from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, i
 from hunchd.ingestion.manifests import Statement, reader_of, statements
 from hunchd.ingestion.screening import screened
 from hunchd.repository.reading import read_file
-
-logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
 MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
@@ -39,6 +37,9 @@ _IMPORTANCE = {
 _OTHER = 0.35
 
 
+_CHECKS = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
+
+
 def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
     """Facts with their source file: one value a key, decisions, instructions. `files` are those wanted below `root`."""
     paths = sorted(files, key=lambda path: (path.count("/"), path))
@@ -49,14 +50,15 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
         if found:
             yield _decision(found, project, now)
     for path in filter(is_page, paths):
-        for sentence in instructions_in(_text(root, path)):
+        for sentence in instructions_in(_text(root, path), strong=not _for_agents(path)):
             yield _instruction(sentence, path, project, now)
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
     """The most certain statement of each key, the shallower file first."""
     best: dict[str, tuple[Statement, str]] = {}
-    workflows = [path for path in paths if path.startswith(".github/workflows/")][:MAX_WORKFLOWS]
+    workflows = [path for path in paths if path.startswith(".github/workflows/")]
+    workflows = sorted(workflows, key=lambda path: not _CHECKS.search(path))[:MAX_WORKFLOWS]
     shallow = [
         path for path in paths if path.count("/") <= DEPTH and not path.startswith(".github/") and reader_of(path)
     ]
@@ -126,7 +128,7 @@ def _decision(found: Decision, project: str, now: datetime) -> Memory:
 
 
 def _instruction(sentence: str, path: str, project: str, now: datetime) -> Memory:
-    asked_of_agents = not path.upper().rpartition("/")[2].startswith("CONTRIBUTING")
+    asked_of_agents = _for_agents(path)
     return _memory(
         f"instruction:{path}:{sentence}",
         project,
@@ -142,6 +144,11 @@ def _instruction(sentence: str, path: str, project: str, now: datetime) -> Memor
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=sentence, compressed=sentence[:120], index=sentence[:60]),
     )
+
+
+def _for_agents(path: str) -> bool:
+    """Written for whoever works here every day, not for a first contribution."""
+    return not path.upper().rpartition("/")[2].startswith("CONTRIBUTING")
 
 
 def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) -> Memory:

@@ -30,8 +30,11 @@ _DECISIVE = re.compile(
     r"^(?:decision|decision outcome|the decision|outcome|resolution|proposal|solution|we decided)\b", re.I
 )
 _IMPERATIVE = re.compile(
-    r"^(?:please\s+)?(?:\*\*|__|`)?(?:always|never|do not|don't|avoid|prefer|use|run|keep|write|add|make sure|ensure|"
-    r"must|follow|update|include|commit|format|test|document|check|put|name|only|no)\b",
+    r"^(?:please\s+)?(?:\*\*|__|`)?(?:use|run|keep|write|add|follow|update|include|commit|format|test|document|check|put|name)\b",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"^(?:please\s+)?(?:\*\*|__|`)?(?:always|never|do not|don't|avoid|prefer|make sure|ensure|must|only)\b",
     re.IGNORECASE,
 )
 _STEP = re.compile(
@@ -98,8 +101,11 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
     )
 
 
-def instructions_in(text: str) -> Iterator[str]:
-    """The lines that ask something of whoever works here, in their own words, each once."""
+def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
+    """The lines that ask something of whoever works here, in their own words, each once.
+
+    `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
+    """
     told: dict[str, None] = {}
     fenced = False
     for raw in text[:60_000].splitlines():
@@ -111,7 +117,13 @@ def instructions_in(text: str) -> Iterator[str]:
             continue
         line = re.sub(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?", "", line)
         for sentence in _SENTENCE.split(_plain(line)):
-            if _IMPERATIVE.match(sentence) and 15 <= len(sentence) <= MAX_INSTRUCTION and not _STEP.search(sentence):
+            asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
+            if (
+                asks
+                and not sentence.endswith(":")
+                and 15 <= len(sentence) <= MAX_INSTRUCTION
+                and not _STEP.search(sentence)
+            ):
                 told[sentence.rstrip()] = None
     yield from list(told)[:MAX_INSTRUCTIONS]
 

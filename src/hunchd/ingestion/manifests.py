@@ -60,7 +60,6 @@ _FORMATTERS = _words(
     "clang-format, shfmt, spotless, biome format, taplo"
 )
 _CHECKERS = _words("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
-_RUNNERS = _words("tox, nox, hatch, just, make, task, invoke, turbo, nx")
 _TARGETS = _words("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
 _BY_PURPOSE = (("tests", _TESTS), ("lint", _LINTERS), ("format", _FORMATTERS), ("types", _CHECKERS))
 
@@ -333,7 +332,7 @@ def _workflow(text: str) -> Iterator[Statement]:
     if systems:
         yield Statement("ci systems", ", ".join(systems), 0.9)
     lines = "\n".join(found[1] or found[2] for found in _COMMAND_LINE.finditer(text))
-    for key, names in (*_BY_PURPOSE, ("run everything", _RUNNERS)):
+    for key, names in _BY_PURPOSE:
         tools = [name for name in names if _mentions(lines, name)]
         if tools:
             yield Statement(key, ", ".join(tools[:3]), 0.6)
