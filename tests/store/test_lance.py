@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
 
 from hunchd.domain.filters import Filters
+from hunchd.store import lance
 from hunchd.store.collection import Collection, Written
 from hunchd.store.lance import new_session
 from hunchd.store.tables import memory_of, row_of
+from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
 
 P = Filters(project="p")
 
@@ -145,6 +146,26 @@ async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp
     assert not second.erasing
     assert files_with(tmp_path, b"xylophonecanary") == []
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
+
+
+async def test_a_vector_index_that_cannot_be_extended_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it happens in LanceDB 0.40: partitions far from their target size, and only rows without a vector to add."""
+    monkeypatch.setattr(lance, "FLAT_UP_TO", 1_000)
+    monkeypatch.setattr(lance, "PARTITION", 16)
+    collection = await Collection.open(tmp_path, new_session())
+    await collection.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(1_200)])
+    await collection.optimise(force=True)
+    monkeypatch.setattr(lance, "PARTITION", 8192)
+    await collection.put([row_of(memory(n)) for n in range(2_000, 2_010)])
+    await collection.optimise(force=True)
+    assert collection.complaints() == []
+    assert (await collection.state(MODEL))["unindexed"] == 0
+    nearest = await ids_found(collection, "", P, vector_of("topic7 alone"))
+    rows = await collection.get(nearest)
+    assert {row["content"] for row in rows} == {"topic7 alone"}
+    await collection.close()
 
 
 async def test_what_is_put_again_after_it_was_deleted_survives_the_erasure(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Conflict as error:
         logging.getLogger(__name__).error("%s", error.message)
         return 1
+    _keep_drafts_in(asked.data / "tmp")
     model = None
     if not asked.no_embedding:
         model = LazyEmbedder(asked.model, _loader(asked.model), idle_after=asked.model_idle_after)
@@ -55,6 +58,12 @@ def _loader(name: str) -> Callable[[], Embedder]:
         return fast.load(name)
 
     return load
+
+
+def _keep_drafts_in(folder: Path) -> None:
+    """Where the database puts vectors while it makes an index: with our data, and gone with the next start."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.environ["TMPDIR"] = str(private_folder(folder))
 
 
 def _take(lock: FolderLock) -> None:

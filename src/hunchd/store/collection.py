@@ -332,7 +332,11 @@ class Collection:
     async def _after_crash(self) -> None:
         """Nobody else is here yet: files that no version knows are left over from writes that never finished."""
         for table in self._tables.values():
-            await table.optimise(keep=KEEP_VERSIONS, alone=True)
+            try:
+                await table.optimise(keep=KEEP_VERSIONS, alone=True)
+            except StoreError:  # no reason not to open: it is tried again with the next optimisation
+                self.counters.optimise_failures += 1
+                logger.exception("%s cannot be tidied up after a crash", self.folder)
         await self._sync()
 
     async def _writing(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:

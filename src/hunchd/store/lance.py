@@ -34,6 +34,9 @@ FLAT_UP_TO: Final = 20_000  # rows with a vector
 PROBES: Final = 20
 # 20 probes of this size are a tenth of 100,000 rows; optimising splits what outgrows it.
 PARTITION: Final = 512  # rows
+VECTOR_INDEX: Final = "vector_idx"
+# Each optimisation adds one to some indexes, and each is searched: then it is time to make the index anew.
+SEGMENTS: Final = 10
 # Below, reading every row is as fast as an index, and an index is a dozen files.
 INDEX_FROM: Final = 256  # rows
 SCAN_BATCH: Final = 1_024  # rows
@@ -203,24 +206,25 @@ class Table:
 
     async def ensure_indexes(self) -> bool:
         """Make the indexes that a table of this size is better off with. Whether any was made."""
-        rows = await self.count()
-        there = {index.name for index in await self._run(self._inner.list_indices())}
-        wanted: dict[str, tuple[str, Any]] = {}
-        if rows >= INDEX_FROM:
-            wanted["id_idx"] = ("id", _index.BTree())
-        if rows >= INDEX_FROM and "text" in self._names:
-            wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
-            wanted["kind_idx"] = ("kind", _index.Bitmap())
-        if (
-            "vector" in self._names
-            and "vector_idx" not in there
-            and await self.count(expressions.HAS_VECTOR) > FLAT_UP_TO
-        ):
-            wanted["vector_idx"] = ("vector", _index.IvfFlat(distance_type="cosine", target_partition_size=PARTITION))
-        missing = {name: how for name, how in wanted.items() if name not in there}
-        for name, (column, config) in missing.items():
-            await self._run(self._inner.create_index(column, config=config, name=name))
+        there = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
+        wanted = await self._wanted_indexes()
+        missing = [name for name in wanted if there.get(name, SEGMENTS + 1) > SEGMENTS]
+        for name in missing:
+            column, config = wanted[name]
+            await self._run(self._inner.create_index(column, config=config, name=name, replace=True))
         return bool(missing)
+
+    async def _wanted_indexes(self) -> dict[str, tuple[str, Any]]:
+        wanted: dict[str, tuple[str, Any]] = {}
+        if await self.count() >= INDEX_FROM:
+            wanted["id_idx"] = ("id", _index.BTree())
+            if "text" in self._names:
+                wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
+                wanted["kind_idx"] = ("kind", _index.Bitmap())
+        if "vector" in self._names and await self.count(expressions.HAS_VECTOR) > FLAT_UP_TO:
+            config = _index.IvfFlat(distance_type="cosine", target_partition_size=PARTITION)
+            wanted[VECTOR_INDEX] = ("vector", config)
+        return wanted
 
     async def drop_indexes(self) -> None:
         for index in await self._run(self._inner.list_indices()):
@@ -231,7 +235,18 @@ class Table:
 
         `alone`: also remove files that no version knows. Right only while nobody else reads or writes.
         """
-        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
+        how = {"cleanup_older_than": max(keep, _NOW), "delete_unverified": alone}
+        try:
+            await self._run(self._inner.optimize(**how))
+        except StoreError as error:
+            # LanceDB 0.40 cannot extend a vector index when it wants to split or join partitions and all new rows
+            # are without a vector. A fresh index knows them all.
+            if VECTOR_INDEX not in {index.name for index in await self._run(self._inner.list_indices())}:
+                raise
+            logger.warning("%s: the vector index cannot be extended (%s); making it anew", self.name, error)
+            await self._run(self._inner.drop_index(VECTOR_INDEX))
+            await self._run(self._inner.optimize(**how))
+            await self.ensure_indexes()
 
     async def only_now(self) -> None:
         """Keep the newest version alone, and no file that it does not need. Nobody else may read or write."""
