@@ -21,6 +21,7 @@ from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
 from hunchd.engine.project import Project, Tree
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path
 from hunchd.protocol.requests import ContextRequest, PredictRequest
@@ -155,7 +156,7 @@ class Answers:
             project=project.id,
             file=file,
             open_files=tuple(path for path in opened if path != file),
-            branch=request.branch or tree.branch,
+            branch=redacted_name(request.branch) if request.branch else tree.branch,
             activity=request.activity,
             query=request.query,
             errors=errors,

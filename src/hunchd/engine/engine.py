@@ -196,7 +196,7 @@ class Engine:
                 continue
             if tree.look():
                 project.touch()
-            known.append((replace(signal, id=secrets.token_hex(8)), project, tree))
+            known.append((replace(_clean(signal), id=secrets.token_hex(8)), project, tree))
         await self._take(known)
 
     async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
@@ -407,6 +407,12 @@ class Engine:
             return self._projects.get(identifier or "")
         except NotFound:
             return None
+
+
+def _clean(signal: Signal) -> Signal:
+    """The signal without secrets: names of branches are written by people too."""
+    told, found = redact_values(signal_json(signal))
+    return signal_from_json(told) if found else signal
 
 
 def _at(memory: Memory, level: str) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Levels, Memory, Status, Usage
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Usage
 from hunchd.engine.writing import Write, Writer
-from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.ingestion.redaction import redact, redact_values, redacted_name
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.client import StoreClient
@@ -79,11 +79,8 @@ class Memories:
         """Change the named fields; the text is redacted like a new one."""
         async with self._changing:
             memory, now = await self.get(identifier, projects), self._now()
-            for name in ("title", "content", "value"):
-                if isinstance(patch.get(name), str):
-                    patch[name] = redact(patch[name]).text
             earlier = _retired(memory, now)
-            changed = replace(memory, **patch, supersedes=earlier.id, updated=now)
+            changed = without_secrets(replace(memory, **patch, supersedes=earlier.id, updated=now))
             await self.keep([earlier, changed])
             return changed
 
@@ -161,21 +158,20 @@ class Memories:
 def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
     """A draft with its id and without its secrets. Pure but for the random id of a draft without a ref."""
     identifier = memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10)
-    source, _ = redact_values(dict(draft.source) or {"type": "client"})
-    return Memory(
+    told = Memory(
         id=identifier,
         kind=draft.kind,
-        title=redact(draft.title).text,
-        content=redact(draft.content).text,
+        title=draft.title,
+        content=draft.content,
         at=draft.at or now,
         created=now,
         updated=now,
         project=project,
         ref=draft.ref,
-        levels=Levels(*(redact(text).text for text in astuple(draft.levels))),
+        levels=draft.levels,
         category=draft.category,
         key=draft.key,
-        value=redact(draft.value).text if draft.value is not None else None,
+        value=draft.value,
         scope=draft.scope,
         branch=draft.branch,
         confidence=draft.confidence,
@@ -187,7 +183,29 @@ def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
         links=draft.links,
         artifacts=draft.artifacts,
         trust=draft.trust,
-        source=source,
+        source=dict(draft.source) or {"type": "client"},
+    )
+    return without_secrets(told)
+
+
+def without_secrets(memory: Memory) -> Memory:
+    """The memory as it may be kept. Its id stays: it is ours, or made of a ref by a way that does not lead back."""
+    stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
+    [(key, value)] = stated.items()
+    return replace(
+        memory,
+        title=redact(memory.title).text,
+        content=redact(memory.content).text,
+        levels=Levels(*(redact(text).text for text in astuple(memory.levels))),
+        key=key if memory.key is not None else None,
+        value=value,
+        tags=tuple(dict.fromkeys(map(redacted_name, memory.tags))),
+        artifacts=tuple(Artifact(one.type, redacted_name(one.ref)) for one in memory.artifacts),
+        links=tuple(redact_values(dict(link))[0] for link in memory.links),
+        source=redact_values(dict(memory.source))[0],
+        ref=redacted_name(memory.ref) if memory.ref is not None else None,
+        category=redacted_name(memory.category) if memory.category is not None else None,
+        branch=redacted_name(memory.branch) if memory.branch is not None else None,
     )
 
 

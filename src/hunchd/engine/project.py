@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.domain.memory import Memory
+from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.layout import Layout, head
 from hunchd.store.code import CodeCache
@@ -49,8 +50,9 @@ class Tree:
     def look(self) -> bool:
         """Read HEAD again; True if the branch or the commit changed."""
         now = head(self.layout)
-        changed = (now.branch or "", now.sha) != (self.branch, self.sha)
-        self.branch, self.sha = now.branch or "", now.sha
+        branch = redacted_name(now.branch or "")
+        changed = (branch, now.sha) != (self.branch, self.sha)
+        self.branch, self.sha = branch, now.sha
         return changed
 
     def open(self, path: str, at: datetime) -> None:

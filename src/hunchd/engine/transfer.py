@@ -9,9 +9,10 @@ from typing import Any
 
 from hunchd import __version__
 from hunchd.domain.memory import Memory
-from hunchd.engine.memories import Memories, memory_id
+from hunchd.engine.memories import Memories, memory_id, without_secrets
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
+from hunchd.ingestion.redaction import redact_values
 from hunchd.protocol.answers import export_line, iso
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.client import StoreClient
@@ -75,9 +76,10 @@ class Transfer:
                 taken.owners[line["data"]["id"]] = project.id
                 taken.counts["projects"] += 1
             case "memory":
-                taken.memories.append(_moved(memory_from_json(line["data"]), taken.owners))
+                memory = without_secrets(memory_from_json(line["data"]))
+                taken.memories.append(_moved(memory, taken.owners))
             case "signal":
-                signal = line["data"]
+                signal, _ = redact_values(line["data"])
                 taken.signals.append(signal | {"project": taken.owners.get(signal["project"], signal["project"])})
             case "meta":
                 pass

@@ -1,17 +1,24 @@
-"""A repository's past as units of work: one first-parent step each, with renames followed."""
+"""A repository's past as units of work: one first-parent step each, with renames followed.
+
+What people wrote is redacted here, at its source: whatever is made of a unit has no secrets in it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Change, ChangeStatus, Unit
 from hunchd.domain.work import is_forward_port_subject
+from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.repository.git import Git
+from hunchd.repository.names import is_secret_file
 
 LONGEST_BODY = 4_000  # characters of a message that are kept
+LONGEST_MESSAGE = 5 * LONGEST_BODY  # characters that are looked at: a secret that begins in the body ends within
 RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
 RENAME_LIMIT = 400  # files a side; above it git compares by name only, which mass moves do not deserve anyway
 
@@ -81,7 +88,7 @@ def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
         direct, _, rest = line.partition(" ")
         peeled, _, name = rest.partition(" ")
         commit = peeled or direct
-        names[commit] = (*names.get(commit, ()), name)
+        names[commit] = (*names.get(commit, ()), redacted_name(name))
     return names
 
 
@@ -110,7 +117,17 @@ def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
         old_path, path = path, next(records).decode("utf-8", "replace")
     if b"160000" in (old_mode, new_mode) or kind not in "AMDRCT":  # a submodule, or an unmerged entry
         return
+    if old_path is not None and not _may_be_named(old_path):
+        kind, old_path = "A", None
+    if not _may_be_named(path):
+        return
     yield Change(_STATUS[kind], path, old_path, _blob(old_blob), _blob(new_blob))
+
+
+@lru_cache(maxsize=1 << 16)
+def _may_be_named(path: str) -> bool:
+    """False for files that are kept for secrets, and for names that hold one."""
+    return not is_secret_file(path) and redact(path).text == path
 
 
 _STATUS: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
@@ -122,12 +139,13 @@ def _blob(raw: bytes) -> str:
 
 def _unit(header: bytes, changes: list[Change], tags: dict[str, tuple[str, ...]]) -> Unit:
     sha, parents, author, email, at, message = header[1:].decode("utf-8", "replace").split("\x1f", 5)
+    message = redact(message[:LONGEST_MESSAGE]).text
     subject, body, branch = _message(message)
     return Unit(
         sha=sha,
         parents=tuple(parents.split()),
-        author=author,
-        email=email,
+        author=redacted_name(author),
+        email=redacted_name(email),
         at=int(at) if at.lstrip("-").isdigit() else 0,
         subject=subject,
         body=body,

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
@@ -63,6 +64,12 @@ def redact(text: str) -> Redacted:
         parts += (text[end : span.start], f"{_MARK}{span.kind}]")
         end = span.end
     return Redacted("".join((*parts, text[end:])), tuple(span.kind for span in spans))
+
+
+@lru_cache(maxsize=1 << 14)
+def redacted_name(name: str) -> str:
+    """The same for what comes again and again: people, branches, tags, paths."""
+    return redact(name).text
 
 
 def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:

@@ -13,6 +13,7 @@ _WORDS = (
 )  # fmt: skip
 _SAID = re.compile("|".join(map(re.escape, _WORDS)))
 _RUN = re.compile(r"[A-Za-z0-9+/_=.~$-]{16,}")
+_LETTERS_ONLY = "hf_"  # begins the one format of secrets without a digit
 _BLOCK = re.compile(r"-----BEGIN |PuTTY-User-Key|BEGIN [A-Z ]*PRIVATE")
 
 
@@ -44,4 +45,4 @@ def _assigns(text: str, at: int) -> bool:
 
 def _mixed(run: str) -> bool:
     """Letters and digits in one run: names of functions have no digits, versions no letters."""
-    return any(map(str.isdigit, run)) and any(map(str.isalpha, run))
+    return (any(map(str.isdigit, run)) and any(map(str.isalpha, run))) or _LETTERS_ONLY in run

@@ -76,6 +76,7 @@ BATCH = 64  # object names written before answers are read: far less than a pipe
 PATIENCE = 120.0  # seconds for one answer that is not streamed
 COMPLAINT = 4_000  # characters of git's own words kept for the error
 
+USERINFO = re.compile(r"://[^/@\s'\"]{1,300}@")
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -190,7 +191,8 @@ def _ended(child: Any) -> None:
 def _check(code: int, args: tuple[str, ...], complaint: bytes) -> None:
     if code == 0:
         return
-    words = complaint.decode("utf-8", "replace").strip()[-COMPLAINT:]
+    # Where git names a remote, the password in its address is not for our log.
+    words = USERINFO.sub("://", complaint.decode("utf-8", "replace").strip()[-COMPLAINT:])
     hint = None
     if "dubious ownership" in words:
         hint = "the folder belongs to somebody else: add it to safe.directory in your git configuration if you trust it"
