@@ -45,7 +45,7 @@ async def test_sixty_concurrent_puts_of_twenty_ids_give_twenty_rows(collection: 
     await asyncio.gather(*(collection.put([row_of(memory(n % 20, f"round {n // 20}"))]) for n in range(60)))
     rows, total = await collection.page(P, 100, None)
     assert total == 20
-    assert {row["content"] for row in rows} == {"round 2"}
+    assert {memory_of(row).content for row in rows} == {"round 2"}
 
 
 async def test_putting_the_same_again_changes_nothing(collection: Collection) -> None:
@@ -58,16 +58,16 @@ async def test_putting_the_same_again_changes_nothing(collection: Collection) ->
 
 async def test_a_batch_that_names_an_id_twice_keeps_the_later_row(collection: Collection) -> None:
     await collection.put([row_of(memory(1, "first")), row_of(memory(1, "second"))])
-    assert [row["content"] for row in await collection.get(["m1"])] == ["second"]
+    assert [memory_of(row).content for row in await collection.get(["m1"])] == ["second"]
 
 
 async def test_an_overwritten_memory_keeps_its_vector_only_if_its_text_is_the_same(collection: Collection) -> None:
     await collection.put([embedded(memory(1, "the cache is cold"))])
     await collection.put([row_of(memory(1, "the cache is cold", importance=0.9))])
-    [row] = await collection.get(["m1"])
+    [row] = await collection.get(["m1"], None)
     assert row["vector"] == vector_of("the cache is cold")
     await collection.put([row_of(memory(1, "the cache is warm"))])
-    [row] = await collection.get(["m1"])
+    [row] = await collection.get(["m1"], None)
     assert row["vector"] is None
     assert [waiting["id"] for waiting in await collection.without_vector(MODEL, 10)] == ["m1"]
 
@@ -115,7 +115,7 @@ async def test_a_vector_is_not_set_on_a_text_that_changed_meanwhile(collection: 
     [waiting] = await collection.without_vector(MODEL, 1)
     await collection.put([row_of(memory(1, "new"))])
     assert await collection.set_vectors({"m1": (vector_of("old"), waiting["text_digest"])}, MODEL) == 0
-    assert [row["embedded"] for row in await collection.get(["m1"])] == [False]
+    assert [row["embedded"] for row in await collection.get(["m1"], None)] == [False]
 
 
 async def test_deleting_and_purging_leaves_text_and_vector_in_no_file(collection: Collection, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ async def test_a_vector_index_that_cannot_be_extended_is_made_anew(
     assert (await collection.state(MODEL))["unindexed"] == 0
     nearest = await ids_found(collection, "", P, vector_of("topic7 alone"))
     rows = await collection.get(nearest)
-    assert {row["content"] for row in rows} == {"topic7 alone"}
+    assert {memory_of(row).content for row in rows} == {"topic7 alone"}
     await collection.close()
 
 
@@ -175,7 +175,7 @@ async def test_what_is_put_again_after_it_was_deleted_survives_the_erasure(tmp_p
     await first.put([row_of(memory(1, "new"))])
     second = await Collection.open(tmp_path, new_session())
     assert not second.erasing
-    assert [row["content"] for row in await second.get(["m1"])] == ["new"]
+    assert [memory_of(row).content for row in await second.get(["m1"])] == ["new"]
 
 
 def files_with(folder: Path, secret: bytes) -> list[Path]:

@@ -17,6 +17,7 @@ import pytest
 from hunchd.domain.filters import Filters
 from hunchd.store.collection import Collection
 from hunchd.store.lance import new_session
+from hunchd.store.tables import memory_of
 
 # The nightly run asks for more.
 ROUNDS = int(os.environ.get("HUNCHD_KILL_ROUNDS", "20"))
@@ -35,7 +36,7 @@ async def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
         unsure = settle(expected, said)
         collection = await Collection.open(tmp_path, new_session())
         rows, total = await collection.page(Filters(project="p"), 1_000, None)
-        found = {row["id"]: row["content"] for row in rows}
+        found = {row["id"]: memory_of(row).content for row in rows}
         assert total == len(found) == len(rows), "an id is there twice"
         for id_ in expected.keys() | found.keys():
             assert found.get(id_) in {expected.get(id_), *unsure.get(id_, ())}, (number, id_)

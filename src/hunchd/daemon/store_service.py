@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.filters import Filters
+from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import LazyEmbedder, give_memory_back
 from hunchd.protocol.child import Handler
 from hunchd.retrieval.fusion import best
@@ -22,7 +22,7 @@ from hunchd.store.collection import Collection, erasure_is_due, of_project
 from hunchd.store.files import Files, private_folder
 from hunchd.store.finding import Found
 from hunchd.store.hits import Hit
-from hunchd.store.tables import SIGNALS, Row, memory_of, plain, signal_of, signal_row, stored
+from hunchd.store.tables import SIGNALS, Row, memory_of, plain_of, signal_of, signal_row, stored
 from hunchd.store.words import question
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class StoreService:
         if not self._exists(asked["project"]):
             return {"memories": []}
         rows = await (await self.collection(asked["project"])).get(asked["ids"])
-        return {"memories": [plain(memory_of(row)) for row in rows]}
+        return {"memories": [plain_of(row) for row in rows]}
 
     async def _list(self, asked: dict[str, Any]) -> dict[str, Any]:
         filters, limit = filters_of(asked["filters"]), int(asked["limit"])
@@ -129,7 +129,7 @@ class StoreService:
         rows, total = await (await self.collection(filters.project)).page(filters, limit, after)
         last = rows[-1] if len(rows) == limit else None
         return {
-            "memories": [plain(memory_of(row)) for row in rows],
+            "memories": [plain_of(row) for row in rows],
             "next": [last["at"], last["id"]] if last else None,
             "total": total,
         }
@@ -183,7 +183,7 @@ class StoreService:
                 continue
             collection = await self.collection(project)
             async for rows in _batches(collection.rows()):
-                yield {"memories": [plain(memory_of(row)) for row in rows], "signals": []}
+                yield {"memories": [plain_of(row) for row in rows], "signals": []}
             async for rows in _batches(collection.rows(SIGNALS)):
                 yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
@@ -256,7 +256,10 @@ class StoreService:
         found: Sequence[Found],
     ) -> list[Found]:
         """What is found with the words that the best answers share."""
-        added = expansion(query, [f"{one.row['title']}\n{one.row['content']}" for one in found[:DEEP_SEEDS]])
+        added = expansion(
+            query,
+            [f"{memory.title}\n{memory.content}" for memory in (memory_of(one.row) for one in found[:DEEP_SEEDS])],
+        )
         if not added:
             return []
         return await collection.find(question(" ".join([query, *added])), vector, self.model_name, filters, k, best(k))
@@ -268,11 +271,11 @@ class StoreService:
             memory = hit.memory
             linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
             reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in hits})
-        rows = await collection.get(list(reasons)[:LINKED_MOST])
+        linked_memories = [memory_of(row) for row in await collection.get(list(reasons)[:LINKED_MOST])]
         return hits | {
-            row["id"]: Hit(memory=memory_of(row), why=(reasons[row["id"]],))
-            for row in rows
-            if row["status"] in {status.value for status in filters.statuses}
+            memory.id: Hit(memory=memory, why=(reasons[memory.id],))
+            for memory in linked_memories
+            if matches(memory, filters)
         }
 
     # -- inside ----------------------------------------------------------------------------------------------------

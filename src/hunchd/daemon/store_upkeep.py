@@ -12,7 +12,7 @@ from hunchd.daemon.store_service import StoreService
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable, give_memory_back
 from hunchd.protocol.child import Handler
 from hunchd.store.collection import Collection
-from hunchd.store.tables import Row, embeddable_text
+from hunchd.store.tables import Row, embeddable_text, memory_of
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Upkeep:
                 finished = False
                 break
             some = waiting[begin : begin + EMBEDDED_AT_ONCE]
-            texts = [embeddable_text(row["title"], row["content"]) for row in some]
+            texts = [embeddable_text(memory_of(row)) for row in some]
             try:
                 made = await asyncio.to_thread(self._model.embed, texts)
             except ModelUnavailable as error:

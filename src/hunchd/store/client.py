@@ -18,7 +18,7 @@ from hunchd.protocol.answers import export_line
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_json
 from hunchd.store.hits import Hit
-from hunchd.store.tables import memory_of, plain
+from hunchd.store.tables import memory_from_plain, plain
 
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]
@@ -82,14 +82,14 @@ class StoreClient:
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         """Those of the memories that are there, in the order asked for."""
         answer = await self._call("get", {"ids": list(ids), "project": project})
-        found = {row["id"]: memory_of(row) for row in answer["memories"]}
+        found = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
         """A page of what passes. Raises InvalidInput for a cursor that is none of ours."""
         asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
         answer = await self._call("list", asked)
-        items = tuple(memory_of(row) for row in answer["memories"])
+        items = tuple(memory_from_plain(row) for row in answer["memories"])
         following = json.dumps(answer["next"]) if answer["next"] else None
         return Page(items, following, answer["total"])
 
@@ -132,7 +132,7 @@ class StoreClient:
         """The contract's lines of one project, or of all and the user's own."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
-                yield export_line("memory", memory_json(memory_of(row)))
+                yield export_line("memory", memory_json(memory_from_plain(row)))
             for signal in batch["signals"]:
                 yield export_line("signal", signal)
 
@@ -203,7 +203,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
 def hit_of(raw: Mapping[str, Any]) -> Hit:
     """What `hit_json` wrote."""
     return Hit(
-        memory=memory_of(raw["memory"]),
+        memory=memory_from_plain(raw["memory"]),
         lexical=raw["lexical"],
         similarity=raw["similarity"],
         why=tuple(raw["why"]),

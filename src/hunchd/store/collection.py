@@ -23,7 +23,7 @@ from hunchd.store.lance import Database, Table
 from hunchd.store.migrations import migrate
 from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.repair import SET_ASIDE, Repair, repaired
-from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SIGNALS, Row, is_intact, with_vector
+from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row, is_intact, with_vector
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -139,22 +139,25 @@ class Collection:
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    async def get(self, ids: Sequence[str]) -> list[Row]:
-        """The rows that have these ids, intact ones only."""
-        return self._quarantine.intact(await self._read(lambda: self._memories.select(expressions.ids_among(ids))))
+    async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED) -> list[Row]:
+        """The rows that have these ids, intact ones only; `columns` None: whole."""
+        condition = expressions.ids_among(ids)
+        return self._quarantine.intact(await self._read(lambda: self._memories.select(condition, columns=columns)))
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """The rows that go by this id, key, title or path, newest first."""
         condition = expressions.both(expressions.expression(filters), expressions.called(name))
-        rows = await self._read(lambda: self._memories.select(condition, limit=limit, newest_first=True))
-        return self._quarantine.intact(rows)
+        rows = await self._read(
+            lambda: self._memories.select(condition, columns=SERVED, limit=limit, newest_first=True)
+        )
+        return self._quarantine.intact(rows, filters)
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
         condition = expressions.expression(filters)
         rest = expressions.both(condition, expressions.after(*after) if after else "")
-        rows = await self._read(lambda: self._memories.select(rest, limit=limit, newest_first=True))
-        return self._quarantine.intact(rows), await self._read(lambda: self._memories.count(condition))
+        rows = await self._read(lambda: self._memories.select(rest, columns=SERVED, limit=limit, newest_first=True))
+        return self._quarantine.intact(rows, filters), await self._read(lambda: self._memories.count(condition))
 
     async def find(
         self, words: str, vector: bytes | None, model: str, filters: Filters, k: int, choose: Choice
@@ -163,12 +166,12 @@ class Collection:
         condition = expressions.expression(filters)
         wanted = Wanted(words=words, vector=vector, model=model, condition=condition, k=k, choose=choose)
         found = await self._read(lambda: find(self._memories, wanted))
-        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found])}
+        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found], filters)}
         return [one for one in found if one.row["id"] in whole]
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""
-        columns = ("id", "title", "content", "text_digest")
+        columns = (*SERVED, "text_digest")
         condition = expressions.not_embedded_by(model)
         return await self._read(
             lambda: self._memories.select(condition, columns=columns, limit=limit, newest_first=True)
@@ -181,11 +184,20 @@ class Collection:
         return {row["text_digest"]: row["vector"] for row in rows}
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
-        """Every intact row."""
-        async with self._gate.reading():
-            async for batch in self._tables[table].scan():
-                for row in self._quarantine.intact(batch):
-                    yield row
+        """Every intact row, once, also if the table had to be mended in between."""
+        given: set[str] = set()
+        for last_try in (False, True):
+            try:
+                async with self._gate.reading():
+                    async for batch in self._tables[table].scan(columns=SERVED if table == MEMORIES else None):
+                        for row in self._quarantine.intact([row for row in batch if row["id"] not in given]):
+                            given.add(row["id"])
+                            yield row
+                return
+            except StoreError as error:
+                if last_try or not self.writable or not self._worth_mending(error):
+                    raise
+            await self._writing(self._heal)
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
@@ -198,13 +210,7 @@ class Collection:
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
-        checked = damaged = 0
-        async with self._gate.reading():
-            async for batch in self._memories.scan():
-                intact = len(self._quarantine.intact(batch))
-                checked += len(batch)
-                damaged += len(batch) - intact
-        return {"checked": checked, "damaged": damaged}
+        return await self._read(self._verify)
 
     async def state(self, model: str) -> dict[str, Any]:
         """Figures for the status."""
@@ -328,6 +334,13 @@ class Collection:
             self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
             await self._sync()
         self.counters.optimise_failures = 0
+
+    async def _verify(self) -> dict[str, int]:
+        checked = damaged = 0
+        async for batch in self._memories.scan():
+            checked += len(batch)
+            damaged += len(batch) - len(self._quarantine.intact(batch))
+        return {"checked": checked, "damaged": damaged}
 
     async def _after_crash(self) -> None:
         """Nobody else is here yet: files that no version knows are left over from writes that never finished."""

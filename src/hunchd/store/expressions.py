@@ -57,7 +57,7 @@ def not_embedded_by(model: str) -> str:
 
 def embedded_by(model: str) -> str:
     """Rows whose vector this model made: only those can be compared with its questions."""
-    return f"embedded AND model = {quoted(model)}"
+    return f"model = {quoted(model)}"
 
 
 def after(at: int, id_: str) -> str:

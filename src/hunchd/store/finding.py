@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Collection as Bag
 from dataclasses import dataclass
 from typing import Final
 
 from hunchd.store import expressions
 from hunchd.store.lance import Table
-from hunchd.store.tables import Row
+from hunchd.store.tables import SERVED, Row
 
 # Each way of looking gives this many times what is asked for, so that the two have something to agree on.
 WIDER: Final = 4
 NARROWEST: Final = 20  # rows
 WIDEST: Final = 200
+TRIES: Final = 3
 
 # (address, BM25, cosine similarity) of everything found → the addresses that are wanted, best first.
 Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
@@ -44,6 +45,16 @@ class Found:
 
 async def find(table: Table, wanted: Wanted) -> list[Found]:
     """What `wanted.choose` chose, in its order."""
+    for _ in range(TRIES):
+        version = await table.version()
+        found = await _find_once(table, wanted)
+        if await table.version() == version:
+            return found
+        # The table was merged in between and the rows have moved: other rows may lie at their addresses now.
+    return await _find_once(table, wanted)
+
+
+async def _find_once(table: Table, wanted: Wanted) -> list[Found]:
     wide = min(max(wanted.k * WIDER, NARROWEST), WIDEST)
     comparable = expressions.both(wanted.condition, expressions.embedded_by(wanted.model))
     by_words, by_vector = await asyncio.gather(
@@ -52,21 +63,9 @@ async def find(table: Table, wanted: Wanted) -> list[Found]:
     )
     lexical = {row["_rowid"]: row["_score"] for row in by_words}
     similarity = {row["_rowid"]: 1.0 - row["_distance"] for row in by_vector}
-    ids = {row["_rowid"]: row["id"] for row in (*by_words, *by_vector)}
-    chosen = wanted.choose([(at, lexical.get(at), similarity.get(at)) for at in ids])
-    rows = {row["id"]: row for row in await _fetch(table, chosen, ids)}
-    return [Found(rows[ids[at]], lexical.get(at), similarity.get(at)) for at in chosen if ids[at] in rows]
-
-
-async def _fetch(table: Table, addresses: Sequence[int], ids: Mapping[int, str]) -> list[Row]:
-    if not addresses:
-        return []
-    rows = await table.at_addresses(addresses)
-    expected = {ids[at] for at in addresses}
-    if {row["id"] for row in rows} == expected:
-        return rows
-    # The table was merged in between, and the rows have moved.
-    return await table.select(expressions.ids_among(expected))
+    chosen = wanted.choose([(at, lexical.get(at), similarity.get(at)) for at in {**lexical, **similarity}])
+    rows = {row["_rowid"]: row for row in await table.at_addresses(chosen, SERVED)} if chosen else {}
+    return [Found(rows[at], lexical.get(at), similarity.get(at)) for at in chosen if at in rows]
 
 
 async def _nothing() -> list[Row]:

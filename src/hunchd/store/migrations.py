@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from hunchd.store.lance import Table
 
 # Columns that older versions of the schema did not have, by the version that brought them.
-# Version 0 was never released: it is version 1 as it was before memories had a value and signals could be absorbed.
+# Version 0 was never released: it is version 1 as it was before vectors had a model and signals could be absorbed.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
-    1: {"memories": ("value", "superseded_by", "model"), "signals": ("absorbed",)},
+    1: {"memories": ("superseded_by", "model"), "signals": ("absorbed",)},
 }
 
 

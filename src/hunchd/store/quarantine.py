@@ -8,8 +8,9 @@ from collections.abc import Collection as Bag
 from collections.abc import Sequence
 from pathlib import Path
 
+from hunchd.domain.filters import Filters, matches
 from hunchd.store.files import Files, replace_file
-from hunchd.store.tables import Row, is_intact
+from hunchd.store.tables import Row, is_intact, memory_of
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +21,12 @@ class Quarantine:
         self._files = files
         self.ids: set[str] = set(ids_in(path))
 
-    def intact(self, rows: Sequence[Row]) -> list[Row]:
-        """Those of the rows that may be served; the others are kept back from now on."""
-        whole = [row for row in rows if is_intact(row)]
+    def intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
+        """Those of the rows that may be served; the others are kept back from now on.
+
+        A row that passed `filters` in the database and does not here has damage in the columns that were compared.
+        """
+        whole = [row for row in rows if is_intact(row) and (filters is None or matches(memory_of(row), filters))]
         damaged = {row["id"] for row in rows} - {row["id"] for row in whole}
         if damaged - self.ids:
             logger.error("%d rows are not as they were written; %s", len(damaged), self._path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from hunchd.store.durability import Synced
 from hunchd.store.files import Files, replace_file
 from hunchd.store.lance import Database, Table, new_session
 from hunchd.store.repair import fragment_ids, set_table_aside
-from hunchd.store.tables import Row, is_intact
+from hunchd.store.tables import MEMORIES, SERVED, Row, is_intact, plain_of, stored
 
 logger = logging.getLogger(__name__)
 
@@ -78,17 +79,32 @@ async def _fragment(table: Table, fragment: int) -> list[Row]:
     while begin - last < _GAP:
         addresses = range((fragment << 32) + begin, (fragment << 32) + begin + _AT_ONCE)
         try:
-            rows = await table.at_addresses(addresses)
+            rows = await _as_whole_as_possible(table, addresses)
         except StoreError as error:
             logger.warning("fragment %d of %s cannot be read: %s", fragment, table.name, error)
             return found
-        found += [row for row in rows if is_intact(row)]
+        found += rows
         begin += _AT_ONCE
         if rows:
             last = begin
         elif begin == _AT_ONCE:
             return found  # no such fragment, most likely: the rest of the addresses is empty too
     return found
+
+
+async def _as_whole_as_possible(table: Table, addresses: Sequence[int]) -> list[Row]:
+    """The rows at these addresses. Of a memory, what else it had is made anew from its body, if that is intact."""
+    try:
+        whole = [row for row in await table.at_addresses(addresses) if is_intact(row)]
+    except StoreError:
+        if table.name != MEMORIES:
+            raise
+        whole = []
+    if table.name != MEMORIES:
+        return whole
+    there = {row["id"] for row in whole}
+    bodies = [row for row in await table.at_addresses(addresses, SERVED) if row["id"] not in there and is_intact(row)]
+    return [*whole, *(stored(plain_of(row)) for row in bodies)]
 
 
 async def _build(draft: Path, name: str, rows: list[Row], session: Any) -> None:
