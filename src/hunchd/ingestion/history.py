@@ -54,6 +54,7 @@ def units(
     `newest` bounds how many (the newest ones); `since` leaves out what that commit already reaches. A repository
     without a commit has no units.
     """
+    git.run("rev-parse", "--git-dir")  # no repository is an error, one without a commit is not
     if not git.exists(rev):
         if rev == "HEAD":
             return

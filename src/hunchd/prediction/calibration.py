@@ -42,4 +42,4 @@ def fitted(scores: Array, used: Array, knots: int = 40) -> Isotonic:
 
 def by_hand() -> Isotonic:
     """Before anything was trained: timid."""
-    return Isotonic(np.array([0.0, 2.0, 5.0, 9.0]), np.array([0.02, 0.1, 0.35, 0.7]))
+    return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

@@ -20,6 +20,7 @@ from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query, query_of
+from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import reasons_for
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.state import State
@@ -29,6 +30,7 @@ from hunchd.prediction.weights import Weights
 WEIGHT_OF_CHORES = 0.25
 LARGEST_REHEARSED = 15  # files of a unit
 REHEARSED_FILES = 2  # of each unit, drawn at random
+CLOSELY = 150  # candidates scored by the trained table; the rest is far behind by any reckoning
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -44,13 +46,14 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Candidates best first, with their features, uncorrected and final scores."""
+    """Candidates best first, with their features, uncorrected and final scores, and log odds of use."""
 
     found: Evidence
     order: Array
     matrix: Array
     plain: Array
     scores: Array
+    chances: Array
 
 
 class Predictor:
@@ -171,7 +174,7 @@ class Predictor:
         query = query_of(focus, self._state)
         ranked = self.ranked(query, now)
         best = ranked.order[:k]
-        confidences = self._weights.calibrations[query.head](ranked.scores[best])
+        confidences = self._weights.calibrations[query.head](ranked.chances[best])
         files = tuple(
             PredictedFile(
                 self._state.files.paths[int(ranked.found.files[place])],
@@ -196,9 +199,11 @@ class Predictor:
         """All candidates with everything that was measured of them."""
         found = gather(self._state, query, now)
         matrix = measured(self._state, found)
-        plain = self._weights.heads[query.head].scores(matrix) if len(matrix) else np.zeros(0, "<f4")
+        kept = roughly(matrix, CLOSELY)
+        found.files, matrix = found.files[kept], matrix[kept]
+        plain, chances = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
-        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores)
+        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
 
     def _past(self, query: Query, ranked: Ranked, now: int) -> tuple[PredictedUnit, ...]:
         return units.recalled(self._state, query, ranked.found, now)

@@ -1,4 +1,4 @@
-"""From features to scores: a head for each kind of question, linear or of boosted trees."""
+"""From features to scores: a head for each kind of question, made of boosted trees or of plain weights."""
 
 from __future__ import annotations
 
@@ -25,32 +25,47 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Boosted regression trees, all nodes in one run of arrays; a node is a leaf when its feature is below zero.
+    """Boosted regression trees, each grown out to a full binary tree of the same depth.
 
-    `feature`, `threshold`, `left`, `right`, `value` by node; `roots` by tree; `depth`: the longest path.
+    `feature` and `threshold` have one row a tree and 2**depth - 1 inner nodes, breadth first; `value` has 2**depth
+    leaves. A value above the threshold goes right.
     """
 
     feature: Array
     threshold: Array
-    left: Array
-    right: Array
     value: Array
-    roots: Array
-    depth: int
 
     def scores(self, matrix: Array) -> Array:
-        rows, trees = len(matrix), len(self.roots)
-        flat = np.ascontiguousarray(matrix).ravel()
-        offset = np.repeat(np.arange(rows, dtype=np.int32) * matrix.shape[1], trees)
-        node = np.tile(self.roots.astype(np.int32), rows)
-        for _ in range(self.depth):
-            values = flat[offset + self.feature[node]]
-            node = np.where(values <= self.threshold[node], self.left[node], self.right[node])
-        total: Array = self.value[node].reshape(rows, trees).sum(axis=1)
+        rows, trees, inner = len(matrix), *self.feature.shape
+        depth = (inner + 1).bit_length() - 1
+        flat = np.ascontiguousarray(matrix, "<f4").ravel()
+        row = (np.arange(rows, dtype=np.int32) * matrix.shape[1])[:, None]
+        tree = (np.arange(trees, dtype=np.int32) * inner)[None, :]
+        feature, threshold = self.feature.ravel(), self.threshold.ravel()
+        node = np.zeros((rows, trees), np.int32)
+        for _ in range(depth):
+            at = node + tree
+            node = 2 * node + 1 + (flat[row + feature[at]] > threshold[at])
+        leaf = node - inner + np.arange(trees, dtype=np.int32) * (inner + 1)
+        total: Array = self.value.ravel()[leaf].sum(axis=1)
         return total
 
 
-Head = Linear | Trees
+Model = Linear | Trees
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """`order` sorts well, `chance` tells the log odds of use, comparable between questions; the ranking adds both."""
+
+    order: Model
+    chance: Model
+
+    def scores(self, matrix: Array) -> tuple[Array, Array]:
+        """What to rank by, and what to be sure by."""
+        chance = self.chance.scores(matrix)
+        return self.order.scores(matrix) + chance, chance
+
 
 # Where no trained table is shipped: co-change and nearest messages lead, the rest breaks ties.
 HAND_WEIGHTS = {
@@ -85,6 +100,18 @@ HAND_WEIGHTS = {
 }
 
 
-def by_hand() -> Linear:
+def by_hand() -> Head:
     weights = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
-    return Linear(np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4"), weights)
+    zero, one = np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4")
+    return Head(Linear(zero, one, weights), Linear(zero, one, zero))
+
+
+def roughly(matrix: Array, most: int) -> Array:
+    """The places of the rows worth a closer look, by the weights set by hand; all when there are few."""
+    if len(matrix) <= most:
+        return np.arange(len(matrix))
+    scores = matrix @ _ROUGH
+    return np.sort(np.argpartition(-scores, most)[:most])
+
+
+_ROUGH = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")

@@ -16,7 +16,7 @@ from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.calibration import Isotonic
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.packed import Array
-from hunchd.prediction.ranking import Head, Linear, Trees
+from hunchd.prediction.ranking import Head, Linear, Model, Trees
 
 SHIPPED = Path(__file__).with_name("weights.json")
 VERSION = 1
@@ -24,7 +24,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """By head: the ranker and the calibration of its scores. `provenance` says what they were trained on."""
+    """By head: the ranker and the calibration of its chances. `provenance` says what they were trained on."""
 
     heads: dict[str, Head]
     calibrations: dict[str, Isotonic]
@@ -62,7 +62,9 @@ def written(weights: Weights, path: Path) -> None:
         "version": VERSION,
         "provenance": weights.provenance,
         "features": list(FEATURES),
-        "heads": {name: _table(head) for name, head in weights.heads.items()},
+        "heads": {
+            name: {"order": _table(head.order), "chance": _table(head.chance)} for name, head in weights.heads.items()
+        },
         "calibrations": {
             name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
             for name, curve in weights.calibrations.items()
@@ -72,28 +74,31 @@ def written(weights: Weights, path: Path) -> None:
 
 
 _LINEAR = ("mean", "scale", "weights")
-_TREES = ("feature", "threshold", "left", "right", "value", "roots")
+_TREES = ("feature", "threshold", "value")
 
 
 def _head(table: dict[str, Any]) -> Head:
+    return Head(_model(table["order"]), _model(table["chance"]))
+
+
+def _model(table: dict[str, Any]) -> Model:
     if table["kind"] == "linear":
         return Linear(*(_unpacked(table[name]) for name in _LINEAR))
-    feature, threshold, left, right, value, roots = (_unpacked(table[name]) for name in _TREES)
-    return Trees(feature, threshold, left, right, value, roots, int(table["depth"]))
+    return Trees(*(_unpacked(table[name]) for name in _TREES))
 
 
-def _table(head: Head) -> dict[str, Any]:
-    match head:
+def _table(model: Model) -> dict[str, Any]:
+    match model:
         case Linear():
-            return {"kind": "linear", **{name: _packed(getattr(head, name)) for name in _LINEAR}}
+            return {"kind": "linear", **{name: _packed(getattr(model, name)) for name in _LINEAR}}
         case Trees():
-            arrays = {name: _packed(getattr(head, name)) for name in _TREES}
-            return {"kind": "trees", "depth": head.depth, **arrays}
+            return {"kind": "trees", **{name: _packed(getattr(model, name)) for name in _TREES}}
 
 
-def _packed(array: Array) -> list[str]:
-    return [array.dtype.str, base64.b64encode(array.tobytes()).decode("ascii")]
+def _packed(array: Array) -> list[Any]:
+    return [array.dtype.str, list(array.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")]
 
 
-def _unpacked(packed: list[str]) -> Array:
-    return np.frombuffer(base64.b64decode(packed[1]), np.dtype(packed[0]))
+def _unpacked(packed: list[Any]) -> Array:
+    dtype, shape, encoded = packed
+    return np.frombuffer(base64.b64decode(encoded), np.dtype(dtype)).reshape(shape)

@@ -1,0 +1,164 @@
+"""The replay asks real histories without looking ahead, and its lines can be scored by anybody."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hunchd.bench import metrics
+from hunchd.bench.__main__ import main
+from hunchd.bench.outlines import Outlines
+from hunchd.bench.tasks import questions, telling
+from hunchd.bench.walk import Windows, walk
+from hunchd.domain.history import Change, Unit
+from hunchd.ingestion import history
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.git import Git
+
+UNITS = 80
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history in which each module changes with its test, and says so."""
+    folder = tmp_path_factory.mktemp("project") / "made-up"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder)], check=True)
+    commands = []
+    for number in range(UNITS):
+        topic = ("parser", "render", "cache", "server")[number % 4]
+        author = "dependabot[bot]" if number % 10 == 9 else "Ada"
+        subject = f"{topic} handles case {number}"
+        commands.append(
+            f"commit refs/heads/main\ncommitter {author} <a@example.org> {1_700_000_000 + number * 3600} +0000\n"
+        )
+        commands.append(f"data {len(subject)}\n{subject}\n")
+        for path in (f"src/{topic}.py", f"tests/test_{topic}.py", "CHANGES.md"):
+            content = f"def {topic}_{number}():\n    pass\n"
+            commands.append(f"M 100644 inline {path}\ndata {len(content)}\n{content}\n")
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=folder, input="".join(commands).encode(), check=True)
+    return folder
+
+
+def replay(project: Path, tmp_path: Path, *more: str) -> list[dict[str, object]]:
+    dump = tmp_path / "dump.jsonl"
+    assert main(["replay", "--repo", str(project), "--test-units", "20", "--dump", str(dump), *more]) == 0
+    return [json.loads(line) for line in dump.read_text().splitlines()]
+
+
+def test_every_task_gives_lines_that_hold_their_question_and_answer(project: Path, tmp_path: Path) -> None:
+    lines = replay(project, tmp_path, "--cache", str(tmp_path / "cache"))
+
+    assert {line["task"] for line in lines} == {"first-file", "growing-1", "title", "both", "silence"}
+    for line in lines:
+        assert len(line["ranked"]) <= 20  # type: ignore[arg-type]
+        assert 0.0 <= line["confidence"] <= 1.0  # type: ignore[operator]
+        assert line.get("seed") not in line["ranked"]  # type: ignore[operator]
+        assert "CHANGES.md" not in (*line["gold"], *line["ranked"])  # type: ignore[misc]
+    first = [line for line in lines if line["task"] == "first-file"]
+    assert all(line["ranked"][0] in line["gold"] for line in first)  # type: ignore[index,operator]
+
+
+def test_two_runs_say_the_same_with_and_without_a_cache(project: Path, tmp_path: Path) -> None:
+    options = ("--task", "both", "--no-baselines")
+
+    assert replay(project, tmp_path, *options) == replay(project, tmp_path, *options, "--cache", str(tmp_path / "c"))
+
+
+def test_tables_and_json_tell_every_baseline(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay(project, tmp_path, "--task", "both")
+    table = capsys.readouterr().out
+    for name in ("recency", "popularity", "same folder", "imports", "ROSE", "co-change", "BM25 paths", "BM25 contents"):
+        assert name in table
+    assert "nearest messages" in table
+    assert "fusion (RRF)" in table
+
+    replay(project, tmp_path, "--task", "title", "--json")
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["repository"] == "made-up"
+    assert told["tasks"]["title"]["hunch"]["hit@5"] > 0.9
+
+
+def test_memory_is_asked_by_blame(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay(project, tmp_path, "--task", "memory", "--json")
+
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["tasks"]["memory"]["hunch"]["units"] > 5
+    assert set(told["tasks"]) == {"memory", "memory-title"}
+
+
+@pytest.mark.parametrize("what", ["messages", "history"])
+def test_controls_run(project: Path, tmp_path: Path, what: str) -> None:
+    assert replay(project, tmp_path, "--task", "title", "--shuffled", what, "--no-baselines")
+
+
+def test_a_folder_without_git_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "--repo", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("hunch: ")
+
+
+def test_the_predictor_knows_nothing_of_the_unit_it_is_asked_about(project: Path) -> None:
+    git = Git(project)
+    units = list(history.units(git))
+    predictor = Predictor()
+
+    with Outlines(git, None) as outlines:
+        for moment in walk(git, units, predictor, outlines, 40):
+            assert len(predictor) == moment.position
+            assert not predictor.knows(moment.unit.sha)
+
+
+def test_windows_leave_more_than_half_of_a_short_history_to_learn_from() -> None:
+    assert Windows.of(3000, 600, 700) == Windows(1700, 2400, 3000)
+    assert Windows.of(100, 600, 700) == Windows(0, 55, 100)
+
+
+def test_seeds_are_few_fixed_and_never_gold() -> None:
+    paths = tuple(f"{letter}.py" for letter in "abcdef")
+    unit = Unit(
+        sha="1" * 40, parents=(), author="", email="", at=0, subject="x", changes=tuple(Change("M", p) for p in paths)
+    )
+
+    asked = list(questions(unit, paths, "first-file"))
+
+    assert asked == list(questions(unit, paths, "first-file"))
+    assert len(asked) == 3
+    assert all(question.focus.file not in question.gold and len(question.gold) == 5 for question in asked)
+    growing = list(questions(unit, paths, "growing"))
+    assert [len(question.gold) for question in growing] == [5, 4, 3]
+    assert all(question.following == question.gold[0] for question in growing)
+
+
+def test_branches_that_say_nothing_are_not_asked() -> None:
+    assert telling("faster-reload")
+    assert not any(map(telling, ("patch-1", "fix-123", "4242", "")))
+
+
+def test_metrics_by_hand() -> None:
+    values = dict(zip(metrics.NAMES, metrics.measured(["a", "x", "b"], ["a", "b", "c"]), strict=True))
+
+    assert values["hit@1"] == 1.0
+    assert values["recall@5"] == pytest.approx(2 / 3)
+    assert values["MRR"] == 1.0
+    assert values["MAP"] == pytest.approx((1 + 2 / 3) / 3)
+    assert values["all@10"] == 0.0
+
+
+def test_the_command_line_offers_both_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "latency" in capsys.readouterr().out
+    assert main(["latency", "--files", "60", "--units", "80", "--predictions", "3", "--placed", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["saved megabytes"] > 0
+
+
+def test_options_are_those_of_the_contract() -> None:
+    from hunchd.bench.replay import add_arguments
+
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    options = parser.parse_args(["--repo", "x", "--task", "branch", "--test-units", "600", "--dump", "f"])
+    assert (options.task, options.test_units, str(options.dump)) == (["branch"], 600, "f")
