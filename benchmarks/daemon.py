@@ -1,0 +1,265 @@
+"""What the daemon costs and how fast it answers, measured from outside on a throw-away home.
+
+    python benchmarks/daemon.py answers REPOSITORY     warm, unchanged and new bundles beside a no-op handler
+    python benchmarks/daemon.py cold REPOSITORY        a repository never seen: first answer, all read, answers meanwhile
+    python benchmarks/daemon.py idle REPOSITORY…       CPU, disk writes and memory of a daemon with nothing to do
+    python benchmarks/daemon.py growth REPOSITORY      disk and memory over 10,000 signals
+
+The no-op is an aiohttp handler that returns the bytes of the same bundle, in a process of its own, asked in turn
+with the daemon over the same kind of connection, so that a busy machine slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from hunchd.config.places import places
+from hunchd.protocol.rendezvous import Rendezvous, read
+
+NO_OP = """
+import sys
+from aiohttp import web
+body = open(sys.argv[1], "rb").read()
+async def answer(request):
+    return web.Response(body=body, content_type="application/json")
+app = web.Application()
+app.router.add_get("/", answer)
+web.run_app(app, host="127.0.0.1", port=int(sys.argv[2]), print=None, access_log=None)
+"""
+
+
+@contextmanager
+def daemon(home: Path) -> Iterator[tuple[Rendezvous, int]]:
+    """A daemon on `home`: where it is, and its process id."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hunchd.daemon.main"], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/"
+    )
+    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    try:
+        while (told := read(file)) is None or told.pid != process.pid:
+            time.sleep(0.01)
+            if process.poll() is not None:
+                raise SystemExit("the daemon ended at once")
+        yield told, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def session(told: Rendezvous) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(told.url, headers={"Authorization": f"Bearer {told.token}"})
+
+
+async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = True) -> None:
+    async with client.post("/projects", json={"path": str(repository)}) as response:
+        added = await response.json()
+    while wait:
+        async with client.get("/projects") as response:
+            listed = (await response.json())["items"]
+        if next(project for project in listed if project["id"] == added["id"])["state"] != "indexing":
+            return
+        await asyncio.sleep(0.2)
+
+
+async def settled(client: aiohttp.ClientSession) -> None:
+    """Return when nothing waits, embeddings included."""
+    while True:
+        async with client.get("/status") as response:
+            if not any((await response.json())["queues"].values()):
+                return
+        await asyncio.sleep(1)
+
+
+async def timed(client: aiohttp.ClientSession, path: str, **options: Any) -> tuple[float, int]:
+    """Milliseconds and the status of one request."""
+    began = time.perf_counter()
+    async with client.get(path, **options) as response:
+        await response.read()
+        return (time.perf_counter() - began) * 1_000, response.status
+
+
+def quantiles(values: Sequence[float]) -> str:
+    ordered = sorted(values)
+    p50, p95, p99 = (ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95, 0.99))
+    return f"p50 {p50:7.2f}   p95 {p95:7.2f}   p99 {p99:7.2f} ms   ({len(ordered)} requests)"
+
+
+def files_of(repository: Path) -> list[str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=repository, check=True, capture_output=True, text=True).stdout
+    return [name for name in listed.splitlines() if name.endswith((".py", ".rs", ".ts", ".go", ".java", ".js"))]
+
+
+async def answers(home: Path, repository: Path) -> None:
+    with daemon(home) as (told, _):
+        async with session(told) as client:
+            await add(client, repository)
+            await settled(client)
+            names = files_of(repository)
+            asked = {"project": str(repository), "file": names[0]}
+            async with client.get("/context", params=asked) as response:
+                body, etag = await response.read(), response.headers["ETag"]
+            kept = home / "body.json"
+            kept.write_bytes(body)
+            port = 18_000 + os.getpid() % 10_000
+            no_op = subprocess.Popen([sys.executable, "-c", NO_OP, str(kept), str(port)])
+            try:
+                async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as other:
+                    await _reachable(other)
+                    warm, bare, unchanged = [], [], []
+                    for _ in range(2_000):
+                        bare.append((await timed(other, "/"))[0])
+                        warm.append((await timed(client, "/context", params=asked))[0])
+                        took, status = await timed(client, "/context", params=asked, headers={"If-None-Match": etag})
+                        assert status == 304, status
+                        unchanged.append(took)
+            finally:
+                no_op.kill()
+                no_op.wait()
+            fresh = [
+                (await timed(client, "/context", params={"project": str(repository), "file": name}))[0]
+                for name in names[1:401]
+            ]
+            status_calls = [(await timed(client, "/status"))[0] for _ in range(20)]
+    print(f"bundle of {len(body):,} bytes")
+    print("no-op handler    ", quantiles(bare))
+    print("warm bundle      ", quantiles(warm), f"   {statistics.median(warm) / statistics.median(bare):.2f}x at p50")
+    print("unchanged (304)  ", quantiles(unchanged))
+    print("never seen before", quantiles(fresh))
+    print("GET /status      ", quantiles(status_calls))
+
+
+async def _reachable(client: aiohttp.ClientSession) -> None:
+    while True:
+        try:
+            await timed(client, "/")
+            return
+        except aiohttp.ClientConnectionError:
+            await asyncio.sleep(0.05)
+
+
+async def cold(home: Path, repository: Path) -> None:
+    names = files_of(repository)
+    began = time.perf_counter()
+    with daemon(home) as (told, _):
+        print(f"accepts requests after {time.perf_counter() - began:.2f} s")
+        async with session(told) as client:
+            began = time.perf_counter()
+            await add(client, repository, wait=False)
+            first, full, meanwhile = 0.0, 0.0, []
+            for number in range(100_000):
+                asked = {"project": str(repository), "file": names[number % len(names)]}
+                sent = time.perf_counter()
+                async with client.get("/context", params=asked) as response:
+                    bundle = await response.json()
+                meanwhile.append((time.perf_counter() - sent) * 1_000)
+                if bundle["items"] and not first:
+                    first = time.perf_counter() - began
+                async with client.get("/projects") as response:
+                    [project] = (await response.json())["items"]
+                if project["state"] != "indexing":
+                    full = time.perf_counter() - began
+                    break
+                await asyncio.sleep(0.02)
+            print(f"first useful answer after {first:.2f} s; history, files and episodes read after {full:.1f} s")
+            print("answers meanwhile", quantiles(meanwhile))
+            await settled(client)
+            print(f"everything embedded after {time.perf_counter() - began:.1f} s")
+            async with client.get("/status") as response:
+                print("progress", json.dumps((await response.json())["projects"][0]["progress"]))
+
+
+async def idle(home: Path, repositories: Sequence[Path], seconds: float) -> None:
+    with daemon(home) as (told, pid):
+        async with session(told) as client:
+            for repository in repositories:
+                await add(client, repository)
+            await settled(client)
+        print("at work: ", _memory(pid))
+        while len(_family(pid)) > 1:
+            await asyncio.sleep(1)
+        await asyncio.sleep(5)
+        before, written = _cpu(pid), _written(pid)
+        await asyncio.sleep(seconds)
+        used = _cpu(pid) - before
+        print(f"idle for {seconds:.0f} s: {used / seconds:.4%} of a core, {_written(pid) - written} bytes written")
+        print("at rest: ", _memory(pid))
+
+
+async def growth(home: Path, repository: Path) -> None:
+    names = files_of(repository)
+    with daemon(home) as (told, pid):
+        async with session(told) as client:
+            await add(client, repository)
+            await settled(client)
+            before = _disk(home)
+            for start in range(0, 10_000, 100):
+                batch = [
+                    {"kind": "file_opened", "project": str(repository), "path": names[number % len(names)]}
+                    for number in range(start, start + 100)
+                ]
+                async with client.post("/signals", json={"signals": batch}) as response:
+                    assert response.status == 202, await response.text()
+            await settled(client)
+            print(f"10,000 signals: disk {before / 1e6:.1f} → {_disk(home) / 1e6:.1f} MB;", _memory(pid))
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(int(child) for child in children)]
+
+
+def _memory(pid: int) -> str:
+    told = []
+    for one in _family(pid):
+        rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+        name = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")[2].decode()
+        told.append((name, int(rollup.split("Pss:")[1].split()[0]) / 1024))
+    return f"{sum(size for _, size in told):.0f} MB proportional ({', '.join(f'{n} {s:.0f}' for n, s in told)})"
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _written(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/io").read_text().split("\nwrite_bytes: ")[1].split()[0])
+
+
+def _disk(home: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in home.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("answers", "cold", "idle", "growth"))
+    parser.add_argument("repository", type=Path, nargs="+")
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long to be idle")
+    asked = parser.parse_args()
+    runs: dict[str, Callable[[Path], Any]] = {
+        "answers": lambda home: answers(home, asked.repository[0].resolve()),
+        "cold": lambda home: cold(home, asked.repository[0].resolve()),
+        "idle": lambda home: idle(home, [one.resolve() for one in asked.repository], asked.seconds),
+        "growth": lambda home: growth(home, asked.repository[0].resolve()),
+    }
+    with tempfile.TemporaryDirectory(prefix="hunchd-bench-") as home:
+        asyncio.run(runs[asked.what](Path(home)))
+
+
+if __name__ == "__main__":
+    main()
