@@ -115,10 +115,12 @@ class Git:
                 yield from _contents(process, batch, largest)
 
     def exists(self, rev: str = "HEAD") -> bool:
-        """Whether `rev` names a commit; an unborn branch does not."""
+        """Whether `rev` names a commit; an unborn branch does not. Raises where git does not trust the folder."""
         try:
             return bool(self.resolve(rev))
-        except RepositoryError:
+        except RepositoryError as error:
+            if error.hint is not None:
+                raise
             return False
 
     def resolve(self, rev: str = "HEAD") -> str:
