@@ -22,7 +22,7 @@ from hunchd.domain.errors import HunchError
 
 logger = logging.getLogger(__name__)
 
-STOP_WITHIN = 5.0  # seconds from SIGTERM to the end, whatever hangs
+STOP_WITHIN = 2.0  # seconds from SIGTERM to the end, whatever hangs
 OLD_LOGS = 3
 
 

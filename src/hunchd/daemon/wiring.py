@@ -54,9 +54,8 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             name="the store process",
             env=store.environment(),
         )
-        stack.push_async_callback(store_process.stop)
         indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
-        stack.push_async_callback(indexer.stop)
+        stack.push_async_callback(lambda: asyncio.gather(store_process.stop(), indexer.stop()))
         supervisor = Supervisor()
         engine = Engine(
             Parts(
@@ -75,6 +74,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
         )
         stack.push_async_callback(engine.close)
         stack.push_async_callback(supervisor.close)
+        stack.push_async_callback(engine.settle)
         engine.open()
         supervisor.start("nightly", lambda: every_night(engine.nightly))
         token = secrets.token_urlsafe(32)

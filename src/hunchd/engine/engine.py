@@ -7,6 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,8 @@ from hunchd.store.journal import Record
 logger = logging.getLogger(__name__)
 
 REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
+UNDERSTOOD_AT_ONCE = 50  # signals of one request, likewise
+SETTLE = 0.5  # seconds that a stop waits for the store
 
 
 class Engine:
@@ -53,7 +56,14 @@ class Engine:
         self._now = parts.now
         store = parts.settings.store
         self.events = Events()
-        self._writer = Writer(parts.journal, parts.hot, parts.store, batch=store.batch, gather=store.commit_ms / 1_000)
+        self._writer = Writer(
+            parts.journal,
+            parts.hot,
+            parts.store,
+            batch=store.batch,
+            gather=store.commit_ms / 1_000,
+            most=parts.settings.signals.queue,
+        )
         self._memories = Memories(parts.journal, parts.hot, parts.store, self._writer, now=parts.now)
         self._answers = Answers(
             parts.settings.context, parts.hot, self.events, secret=parts.secret, now=parts.now, degraded=self._degraded
@@ -90,6 +100,13 @@ class Engine:
         tasks.start("upkeep", self._keep_up)
         tasks.start("warm-up", self._warm_up)
 
+    async def settle(self) -> None:
+        """Before the end: give what waits a moment to reach the store, so that nothing is left to take up again."""
+        if self._writer.pending and self._parts.store_process.pid is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLE):
+                    await self._writer.drained()
+
     async def close(self) -> None:
         """Leave everything for the next start; what is accepted is in the journal in any case."""
         self._watching.close()
@@ -106,12 +123,19 @@ class Engine:
         for number, (sequence, record) in enumerate(self._parts.journal.replay()):
             if sequence > last:
                 break
-            self._replay(sequence, record)
+            try:
+                self._replay(sequence, record)
+            except Exception:  # one record that nobody understands must not keep all others from the store
+                logger.exception("a record of type %r in the journal is passed over", record.type)
+                self._writer.add(Write(sequence))
             if number % REPLAY_SLICE == REPLAY_SLICE - 1:
                 await asyncio.sleep(0)
 
     async def _warm_up(self) -> None:
+        for begun in self._erasing.iterdir() if self._erasing.is_dir() else ():
+            await self._erase(begun.name)  # first, or what the journal holds of it would be stored again
         await self._take_up()
+        self._parts.tasks.start("writer", self._writer.run)
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
@@ -122,9 +146,6 @@ class Engine:
                     if memory.kind is Kind.ERROR:
                         project.recall(seen_error(memory))
                 project.touch()
-        self._parts.tasks.start("writer", self._writer.run)
-        for begun in self._erasing.iterdir() if self._erasing.is_dir() else ():
-            await self._erase(begun.name)
 
     async def nightly(self) -> None:
         """What a quiet night is for: a snapshot of the store, and the models on disk."""
@@ -170,6 +191,8 @@ class Engine:
         accepted: list[tuple[Signal, Project, Tree]] = []
         rejected = []
         for index, one in enumerate(raw):
+            if index % UNDERSTOOD_AT_ONCE == UNDERSTOOD_AT_ONCE - 1:
+                await asyncio.sleep(0)
             try:
                 accepted.append(self._understood(one))
             except HunchError as error:
@@ -342,12 +365,12 @@ class Engine:
         return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
 
     async def forget(self, identifier: str) -> None:
-        memory = await self._memories.forget(identifier, self._projects.ids)
+        memory, sequence = await self._memories.forget(identifier, self._projects.ids)
         if memory.project is not None and (project := self._project(memory.project)) is not None:
             project.facts.pop(memory.id, None)
             project.errors.pop(memory.id, None)
             project.touch()
-        await self._memories.erased(memory)
+        await self._memories.erased(memory, sequence)
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""

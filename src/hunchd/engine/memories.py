@@ -40,6 +40,7 @@ class Memories:
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
         """Keep `drafts`, each for its project id; the same ref in a project is the same memory."""
+        await self._writer.begun()
         async with self._changing:
             now = self._now()
             memories = []
@@ -66,6 +67,7 @@ class Memories:
 
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
         """The memory of that id, wherever it is kept. Raises NotFound."""
+        await self._writer.begun()
         if self._hot.is_tombstoned(identifier):
             raise NotFound(f"there is no memory '{identifier}'")
         if (memory := self._hot.get(identifier)) is not None:
@@ -96,8 +98,9 @@ class Memories:
                 break
         return versions
 
-    async def forget(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """Remove a memory from answers at once, and its bytes from disk as soon as the store has done so."""
+    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
+        """Remove a memory from answers at once, and its bytes from disk as soon as the store has done so. What it was,
+        and the number under which the journal knows that it is to go."""
         async with self._changing:
             versions = await self.history(identifier, projects)
             gone = [version for version in versions if version.id.startswith(identifier)]
@@ -106,19 +109,24 @@ class Memories:
                 for one in gone
             ]
 
+            last = 0
+
             def queue(sequences: list[int]) -> None:
+                nonlocal last
+                last = sequences[-1]
                 for sequence, one in zip(sequences, gone, strict=True):
                     self._hot.tombstone(one.id)
                     self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
 
             await self._writer.accept(records, queue)
-            return versions[0]
+            return versions[0], last
 
-    async def erased(self, memory: Memory) -> None:
-        """Return when no file of ours holds the memory, or what it said before, any more."""
+    async def erased(self, memory: Memory, sequence: int) -> None:
+        """Return when no file of ours holds the memory, or what it said before, any more. One that was accepted under
+        its id after `sequence` is another, and stays."""
         await self._writer.drained()
         await self._journal.rewrite(
-            lambda record: record.type == "memory" and str(record.data.get("id")).startswith(memory.id)
+            lambda record: record.type == "memory" and str(record.data.get("id")).startswith(memory.id), up_to=sequence
         )
         await self._store.purge(memory.project)
 
@@ -237,6 +245,7 @@ def _renewed(known: Memory, memory: Memory) -> Memory:
     """`memory` sent again: unchanged it stays as it is, changed it keeps its past."""
     renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
     renewed = replace(renewed, usage=known.usage, updated=known.updated, status=known.status)
+    renewed = replace(renewed, supersedes=memory.supersedes or known.supersedes)
     return known if renewed == known else replace(renewed, updated=memory.updated)
 
 

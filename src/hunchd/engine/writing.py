@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hunchd.domain.errors import HunchError
+from hunchd.domain.errors import HunchError, Overloaded
 from hunchd.domain.memory import Memory
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -18,7 +18,9 @@ from hunchd.store.journal import Journal, Record
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
-LONGEST_PAUSE = 30.0  # seconds
+LONGEST_PAUSE = 5.0  # seconds: work goes on within ten of whatever ends the trouble
+# When to come back: the store takes some hundred records a second at least.
+RETRY_AFTER = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,25 @@ class Write:
 
 
 class Writer:
-    """Holds what is accepted and not yet stored; `trouble` says why it is not moving, if it is not."""
+    """Holds what is accepted and not yet stored, `most` records of it; `trouble` says why it is not moving, if it is
+    not. What an earlier run accepted is added before `run` begins."""
 
-    def __init__(self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float) -> None:
+    def __init__(
+        self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float, most: int
+    ) -> None:
         self._journal = journal
         self._hot = hot
         self._store = store
         self._batch = batch
         self._gather = gather  # seconds
+        self._most = most
+        self._arriving = 0  # records on their way into the journal
         self._waiting: deque[Write] = deque()
         self._seen: set[int] = set()  # accepted since the last checkpoint
         self._accepting: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._begun = asyncio.Event()
+        self._moved = asyncio.Event()
         self.trouble = ""
 
     @property
@@ -54,14 +61,22 @@ class Writer:
 
     async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
         """Make `records` durable and have `then` queue what they mean, by their numbers: both, even if whoever
-        waits for it leaves in between; a record that nobody queues would never reach the store."""
+        waits for it leaves in between; a record that nobody queues would never reach the store. Raises Overloaded when
+        too much waits already; nothing was kept then."""
+        waiting = len(self._waiting) + self._arriving
+        if waiting and waiting + len(records) > self._most:
+            raise Overloaded(f"{waiting:,} records wait for the store", retry_after=RETRY_AFTER)
+        self._arriving += len(records)
         task = asyncio.create_task(self._accept(records, then), name="accept")
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
         await asyncio.shield(task)
 
     async def _accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
-        then(await self._journal.append(records))
+        try:
+            then(await self._journal.append(records))
+        finally:
+            self._arriving -= len(records)
 
     def knows(self, sequence: int) -> bool:
         """Whether the record of that number was queued before: the same event sent twice happened once."""
@@ -73,22 +88,30 @@ class Writer:
             return
         self._seen.add(write.sequence)
         self._waiting.append(write)
-        self._empty.clear()
         self._wake.set()
 
+    async def begun(self) -> None:
+        """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
+        await self._begun.wait()
+
     async def drained(self) -> None:
-        """Wait until everything accepted so far is in the store."""
-        await self._empty.wait()
+        """Wait until everything accepted so far is in the store; what is accepted meanwhile is not waited for."""
+        await self._begun.wait()
+        last = self._waiting[-1].sequence if self._waiting else 0
+        while self._waiting and self._waiting[0].sequence <= last:
+            await self._moved.wait()
 
     async def run(self) -> None:
         """Write batch after batch, for ever."""
+        # What came since the start waits in front of what was read from the journal: the last word would not be last.
+        self._waiting = deque(sorted(self._waiting, key=lambda write: write.sequence))
+        self._begun.set()
         while True:
             await self._wake.wait()
             self._wake.clear()
             await asyncio.sleep(self._gather)
             while self._waiting:
                 await self._write_first()
-            self._empty.set()
 
     async def _write_first(self) -> None:
         batch = [self._waiting[index] for index in range(min(self._batch, len(self._waiting)))]
@@ -107,6 +130,8 @@ class Writer:
             self._waiting.popleft()
         self._hot.committed([memory for write in batch for memory in write.memories])
         await self._checkpoint()
+        self._moved.set()
+        self._moved.clear()
 
     async def _commit(self, batch: Sequence[Write]) -> None:
         """Store one batch; the last word on a memory counts, a deletion included."""

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes
 # Items of one stream that may be under way unread: enough to keep both sides busy, few enough to bound memory.
 STREAM_CREDIT: Final = 4
-STOP_GRACE: Final = 2.0  # seconds a child gets to end by itself once its pipe is closed
+STOP_GRACE: Final = 0.8  # seconds a child gets to end by itself once its pipe is closed; the daemon has 2 in all
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
 _ERRORS: Final = {

@@ -24,7 +24,7 @@ class Limits:
     listeners: int = 32  # clients of GET /events
     write: float = 10.0  # seconds that a listener may take to read what was sent
     heartbeat: float = 15.0  # seconds between signs of life on GET /events
-    stop: float = 1.5  # seconds that answers under way are given when the daemon stops
+    stop: float = 0.5  # seconds that answers under way are given when the daemon stops
 
 
 class Connections:

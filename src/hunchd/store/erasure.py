@@ -27,8 +27,11 @@ class Remainder:
     erased: tuple[int, ...]  # keys of the ids of the erased records
 
 
-def remaining(content: bytes, first: int, without: Callable[[Record], bool]) -> Remainder | None:
-    """The segment without the records for which `without` is true, nor anything unreadable; None: as it was.
+def remaining(
+    content: bytes, first: int, without: Callable[[Record], bool], *, up_to: int | None = None
+) -> Remainder | None:
+    """The segment without the records up to number `up_to` for which `without` is true, nor anything unreadable; None:
+    as it was.
 
     Unreadable bytes may hold what is to be erased, and nobody can tell: they go.
     """
@@ -42,7 +45,7 @@ def remaining(content: bytes, first: int, without: Callable[[Record], bool]) -> 
         last = found.sequence
         if not found.id_key:
             continue
-        if _is_unwanted(found.payload, without):
+        if (up_to is None or found.sequence <= up_to) and _is_unwanted(found.payload, without):
             erased.append(found.id_key)
             continue
         pieces.append(content[found.offset : found.offset + FRAME_BYTES + len(found.payload)])

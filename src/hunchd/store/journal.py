@@ -260,14 +260,17 @@ class Journal:
             raise ValueError(f"no record {sequence} was ever accepted")
         await asyncio.shield(asyncio.to_thread(self._settle, sequence))
 
-    async def rewrite(self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = ()) -> int:
-        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes.
+    async def rewrite(
+        self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
+    ) -> int:
+        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes; with
+        `up_to` only those that have at most this number.
 
         How many they were. Their ids are new again; ids of records that left the journal earlier are forgotten by
         their project. Appends wait meanwhile. `without` runs in another thread.
         """
         projects = frozenset(key_of(project) for project in forget_projects)
-        return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects))
+        return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects, up_to))
 
     async def erase_project(self, project: str) -> int:
         """Erases everything of one project, also the memory that its ids were ever accepted; how many records."""
@@ -289,9 +292,9 @@ class Journal:
         if self._log.active_is_settled:  # records may have come in between
             self._log.seal()
 
-    def _rewrite(self, without: Callable[[Record], bool], projects: frozenset[int]) -> int:
+    def _rewrite(self, without: Callable[[Record], bool], projects: frozenset[int], up_to: int | None) -> int:
         with self._kept_alone():
-            return self._writer.submit(self._log.rewrite, without, projects).result()
+            return self._writer.submit(self._log.rewrite, without, projects, up_to).result()
 
     @contextmanager
     def _kept_alone(self) -> Iterator[None]:

@@ -385,11 +385,13 @@ class SegmentLog:
         active = self._active
         return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
 
-    def rewrite(self, without: Callable[[Record], bool], project_keys: frozenset[int]) -> int:
+    def rewrite(
+        self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None
+    ) -> int:
         """Erases records from the files; how many. Ids of records long gone are erased by their project."""
         self.seal()
         self._cut_refused_tails()
-        erased = sum(self._erase(segment, without) for segment in list(self._segments))
+        erased = sum(self._erase(segment, without, up_to) for segment in list(self._segments))
         self.damage.clear()
         projects = np.fromiter(project_keys, np.uint64, len(project_keys))
         gone = self._ids.forget(lambda columns: np.isin(columns[2], projects))
@@ -401,9 +403,9 @@ class SegmentLog:
         if self._erased_keys:
             self.remembered.forget(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
 
-    def _erase(self, segment: Segment, without: Callable[[Record], bool]) -> int:
+    def _erase(self, segment: Segment, without: Callable[[Record], bool], up_to: int | None) -> int:
         content = self._files.read(segment.path)[: segment.size]
-        rest = remaining(content, segment.first, without)
+        rest = remaining(content, segment.first, without, up_to=up_to)
         if rest is None:
             return 0
         self._with_reserve(lambda: replace_file(self._files, segment.path, rest.content))
