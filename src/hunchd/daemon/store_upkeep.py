@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from hunchd.daemon.store_service import StoreService
@@ -26,6 +30,7 @@ TIDY_QUIET: Final = 30.0  # seconds
 # Texts embedded between two looks at whether somebody asks; one batch keeps a core busy for about 50 ms.
 EMBEDDED_AT_ONCE: Final = 4
 COMMITTED_AT_ONCE: Final = 128
+NICENESS: Final = 10
 
 
 class Upkeep:
@@ -36,6 +41,7 @@ class Upkeep:
         self._model = model
         self._erasing_since: dict[int, float] = {}
         self._resume_embedding = float("-inf")
+        self._patient = ThreadPoolExecutor(1, thread_name_prefix="embedding", initializer=_step_back)
         self._tidied_at = 0.0
         self._working = False
         self._task: asyncio.Task[None] | None = None
@@ -132,7 +138,7 @@ class Upkeep:
             some = waiting[begin : begin + EMBEDDED_AT_ONCE]
             texts = [embeddable_text(memory_of(row)) for row in some]
             try:
-                made = await asyncio.to_thread(self._model.embed, texts)
+                made = await asyncio.get_running_loop().run_in_executor(self._patient, self._model.embed, texts)
             except ModelUnavailable as error:
                 logger.warning("memories wait for their vectors: %s", error.message)
                 self._resume_embedding = time.monotonic() + 300.0
@@ -147,3 +153,9 @@ class Upkeep:
 
     def _quiet(self, seconds: float) -> bool:
         return time.monotonic() - self._service.last_request >= seconds
+
+
+def _step_back() -> None:
+    """On Linux a thread has a niceness of its own: embedding gives way to whoever works at this machine."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

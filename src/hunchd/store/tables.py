@@ -28,6 +28,7 @@ SCHEMA_VERSION: Final = 1
 DIMENSIONS: Final = 384  # of the vectors
 DIGEST_BYTES: Final = 16
 # What is embedded: the model reads 256 word pieces, which is less than this many characters of prose or code.
+EMBEDDED_OF_EPISODE: Final = 120  # characters: a whole message costs ten times the time, and its subject says it
 EMBEDDED_CHARACTERS: Final = 1_600
 
 
@@ -265,7 +266,9 @@ def digest_of(values: Iterable[Any]) -> bytes:
 
 
 def embeddable_text(memory: Memory) -> str:
-    """What the vector of a memory stands for."""
+    """What the vector of a memory stands for. Of past work, of which there is most by far, the gist will do."""
+    if memory.kind is Kind.EPISODE and memory.levels.summary:
+        return memory.levels.summary[:EMBEDDED_OF_EPISODE]
     text = memory.content if memory.content.startswith(memory.title) else f"{memory.title}\n{memory.content}"
     return text[:EMBEDDED_CHARACTERS]
 
