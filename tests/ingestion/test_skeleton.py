@@ -61,10 +61,10 @@ def test_configuration_shows_its_keys_by_section() -> None:
     assert text == "build: steps, key\ntest: fast"
 
 
-def test_prose_shows_its_upper_headings_first() -> None:
+def test_prose_shows_its_title_and_its_parts_on_one_line() -> None:
     source = b"# Guide\n\n" + b"".join(b"## Part %d\n\n### Detail %d\n\n" % (n, n) for n in range(4))
-    shown = skeleton(outline_of("a.md", source), max_lines=6).splitlines()
-    assert shown[:5] == ["# Guide", "## Part 0", "## Part 1", "## Part 2", "## Part 3"]
+    shown = skeleton(outline_of("a.md", source), max_lines=6)
+    assert shown == "sections: Guide · Part 0 · Part 1 · Part 2 · Part 3"
 
 
 def test_a_file_without_symbols_has_no_skeleton() -> None:

@@ -35,6 +35,8 @@ def skeleton(outline: FileOutline, *, max_lines: int) -> str:
         return ""
     if outline.language in ("json", "yaml", "toml", "ini"):
         return _keys(symbols, max_lines)
+    if all(symbol.kind == "heading" for symbol in symbols):
+        return _headings(symbols)
     chosen = _chosen(symbols, weights, max_lines)
     left = len(symbols) > len(chosen)
     if left and max_lines > 1:
@@ -152,6 +154,15 @@ def _rest(left: Sequence[Symbol]) -> str:
             break
         line = longer
     return line
+
+
+def _headings(symbols: Sequence[Symbol]) -> str:
+    """The title of a text and the names of its parts, on one line."""
+    depths = [symbol.signature.count("#", 0, 6) for symbol in symbols]
+    levels = sorted(set(depths))
+    parts = levels[1] if len(levels) > 1 and depths.count(levels[0]) == 1 else levels[0]
+    names = [symbol.name for symbol, depth in zip(symbols, depths, strict=True) if depth <= parts]
+    return _short("sections: " + " · ".join(names))
 
 
 def _keys(symbols: Sequence[Symbol], room: int) -> str:
