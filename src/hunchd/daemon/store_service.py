@@ -139,8 +139,10 @@ class StoreService:
         if not self._exists(filters.project):
             return {"hits": [], "degraded": []}
         collection = await self.collection(filters.project)
-        vector, degraded = await self._vector_of(asked["query"], asked["mode"], float(asked["patience"]))
-        words = question(asked["query"]) if asked["mode"] != "dense" else ""
+        # A name is looked for by its words: nothing else is like it.
+        mode = "lexical" if asked["depth"] == "specific" else asked["mode"]
+        vector, degraded = await self._vector_of(asked["query"], mode, float(asked["patience"]))
+        words = question(asked["query"]) if mode != "dense" else ""
         hits: dict[str, Hit] = {}
         if asked["depth"] == "specific":
             named = await collection.called(asked["query"].strip(), filters, k)

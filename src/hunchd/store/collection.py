@@ -145,7 +145,7 @@ class Collection:
         return self._quarantine.intact(await self._read(lambda: self._memories.select(condition, columns=columns)))
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """The rows that go by this id, key, title or path, newest first."""
+        """The rows that have this id, key of the caller or key, newest first."""
         condition = expressions.both(expressions.expression(filters), expressions.called(name))
         rows = await self._read(
             lambda: self._memories.select(condition, columns=SERVED, limit=limit, newest_first=True)

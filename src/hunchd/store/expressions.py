@@ -9,6 +9,7 @@ from hunchd.domain.filters import Filters
 from hunchd.store.tables import microseconds
 
 HAS_VECTOR: Final = "embedded"
+NAMES: Final = ("id", "ref", "key")
 
 
 def expression(filters: Filters) -> str:
@@ -38,10 +39,8 @@ def ids_among(ids: Iterable[str]) -> str:
 
 
 def called(name: str) -> str:
-    """Rows that go by this id, key of the caller, key, title or path."""
-    same = " OR ".join(f"{column} = {quoted(name)}" for column in ("id", "ref", "key", "title"))
-    # A path stands between line breaks; the last one of a row has none behind it.
-    return f"({same} OR strpos(concat(paths, {quoted(chr(10))}), {quoted(chr(10) + name + chr(10))}) > 0)"
+    """Rows whose id, key of the caller or key this is: the columns with an index for it."""
+    return "(" + " OR ".join(f"{column} = {quoted(name)}" for column in NAMES) + ")"
 
 
 def digests_among(digests: Iterable[bytes]) -> str:

@@ -27,6 +27,8 @@ ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vec
 SCHEMA_VERSION: Final = 1
 DIMENSIONS: Final = 384  # of the vectors
 DIGEST_BYTES: Final = 16
+# A commit of a thousand files is about none of them.
+INDEXED_PATHS: Final = 30
 # What is embedded: the model reads 256 word pieces, which is less than this many characters of prose or code.
 EMBEDDED_OF_EPISODE: Final = 120  # characters: a whole message costs ten times the time, and its subject says it
 EMBEDDED_CHARACTERS: Final = 1_600
@@ -144,8 +146,11 @@ def stored(plain: Mapping[str, Any]) -> Row:
     memory = memory_of({"body": body})
     row = {column.name: plain[column.name] for column in MEMORY_COLUMNS if column.name in plain}
     row["body"] = body
-    row["paths"] = joined_paths(paths_of(memory))
-    row["text"] = index_text(memory.title, memory.content, memory.key, memory.value, " ".join(memory.tags))
+    paths = paths_of(memory)
+    row["paths"] = joined_paths(paths)
+    row["text"] = index_text(
+        memory.title, memory.content, memory.key, memory.value, memory.ref, *memory.tags, *paths[:INDEXED_PATHS]
+    )
     row["text_digest"] = digest_of([embeddable_text(memory)])
     row["digest"] = digest_of([body])
     row |= {"vector": None, "embedded": False, "model": None}
