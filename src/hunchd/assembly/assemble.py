@@ -132,8 +132,9 @@ def _sections(
     return tuple(section for section in sections if section.text)
 
 
-def _place(choice: Choice) -> tuple[bool, float, str]:
-    return choice.piece.kind in VOLATILE, -round(choice.piece.value / GRAIN), choice.piece.id
+def _place(choice: Choice) -> tuple[bool, float, int, str]:
+    piece = choice.piece
+    return piece.kind in VOLATILE, -round(piece.value / GRAIN), piece.rank, piece.id
 
 
 def _fitting_topics(topics: Sequence[str], allowed: int, *, titled: bool) -> str:

@@ -72,6 +72,7 @@ class Piece:
     source: Mapping[str, Any] = field(default_factory=dict)
     trust: Trust = Trust.PROJECT
     about: tuple[str, ...] = ()  # paths it speaks of: two pieces that say the same are not both served
+    rank: int = 0  # its place among its like, for an order where values hardly differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

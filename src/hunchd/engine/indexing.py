@@ -25,6 +25,8 @@ from hunchd.store.code import CodeCache
 logger = logging.getLogger(__name__)
 
 SLICE = 8  # units learnt before the loop gets a turn: about 2 ms
+EMBEDDING_LOOK = 2.0  # seconds between two looks at how far the embedding is
+EMBEDDING_STUCK = 60.0  # seconds without progress after which nobody looks any more
 MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a project's cache folder
 
 
@@ -77,6 +79,21 @@ class Indexing:
             project.touch()
         self.remember(project)
         self._events.tell("indexed", project=project.id)
+        await self._follow_embedding(project)
+
+    async def _follow_embedding(self, project: Project) -> None:
+        """Tell how far the store's embedding has come, as long as it gets on."""
+        still = 0.0
+        while still < EMBEDDING_STUCK:
+            stats = await self._store.stats()
+            state = stats.get("projects", {}).get(project.id, {"rows": 0, "embedded": 0})
+            if state["embedded"] > project.embeddings.done:
+                still = 0.0
+            project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
+            if state["embedded"] >= state["rows"] or not stats.get("pending_embeddings"):
+                return
+            await asyncio.sleep(EMBEDDING_LOOK)
+            still += EMBEDDING_LOOK
 
     async def catch_up(self, project: Project) -> None:
         """Learn the commits that came since the last one learnt."""

@@ -51,7 +51,7 @@ def pieces(known: Known) -> list[Piece]:
     """All candidates, unordered; the assembly chooses among them."""
     return [
         *(_error(error, known) for error in known.errors),
-        *(_file(file, known.outlines.get(file.path)) for file in known.prediction.files),
+        *(_file(file, rank, known.outlines.get(file.path)) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *(_fact(fact, known) for fact in known.facts),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
@@ -105,7 +105,7 @@ def _end_of(text: str) -> str:
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 
-def _file(file: PredictedFile, outline: FileOutline | None) -> Piece:
+def _file(file: PredictedFile, rank: int, outline: FileOutline | None) -> Piece:
     forms: list[tuple[Level, str]] = []
     if outline is not None and outline.symbols:
         forms.append(("full", f"{file.path}\n{skeleton(outline, max_lines=FULL_LINES)}"))
@@ -123,6 +123,7 @@ def _file(file: PredictedFile, outline: FileOutline | None) -> Piece:
         source={"type": "file", "path": file.path, "blob": outline.blob if outline else None},
         trust=Trust.PROJECT,
         about=(file.path,),
+        rank=rank,
     )
 
 
