@@ -94,6 +94,7 @@ class Engine:
         self._watching.open()
         self._projects.open_all()
         tasks = self._parts.tasks
+        tasks.start("eyes", self._watching.keep_watching)
         tasks.start("watching", self._watching.take_in)
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)

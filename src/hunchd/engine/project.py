@@ -135,7 +135,8 @@ class Project:
     def recall(self, error: SeenError) -> None:
         """An error as the store knows it: older than anything seen since the start."""
         if (seen := self.errors.get(error.memory)) is not None:
-            seen.times += error.times
+            # What is replayed from the journal may be counted in the store already: it is counted once.
+            seen.times = seen.times + error.times if error.last < seen.first else max(seen.times, error.times)
             seen.first = min(seen.first, error.first)
         else:
             self.errors[error.memory] = error

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
 
-from hunchd.domain.signal import Signal
+from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailable
+from hunchd.domain.signal import FilesChanged, Signal
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project
 from hunchd.repository.ignore import IgnoreRules
@@ -18,6 +21,11 @@ from hunchd.signals.git import GitWatcher
 from hunchd.signals.watching import WatchThread
 
 logger = logging.getLogger(__name__)
+
+AGAIN = 1.0  # seconds until what the journal refused is offered again: nobody else can be told to come back
+LETTERS = 200  # handed on at once, so that questions get a turn in between
+
+Kept = TypeVar("Kept")
 
 
 class Watching:
@@ -40,11 +48,16 @@ class Watching:
             opens=settings.watch_opens,
         )
         self._feed = Feed(settings.queue)
-        self._thread = WatchThread("hunchd-watch")
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
+        self._projects: dict[str, Project] = {}
         self._letters = asyncio.Event()
+        self._blind = asyncio.Event()  # the thread ended by itself
         self._loop = asyncio.get_running_loop()
-        self._letterbox = spool.SpoolWatcher(parts.places.spool, self._news, thread=self._thread)
+        self._thread, self._letterbox = self._eyes()
+
+    def _eyes(self) -> tuple[WatchThread, spool.SpoolWatcher]:
+        thread = WatchThread("hunchd-watch", failed=lambda: self._on_loop(self._blind.set))
+        return thread, spool.SpoolWatcher(self._parts.places.spool, self._news, thread=thread)
 
     def open(self) -> None:
         spool.prepare(self._parts.places.spool)
@@ -62,17 +75,33 @@ class Watching:
             git = GitWatcher(project.main.layout, self._feed.put, thread=self._thread, linked=True)
             git.start()
         self._watchers[project.id] = (files, git)
+        self._projects[project.id] = project
 
     def unwatch(self, project: Project) -> None:
+        self._projects.pop(project.id, None)
         for watcher in self._watchers.pop(project.id, ()):
             if watcher is not None:
                 watcher.stop()
+
+    async def keep_watching(self) -> None:
+        """Notice when the thread has failed, which ends this; started again, it watches everything anew."""
+        if self._blind.is_set():
+            self._blind.clear()
+            self._thread, self._letterbox = self._eyes()
+            self._thread.start()
+            self._letterbox.start()
+            for project in list(self._projects.values()):
+                self.watch(project)
+                # What happened meanwhile nobody saw.
+                self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
+        await self._blind.wait()
+        raise Unavailable("the watching thread ended; the log says why")
 
     async def take_in(self) -> None:
         """Hand on what is seen, for ever."""
         while True:
             batch = await self._feed.batch()
-            await self._seen(batch)
+            await self._until_kept(partial(self._seen, batch))
             self._feed.done(len(batch))
 
     async def empty_letterbox(self) -> None:
@@ -83,11 +112,23 @@ class Watching:
             drain = spool.drain(self._parts.places.spool)
             entries = await asyncio.to_thread(list, drain)
             letters = [{"event_id": f"spool:{entry.name}", **entry.raw} for entry in entries if entry.raw is not None]
-            if letters:
-                answer = await self._told(letters)
+            for start in range(0, len(letters), LETTERS):
+                answer = await self._until_kept(partial(self._told, letters[start : start + LETTERS]))
                 for refused in answer["rejected"]:
                     logger.warning("a hook's signal was refused: %s", refused)
             await asyncio.to_thread(drain.acknowledge)
+
+    async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
+        """What `keep` returns once the journal takes it: a full disk or queue is waited for."""
+        told = False
+        while True:
+            try:
+                return await keep()
+            except (Overloaded, StorageFull, StoreError) as error:
+                if not told:
+                    logger.warning("what was seen has to wait: %s", error.message)
+                told = True
+            await asyncio.sleep(AGAIN)
 
     def status(self, project: Project) -> dict[str, Any]:
         """How the project is watched, in figures."""
@@ -108,5 +149,8 @@ class Watching:
 
     def _news(self) -> None:
         """Called on the watching thread."""
+        self._on_loop(self._letters.set)
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._letters.set)
+            self._loop.call_soon_threadsafe(call)

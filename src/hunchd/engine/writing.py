@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hunchd.domain.errors import HunchError, Overloaded
+from hunchd.domain.errors import HunchError, Overloaded, Unavailable
 from hunchd.domain.memory import Memory
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
 LONGEST_PAUSE = 5.0  # seconds: work goes on within ten of whatever ends the trouble
+# A client waits no longer; a full queue takes half a minute on a slow machine.
+DRAINED_WITHIN = 60.0  # seconds
 # When to come back: the store takes some hundred records a second at least.
 RETRY_AFTER = 2.0  # seconds
 
@@ -95,17 +97,23 @@ class Writer:
         await self._begun.wait()
 
     async def drained(self) -> None:
-        """Wait until everything accepted so far is in the store; what is accepted meanwhile is not waited for."""
-        await self._begun.wait()
-        last = self._waiting[-1].sequence if self._waiting else 0
-        while self._waiting and self._waiting[0].sequence <= last:
-            await self._moved.wait()
+        """Wait until everything accepted so far is in the store; what is accepted meanwhile is not waited for. Raises
+        Unavailable when the store does not take it for long."""
+        try:
+            async with asyncio.timeout(DRAINED_WITHIN):
+                await self._begun.wait()
+                last = self._waiting[-1].sequence if self._waiting else 0
+                while self._waiting and self._waiting[0].sequence <= last:
+                    await self._moved.wait()
+        except TimeoutError:
+            raise Unavailable(self.trouble or "the store has not caught up yet") from None
 
     async def run(self) -> None:
         """Write batch after batch, for ever."""
         # What came since the start waits in front of what was read from the journal: the last word would not be last.
         self._waiting = deque(sorted(self._waiting, key=lambda write: write.sequence))
         self._begun.set()
+        self._wake.set()  # a run that failed may have left something
         while True:
             await self._wake.wait()
             self._wake.clear()

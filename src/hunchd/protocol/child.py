@@ -159,7 +159,7 @@ class Child:
         try:
             while line := await process.stdout.readline():
                 self._take(json.loads(line))
-        except (ValueError, ConnectionError):
+        except Exception:  # whatever it sent: left alone it would never be read again
             logger.exception("%s sent what cannot be read; it is ended", self.name)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -305,8 +305,9 @@ class _Server:
             await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
 
     async def _send(self, frame: dict[str, Any]) -> None:
-        self._writer.write(_line(frame))
-        await self._writer.drain()
+        with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends us
+            self._writer.write(_line(frame))
+            await self._writer.drain()
 
     async def _say_bye(self) -> None:
         while self._idle_after is not None:

@@ -39,8 +39,10 @@ class Timer:
 class WatchThread:
     """The loop. Everything that listeners do happens on its thread, so that they need no locks."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, failed: Callable[[], None] | None = None) -> None:
+        """`failed` is called on the thread when it ends without being told to."""
         self.name = name
+        self._failed = failed
         self.overflows = 0
         self.failures = 0  # exceptions in listeners, all of them logged
         self.stopping = False
@@ -117,6 +119,8 @@ class WatchThread:
         except Exception:
             self.failures += 1
             logger.exception("%s ended: nothing is watched any more", self.name)
+            if self._failed is not None:
+                self._failed()
         finally:
             self._close()
 

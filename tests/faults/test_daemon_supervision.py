@@ -1,0 +1,234 @@
+"""A fault in any background task of the real daemon is logged, counted and survived: each does its work again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.config.places import places
+from hunchd.config.settings import EmbeddingSettings, Settings, StoreSettings
+from hunchd.daemon import supervision, wiring
+from hunchd.daemon.supervision import Supervisor, Work
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind
+from hunchd.engine.engine import Engine
+from hunchd.protocol.child import Child
+from hunchd.protocol.memories import MemoryDraft
+from tests.repositories import git, make_shop
+
+pytestmark = pytest.mark.timeout(120)
+
+# Those that run as long as the daemon. One that is added later is broken here too, without being named.
+LASTING = {"eyes", "watching", "letterbox", "prefetch", "upkeep", "writer", "nightly"}
+SETTINGS = Settings(embedding=EmbeddingSettings(enabled=False), store=StoreSettings(commit_ms=20))
+
+
+class Saboteur(Supervisor):
+    """Breaks each task once: what ends by itself at its beginning, the others when `sabotage` says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._signs: dict[str, asyncio.Event] = {}
+        self.broken: set[str] = set()
+
+    def start(self, name: str, work: Work) -> None:
+        sign = self._signs.setdefault(name, asyncio.Event())
+        if name not in LASTING:
+            sign.set()
+
+        async def sabotaged() -> None:
+            if name in self.broken:
+                return await work()
+            real = asyncio.ensure_future(work()) if name in LASTING else asyncio.ensure_future(asyncio.Event().wait())
+            await sign.wait()
+            self.broken.add(name)
+            real.cancel()
+            await asyncio.wait([real])
+            raise RuntimeError(f"injected into {name}")
+
+        super().start(name, sabotaged)
+
+    def sabotage(self, name: str) -> None:
+        self._signs[name].set()
+
+
+@asynccontextmanager
+async def running(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator[tuple[Engine, Saboteur]]:
+    """The whole daemon in this process, with a project that is being read."""
+    saboteur = Saboteur()
+    monkeypatch.setattr(wiring, "Supervisor", lambda: saboteur)
+    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
+    async with wiring.assembled(places(), SETTINGS) as engine:
+        await engine.add_project(str(folder))
+        yield engine, saboteur
+
+
+async def until(holds: Callable[[], Any], what: str, *, within: float = 40.0) -> None:
+    deadline = time.monotonic() + within
+    while not await holds():
+        assert time.monotonic() < deadline, f"it never came to pass that {what}"
+        await asyncio.sleep(0.02)
+
+
+async def project_is_ready(engine: Engine) -> bool:
+    [project] = await engine.projects()
+    return bool(project["state"] == "ready" and "index_error" not in project)
+
+
+async def failures(engine: Engine) -> dict[str, int]:
+    return {task["name"]: task["failures"] for task in (await engine.status())["tasks"]}
+
+
+async def test_each_task_is_started_again_and_does_its_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with caplog.at_level(logging.INFO):
+        async with running(monkeypatch, shop) as (engine, saboteur):
+            await until(lambda: project_is_ready(engine), "the index was made by the second attempt")
+            await until(lambda: _runs(engine, LASTING), "all tasks run")
+            for name in await failures(engine):
+                saboteur.sabotage(name)
+            await until(lambda: _failed_once(engine, LASTING), "each failure is counted")
+            await everything_works(engine, shop)
+            assert {"warm-up", *LASTING} < saboteur.broken
+            assert any(name.startswith("index:") for name in saboteur.broken)
+            for name in saboteur.broken:
+                assert f"{name} failed; trying again" in caplog.text
+                assert f"RuntimeError: injected into {name}" in caplog.text
+
+
+async def _runs(engine: Engine, names: set[str]) -> bool:
+    return names <= (await failures(engine)).keys()
+
+
+async def _failed_once(engine: Engine, names: set[str]) -> bool:
+    counted = await failures(engine)
+    states = {task["name"]: task["state"] for task in (await engine.status())["tasks"]}
+    return all(counted.get(name) == 1 and states[name] == "running" for name in names)
+
+
+async def everything_works(engine: Engine, shop: Path) -> None:
+    """What each of the tasks is for."""
+    [project] = await engine.projects()
+    status = await engine.status()
+    ahead = status["prefetch"]["built_ahead"]
+
+    opened = {"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}
+    assert (await engine.accept_signals([opened]))["accepted"] == 1
+
+    async def built_ahead() -> bool:
+        return bool((await engine.status())["prefetch"]["built_ahead"] > ahead)
+
+    await until(built_ahead, "a bundle is built ahead")
+
+    draft = MemoryDraft(kind=Kind.FACT, title="t", content="kept after all", project=str(shop), ref="r")
+    await engine.remember([draft])
+    async with asyncio.timeout(30):  # the writer
+        page = await engine.memories(Filters(project=project["id"], tags=()), 100, None)
+    assert "kept after all" in json.dumps(page)
+
+    await until(lambda: _is_on(engine, _new_branch(shop, "one")), "the checkout is seen")
+
+    letter = {"kind": "error", "project": str(shop), "text": "KeyError: 'by letter'", "command": "pytest"}
+    (places().spool / "new" / "letter").write_text(json.dumps(letter))
+    (places().spool / "new" / "letter").chmod(0o600)
+
+    async def letter_was_read() -> bool:
+        return not list((places().spool / "new").iterdir())
+
+    await until(letter_was_read, "the letter is read")
+
+
+def _new_branch(shop: Path, name: str) -> str:
+    git(shop, "checkout", "-q", "-B", name)
+    return name
+
+
+async def _is_on(engine: Engine, branch: str) -> bool:
+    return (await engine.projects())[0]["branch"] == branch
+
+
+async def test_the_watching_thread_is_replaced_when_it_fails_and_what_it_missed_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shop = make_shop(tmp_path / "shop")
+    async with running(monkeypatch, shop) as (engine, saboteur):
+        await until(lambda: project_is_ready(engine), "the project is read")
+        saboteur.broken.add("eyes")
+        saboteur.start("eyes", engine._watching.keep_watching)
+        thread = engine._watching._thread
+        monkeypatch.setattr(thread._folders, "read", _broken)
+        thread.submit(lambda: None)  # wakes it, for the last time
+
+        async def replaced() -> bool:
+            return engine._watching._thread is not thread and (await failures(engine))["eyes"] == 1
+
+        await until(replaced, "there is a new thread")
+        git(shop, "checkout", "-q", "-b", "later")
+        await until(lambda: _is_on(engine, "later"), "the new thread watches")
+
+
+def _broken() -> None:
+    raise RuntimeError("injected into the thread")
+
+
+async def test_an_indexer_that_is_killed_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    killed: list[int] = []
+    ask = Child._ask
+
+    async def killed_once(self: Child, method: str, params: Any) -> Any:
+        asked = await ask(self, method, params)
+        if "indexer" in self.name and not killed and self.pid is not None:
+            killed.append(self.pid)
+            os.kill(self.pid, signal.SIGKILL)
+        return asked
+
+    monkeypatch.setattr(Child, "_ask", killed_once)
+    async with running(monkeypatch, make_shop(tmp_path / "shop")) as (engine, _):
+        await until(lambda: project_is_ready(engine), "the project is read after all")
+        [project] = await engine.projects()
+        assert killed
+        assert project["progress"]["commits"]["done"] == 9
+
+
+async def test_a_night_that_fails_is_counted_and_the_next_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hunchd.daemon import nightly
+
+    class SoonAndAgain:
+        """A night every 50 ms."""
+
+        def __new__(cls, **_: Any) -> Any:
+            from apscheduler.triggers.interval import IntervalTrigger
+
+            return IntervalTrigger(seconds=0.05, timezone=UTC, start_date=datetime.now(UTC))
+
+    monkeypatch.setattr(nightly, "CronTrigger", SoonAndAgain)
+    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
+    nights, enough = 0, asyncio.Event()
+
+    async def work() -> None:
+        nonlocal nights
+        nights += 1
+        if nights == 1:
+            raise RuntimeError("a bad night")
+        enough.set()
+
+    supervisor = Supervisor()
+    supervisor.start("nightly", lambda: nightly.every_night(work))
+    async with asyncio.timeout(10):
+        await enough.wait()
+    [line] = supervisor.status()
+    assert (line["failures"], line["last_error"]) == (1, "RuntimeError: a bad night")
+    await supervisor.close()
