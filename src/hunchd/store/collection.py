@@ -63,9 +63,12 @@ class Counters:
 class Collection:
     """Use as `await Collection.open(folder, session)`; close it when done. Every write is on disk when it returns."""
 
-    def __init__(self, folder: Path, database: Database, tables: dict[str, Table], *, writable: bool) -> None:
+    def __init__(
+        self, folder: Path, session: Any, database: Database, tables: dict[str, Table], *, writable: bool
+    ) -> None:
         self.folder = folder
         self.writable = writable
+        self._session = session
         self.counters = Counters()
         self._database = database
         self._tables = tables
@@ -75,7 +78,6 @@ class Collection:
         self._gate = Gate()
         self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
         self._healed_at = float("-inf")
-        self._session: Any = None
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
@@ -88,8 +90,7 @@ class Collection:
         database = await Database.open(folder, session)
         tables = {name: await _opened(folder, database, name) for name in (MEMORIES, SIGNALS)}
         writable = all([await migrate(table) for table in tables.values()])
-        self = cls(folder, database, tables, writable=writable)
-        self._session = session
+        self = cls(folder, session, database, tables, writable=writable)
         self.counters.repairs = [repair for repair in repairs if repair.needed]
         for repair in self.counters.repairs:
             if repair.damaged_files:
@@ -236,8 +237,6 @@ class Collection:
         if self.counters.optimise_failures >= 3:
             found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
         return found
-
-    # -- inside ----------------------------------------------------------------------------------------------------
 
     @property
     def _memories(self) -> Table:
