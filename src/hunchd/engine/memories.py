@@ -16,7 +16,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Usage
 from hunchd.engine.writing import Write, Writer
 from hunchd.ingestion.redaction import redact, redact_values, redacted_name
-from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.protocol.memories import MemoryDraft, memory_json, title_of
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -166,10 +166,12 @@ class Memories:
 def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
     """A draft with its id and without its secrets. Pure but for the random id of a draft without a ref."""
     identifier = memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10)
+    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
+    cut_from_content = draft.title == title_of(draft.content)
     told = Memory(
         id=identifier,
         kind=draft.kind,
-        title=draft.title,
+        title=title_of(redact(draft.content).text) if cut_from_content else draft.title,
         content=draft.content,
         at=draft.at or now,
         created=now,
