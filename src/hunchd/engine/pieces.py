@@ -26,6 +26,16 @@ EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only
 SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
 
+MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
+_WORD = re.compile(r"[A-Za-z]{4,}")
+# Words of paths and sentences that stand for nothing in particular.
+_EVERYWHERE = frozenset(
+    """
+    main master test tests index init file files code core utils docs that this with from have than when what into not
+    which should will would only must more does instead because where their them they been were there
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+_DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
 _MERGE = re.compile(r"merge (?:remote-tracking )?branch|merge tag|revert \"merge", re.IGNORECASE)
 
 TRACE_LINES = 12  # lines of a trace that are shown
@@ -53,7 +63,7 @@ def pieces(known: Known) -> list[Piece]:
         *(_error(error, known) for error in known.errors),
         *(_file(file, rank, known.outlines.get(file.path)) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
-        *(_fact(fact, known) for fact in known.facts),
+        *_facts(known),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
     ]
 
@@ -144,28 +154,51 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
     )
 
 
-def _fact(fact: Memory, known: Known) -> Piece:
-    """Decisions and what the user told come first; conventions are background."""
-    here = known.focus.file is not None and any(artifact.ref == known.focus.file for artifact in fact.artifacts)
+def _facts(known: Known) -> list[Piece]:
+    """What the user told, conventions, and of the decisions those that speak of what is at hand."""
+    plain = [_fact(fact) for fact in known.facts if fact.category != "decision" or fact.trust is Trust.USER]
+    at_hand = _words(" ".join((known.focus.file or "", *known.focus.open_files, known.focus.branch, known.focus.query)))
+    decisions = [fact for fact in known.facts if fact.category == "decision" and fact.trust is not Trust.USER]
+    shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
+    speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
+    return plain + [_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]]
+
+
+def _fact(fact: Memory) -> Piece:
     told = fact.trust is Trust.USER
-    decision = fact.category == "decision"
-    value = (
-        DECISION_HERE if decision and here else TOLD_BY_USER if told else DECISION_ELSEWHERE if decision else CONVENTION
-    )
     origin = str(fact.source.get("path") or fact.source.get("type") or "")
     forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
     return Piece(
         id=fact.id,
-        kind="decision" if decision else "convention" if not told else "fact",
-        tier=1 if value >= TOLD_BY_USER else 3,
-        value=value * (0.5 + fact.importance / 2) * fact.confidence,
+        kind="decision" if fact.category == "decision" else "fact" if told else "convention",
+        tier=1 if told else 3,
+        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * fact.confidence,
         forms=tuple(forms),
         reasons=("you asked to remember it",) if told else ((f"from {origin}",) if origin else ()),
         source=fact.source,
         trust=fact.trust,
     )
+
+
+def _decision(fact: Memory, shared: int) -> Piece:
+    text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
+    return Piece(
+        id=fact.id,
+        kind="decision",
+        tier=1 if shared > 1 else 3,
+        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * fact.confidence,
+        forms=(("summary", text), ("compressed", fact.title)),
+        reasons=(str(fact.source.get("path") or "from the project"),),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words that tell something of a path, a branch or a sentence."""
+    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYWHERE)
 
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:

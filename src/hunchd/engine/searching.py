@@ -18,6 +18,7 @@ from hunchd.store.hits import Hit
 from hunchd.store.hot import HotTier
 
 PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
+MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
 
 
 class Searching:
@@ -41,7 +42,9 @@ class Searching:
         hits: list[Hit] = []
         try:
             async with asyncio.timeout(PATIENCE):
-                found = await self._store.search(request.query, filters, max(request.k, 20), depth=request.depth)
+                found = await self._store.search(
+                    request.query, filters, max(request.k, 20), depth=request.depth, patience=MODEL_PATIENCE
+                )
                 hits, degraded = list(found.hits), list(found.degraded)
         except TimeoutError:
             degraded.append("the store is still starting: only recent memories were searched")

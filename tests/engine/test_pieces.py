@@ -1,0 +1,80 @@
+"""What is at hand decides which pieces are offered, and how much each is worth."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.pieces import Known, pieces, telling
+from hunchd.engine.project import SeenError
+
+NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+
+
+def known(**given: Any) -> Known:
+    usual: dict[str, Any] = {
+        "project": "p",
+        "focus": Focus(project="p", file="shop/basket.py"),
+        "prediction": Prediction(),
+        "outlines": {},
+        "errors": (),
+        "facts": (),
+        "found": (),
+        "now": NOW,
+        "past_units": 4,
+    }
+    return Known(**usual | given)
+
+
+def fact(identifier: str, content: str, **given: Any) -> Memory:
+    usual: dict[str, Any] = {"category": "decision", "trust": Trust.UNTRUSTED, "source": {"path": "docs/adr/1.md"}}
+    return Memory(
+        id=identifier, kind=Kind.FACT, title=content, content=content, at=NOW, created=NOW, updated=NOW, **usual | given
+    )
+
+
+def unit(subject: str, *paths: str, confidence: float = 0.5) -> PredictedUnit:
+    return PredictedUnit("0" * 40, subject, 1_700_000_000, 1.0, confidence, (), paths)
+
+
+def error(path: str | None) -> SeenError:
+    then = NOW - timedelta(hours=2)
+    return SeenError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
+
+
+def test_only_decisions_that_speak_of_what_is_at_hand_are_offered() -> None:
+    decisions = (fact("d1", "The basket is kept in a cookie"), fact("d2", "Logs go to standard output"))
+    assert [piece.id for piece in pieces(known(facts=decisions))] == ["d1"]
+
+
+def test_what_the_user_told_is_critical_whatever_is_open() -> None:
+    [piece] = pieces(known(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
+    assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
+
+
+def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
+    [here] = pieces(known(errors=(error("shop/basket.py"),)))
+    [elsewhere] = pieces(known(errors=(error("shop/other.py"),)))
+    assert here.value > elsewhere.value
+    assert here.reasons == ("2 h ago", "3 times", "in this file")
+    assert here.forms[0][0] == "full"
+
+
+def test_past_work_tells_a_story_or_is_left_out() -> None:
+    wide = unit("Split the basket", "a.py", "b.py")
+    narrow = unit("Mend a typo in it", "a.py")
+    assert telling((unit("Merge branch 'main'", "a.py", "b.py"), narrow, unit("wip", "a.py"), wide), 4) == [
+        wide,
+        narrow,
+    ]
+    assert telling((narrow, wide), 1) == [wide]
+
+
+def test_files_keep_the_order_of_their_prediction() -> None:
+    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
+    assert [(piece.about, piece.rank) for piece in pieces(known(prediction=Prediction(files)))] == [
+        (("z.py",), 0),
+        (("a.py",), 1),
+    ]
