@@ -20,6 +20,7 @@ from hunchd.domain.history import Unit
 from hunchd.ingestion.conventions import conventions
 from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
+from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
 from hunchd.ingestion.topics import topics
 from hunchd.prediction.predictor import Predictor
@@ -93,7 +94,7 @@ def conventions_of(scope: Scope) -> dict[str, Any]:
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
-    files = [path for path, _ in rules.walk()]
+    files = [path for path, _ in rules.walk() if may_be_named(path)]
     facts = [memory_json(fact) for fact in conventions(scope.root, files, project=scope.project, now=scope.now)]
     return {"facts": facts, "topics": list(topics(defined))}
 
@@ -191,11 +192,11 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     blobs = cache.blobs()
     if paths is None:
         stamps = cache.stamps()
-        wanted = {path: _stamp(found) for path, found in rules.walk()}
+        wanted = {path: _stamp(found) for path, found in rules.walk() if may_be_named(path)}
         gone = [path for path in blobs if path not in wanted]
         waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
     else:
-        wanted = {path: 0 for path in paths if not rules.reason(path)}
+        wanted = {path: 0 for path in paths if not rules.reason(path) and may_be_named(path)}
         gone = [path for path in paths if path not in wanted]
         waiting = list(wanted)
     total, done = len(wanted), len(wanted) - len(waiting)

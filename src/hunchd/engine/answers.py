@@ -210,5 +210,5 @@ class Answers:
 
 
 def _header(focus: Focus, project: Project) -> str:
-    place = focus.file or project.name
+    place = redacted_name(focus.file or project.name)
     return f"{place} · branch {focus.branch}" if focus.branch else place

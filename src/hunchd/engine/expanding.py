@@ -7,6 +7,7 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.engine.project import Project
+from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.skeleton import skeleton
 from hunchd.protocol.requests import ExpandRequest
 
@@ -20,20 +21,21 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
         return _file(request.id.removeprefix("file:"), request, project)
     assert request.topic is not None
     symbols = project.code.find_symbol(request.topic, SYMBOLS) if project.code is not None else []
-    lines = [f"# {request.topic}"]
+    topic = redact(request.topic).text
+    lines = [f"# {topic}"]
     if symbols:
         lines += ["", "## Defined in", *(f"- {path}:{symbol.line} {symbol.signature}" for path, symbol in symbols)]
     if found:
         lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in found)]
     if len(lines) == 1:
-        raise NotFound(f"nothing is known of '{request.topic}'", field="topic", hint=_others(project))
-    return {"topic": request.topic, "level": request.level, "text": "\n".join(lines)}
+        raise NotFound(f"nothing is known of '{topic}'", field="topic", hint=_others(project))
+    return {"topic": topic, "level": request.level, "text": "\n".join(lines)}
 
 
 def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:
     outline = project.code.get(path) if project.code is not None else None
     if outline is None:
-        raise NotFound(f"{path} is not a file that was read", field="id")
+        raise NotFound(f"{redact(path).text} is not a file that was read", field="id")
     text = skeleton(outline, max_lines=OUTLINE_LINES[request.level])
     return {"id": f"file:{path}", "title": path, "level": request.level, "text": text}
 

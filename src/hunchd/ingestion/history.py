@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Change, ChangeStatus, Unit
 from hunchd.domain.work import is_forward_port_subject
+from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.repository.git import Git
-from hunchd.repository.names import is_secret_file
 
 LONGEST_BODY = 4_000  # characters of a message that are kept
 LONGEST_MESSAGE = 5 * LONGEST_BODY  # characters that are looked at: a secret that begins in the body ends within
@@ -118,17 +117,11 @@ def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
         old_path, path = path, next(records).decode("utf-8", "replace")
     if b"160000" in (old_mode, new_mode) or kind not in "AMDRCT":  # a submodule, or an unmerged entry
         return
-    if old_path is not None and not _may_be_named(old_path):
+    if old_path is not None and not may_be_named(old_path):
         kind, old_path = "A", None
-    if not _may_be_named(path):
+    if not may_be_named(path):
         return
     yield Change(_STATUS[kind], path, old_path, _blob(old_blob), _blob(new_blob))
-
-
-@lru_cache(maxsize=1 << 16)
-def _may_be_named(path: str) -> bool:
-    """False for files that are kept for secrets, and for names that hold one."""
-    return not is_secret_file(path) and redact(path).text == path
 
 
 _STATUS: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
