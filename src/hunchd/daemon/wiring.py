@@ -27,6 +27,7 @@ from hunchd.serving.limits import Limits
 from hunchd.serving.opening import open_doors
 from hunchd.store import client as store
 from hunchd.store.client import StoreClient
+from hunchd.store.files import FULL
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
 from hunchd.store.registry import Registry
@@ -87,10 +88,21 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             )
         )
         told = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
-        rendezvous.write(places.rendezvous_file, told)
+        announce(told, places.rendezvous_file, journal)
         stack.callback(rendezvous.remove, places.rendezvous_file, pid=os.getpid())
         logger.info("hunchd %s answers at %s (pid %d)", __version__, url, os.getpid())
         yield engine
+
+
+def announce(told: Rendezvous, file: Path, journal: Journal) -> None:
+    """Tell where we answer, also on a full disk: a daemon that cannot be found cannot say what is wrong either."""
+    try:
+        rendezvous.write(file, told)
+    except OSError as error:
+        if error.errno not in FULL or not journal.make_room():
+            raise
+        logger.warning("the disk is full: its reserve is given up to go on at all")
+        rendezvous.write(file, told)
 
 
 def own_secret(file: Path) -> bytes:

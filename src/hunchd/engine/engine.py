@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 UNDERSTOOD_AT_ONCE = 50  # signals of one request, likewise
-SETTLE = 0.5  # seconds that a stop waits for the store
+SETTLE = 0.8  # seconds that a stop waits for the store
 
 
 class Engine:

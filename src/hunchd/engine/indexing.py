@@ -169,14 +169,17 @@ class Indexing:
             await self._store.put([memory_from_json(episode) for episode in episodes])
 
     def remember(self, project: Project) -> None:
-        """Leave the model and what belongs to it for the next start."""
+        """Leave the model and what belongs to it for the next start, which makes it again if it is not there."""
         if project.predictor is None:
             return
-        project.predictor.save(project.cache / MODEL)
         facts = [memory_json(fact) for fact in project.facts.values() if fact.source.get("type") == "convention"]
         draft = project.cache / f".{STATE}"
-        draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts}))
-        draft.replace(project.cache / STATE)
+        try:
+            project.predictor.save(project.cache / MODEL)
+            draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts}))
+            draft.replace(project.cache / STATE)
+        except OSError as error:
+            logger.warning("the models of %s could not be kept: %s", project.name, error)
 
     def _where(self, project: Project) -> dict[str, Any]:
         return {

@@ -1,21 +1,25 @@
-"""How the daemon is: figures for `hunch status` and for Prometheus. Reads what is in memory and asks nobody."""
+"""How the daemon is: figures for `hunch status` and for Prometheus. Reads what is in memory and hardly asks anybody."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hunchd.domain.errors import HunchError
 from hunchd.engine.answers import Answers
 from hunchd.engine.parts import Parts
 from hunchd.engine.projects import Projects
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
 
+PATIENCE = 0.1  # seconds that a status waits for the store's figures
 SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
 
 
@@ -31,6 +35,7 @@ class Vitals:
 
     async def status(self, *, degraded: Sequence[str]) -> dict[str, Any]:
         """The contract's answer to GET /status."""
+        await self._ask_the_store()
         store = self._parts.store.last_stats
         told = list(degraded) + list(store.get("degraded", ()))
         return {
@@ -49,6 +54,13 @@ class Vitals:
             "tasks": self._parts.tasks.status(),
             "uptime_seconds": round(time.monotonic() - self._started),
         }
+
+    async def _ask_the_store(self) -> None:
+        """It embeds by itself what was waiting when it last told; asked only then, and not waited for long."""
+        if self._parts.store.last_stats.get("pending_embeddings") and self._parts.store_process.pid is not None:
+            with suppress(TimeoutError, HunchError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._parts.store.stats()
 
     def trouble(self) -> list[str]:
         """What is wrong with the parts, in words."""

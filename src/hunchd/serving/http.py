@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any, Final
 from aiohttp import hdrs, web
 
 from hunchd import PROTOCOL, __version__
-from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.errors import HunchError, NotFound, StorageFull
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.decoding import refuse_unstorable
 from hunchd.protocol.memories import drafts_of_body, memory_json, memory_patch
@@ -92,6 +93,8 @@ def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
             response = router_answer(refusal, request)
         except ConnectionError:
             raise
+        except OSError as error:
+            response = _system_answer(error, request)
         except Exception:
             logger.exception("%s %s failed", request.method, _route(request))
             response = unexpected_answer()
@@ -102,6 +105,14 @@ def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
         return response
 
     return guarded
+
+
+def _system_answer(error: OSError, request: web.Request) -> web.Response:
+    """For what the system refused: a full disk is not our mistake and will pass."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return error_answer(StorageFull("the disk is full", hint="make room; hunchd goes on by itself"))
+    logger.error("%s %s failed", request.method, _route(request), exc_info=error)
+    return unexpected_answer()
 
 
 class Doors:

@@ -308,6 +308,14 @@ class Journal:
             logger.warning("the journal's files could not be changed: %s", error)
             raise _translated(error) from error
 
+    def make_room(self) -> bool:
+        """Gives the reserve to whoever cannot go on without it; whether there was one. Nothing is accepted until it is
+        back."""
+        released = self._log.give_reserve()
+        if released:
+            self.failure = "the disk is full: the reserve had to be used"
+        return released
+
     async def close(self) -> None:
         """Waits for what is being written, then lets go of the files. A second call does nothing."""
         if self._closed:

@@ -413,6 +413,13 @@ class SegmentLog:
         self._erased_keys.extend(rest.erased)
         return len(rest.erased)
 
+    def give_reserve(self) -> bool:
+        """Whether the disk got its reserve back."""
+        if not self._reserve.release():
+            return False
+        self.full = True
+        return True
+
     def _with_reserve(self, work: Callable[[], None]) -> None:
         """Runs `work`, on a full disk a second time with the reserve given up."""
         try:

@@ -1,0 +1,172 @@
+"""One daemon on one home, whatever was left behind by those before it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hunchd.cli.launching import holder
+from tests.daemon.running import RunningDaemon, running_daemon
+
+SECOND = [sys.executable, "-m", "hunchd.daemon.main"]
+# The start itself is what is tried here: nothing to embed, nothing to watch.
+SETTINGS = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n"
+
+
+def test_a_second_daemon_ends_at_once_and_names_the_first(daemon: RunningDaemon) -> None:
+    began = time.monotonic()
+    second = subprocess.run(SECOND, capture_output=True, text=True, check=False, timeout=20)
+    took = time.monotonic() - began
+
+    assert (second.returncode, second.stderr) == (3, f"hunchd: another daemon is running (pid {daemon.pid})\n")
+    print(f"a second daemon gave up after {took:.2f} s")  # noqa: T201 - a figure to be told, not a gate
+    assert daemon.get("/health")["status"] == "ok"
+
+
+def test_of_ten_daemons_at_once_one_stays_and_the_others_name_it(hunchd_home: Path) -> None:
+    hunchd_home.mkdir(mode=0o700)
+    daemons, said = [], [hunchd_home / f"said-{number}" for number in range(10)]
+    try:
+        for file in said:
+            with file.open("wb") as stderr:
+                daemons.append(subprocess.Popen(SECOND, stderr=stderr))
+        deadline = time.monotonic() + 30
+        while sum(daemon.poll() is None for daemon in daemons) > 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        [stayed] = [daemon for daemon in daemons if daemon.poll() is None]
+        assert {daemon.returncode for daemon in daemons if daemon is not stayed} == {3}
+        assert holder() == stayed.pid
+        told = [file.read_text() for daemon, file in zip(daemons, said, strict=True) if daemon is not stayed]
+        assert set(told) == {f"hunchd: another daemon is running (pid {stayed.pid})\n"}
+    finally:
+        for daemon in daemons:
+            daemon.terminate()
+        for daemon in daemons:
+            daemon.wait(10)
+
+
+@pytest.mark.timeout(120)
+def test_five_kills_leave_nothing_that_blocks_a_start(hunchd_home: Path) -> None:
+    starts_after_kills(hunchd_home, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_many_kills_leave_nothing_that_blocks_a_start(hunchd_home: Path) -> None:
+    starts_after_kills(hunchd_home, int(os.environ.get("HUNCHD_STARTS", "50")))
+
+
+def starts_after_kills(home: Path, rounds: int) -> None:
+    """Kill at any moment of the start or after it; the next start finds what that left, and answers."""
+    chance, left = random.Random(rounds), {"lock": 0, "rendezvous": 0, "socket": 0}
+    with running_daemon(home, settings=SETTINGS) as daemon:
+        places = daemon.places
+        for _ in range(rounds):
+            daemon.kill()
+            left["lock"] += (places.data / "daemon.lock").exists()
+            left["rendezvous"] += places.rendezvous_file.exists()
+            left["socket"] += places.socket_file.exists()
+            if chance.random() < 0.5:  # one that dies while it starts
+                half = subprocess.Popen(SECOND, stderr=subprocess.DEVNULL, env={**os.environ, "HUNCHD_HOME": str(home)})
+                time.sleep(chance.uniform(0, 0.8))
+                half.kill()
+                half.wait(10)
+            daemon.start()
+            assert holder(places) == daemon.pid
+            assert daemon.told is not None
+            assert daemon.told.pid == daemon.pid
+        drafts = [entry.name for entry in places.runtime.iterdir() if entry.name.startswith(".")]
+        assert len(drafts) <= 1, drafts  # of a rendezvous that was being written
+    assert min(left.values()) == rounds, left
+
+
+def test_a_token_of_before_is_refused_after_a_kill(daemon: RunningDaemon) -> None:
+    assert daemon.told is not None
+    old = daemon.told.token
+    daemon.kill()
+    daemon.start()
+    assert daemon.told.token != old
+    assert daemon.request("GET", "/status", headers={"Authorization": f"Bearer {old}"})[0] == 401
+
+
+def test_a_rendezvous_that_names_a_strangers_process_misleads_nobody(daemon: RunningDaemon) -> None:
+    told = daemon.places.rendezvous_file.read_text()
+    daemon.kill()
+    daemon.places.rendezvous_file.write_text(told.replace(str(daemon.pid), str(os.getpid())))
+    assert holder(daemon.places) is None
+    daemon.start()
+    assert daemon.get("/status")["resources"]["pid"] == daemon.pid
+
+
+def test_no_child_outlives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "a.py").write_text("def a(): ...\n")
+    daemon.post("/projects", {"path": str(folder)})
+    daemon.post("/memories", {"kind": "fact", "content": "so that the store process is at work"})
+    daemon.wait_until(lambda: _children(daemon), within=30, what="start its processes")
+    children = _children(daemon)
+    daemon.kill()
+    gone, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
+    assert len(gone) == len(children)
+
+
+@pytest.mark.timeout(120)
+def test_a_stop_under_load_takes_seconds_and_leaves_nothing_behind(daemon: RunningDaemon, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"a{number}.py").write_text(f"def a{number}(): ...\n" * 50)
+    daemon.post("/projects", {"path": str(folder)})  # which is being read when the end comes
+    for batch in range(5):
+        signals = [
+            {"kind": "file_opened", "project": str(folder), "path": f"{n}.py", "event_id": f"{batch}-{n}"}
+            for n in range(400)
+        ]
+        daemon.post("/signals", {"signals": signals})
+    daemon.wait_until(lambda: _children(daemon), within=30, what="start its processes")
+    children = _children(daemon)
+
+    began = time.monotonic()
+    daemon.process.send_signal(signal.SIGTERM)  # type: ignore[union-attr]
+    assert daemon.process.wait(10) == 0  # type: ignore[union-attr]
+    print(f"stopped in {time.monotonic() - began:.2f} s")  # noqa: T201 - a figure to be told, not a gate
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert not daemon.places.rendezvous_file.exists()
+    assert not daemon.places.socket_file.exists()
+
+    daemon.start()
+    lines = daemon.request("GET", "/export", timeout=60)[1].splitlines()
+    kept = {line.partition('"event_id":"')[2].partition('"')[0] for line in lines if '"type":"signal"' in line}
+    assert {f"{batch}-{n}" for batch in range(5) for n in range(400)} <= kept
+
+
+@pytest.mark.timeout(180)
+def test_what_was_accepted_a_moment_before_the_end_mostly_reaches_the_store(daemon: RunningDaemon) -> None:
+    """A stop gives it less than a second, which a busy machine may need for other things: one of five will do."""
+
+    def nothing_waits() -> bool:
+        return bool(daemon.get("/status")["queues"] == {"journal": 0, "writer": 0, "embedding": 0})
+
+    for number in range(5):
+        daemon.post("/memories", {"kind": "fact", "content": f"the store is at work, {number}"})
+        daemon.wait_until(nothing_waits, within=60, what="store and embed it")
+        daemon.post("/memories", {"kind": "fact", "content": f"accepted a moment before the end, {number}"})
+        daemon.stop()
+        daemon.start()
+        if nothing_waits():
+            return
+    pytest.fail("each of five stops left something to take up")
+
+
+def _children(daemon: RunningDaemon) -> list[psutil.Process]:
+    return psutil.Process(daemon.pid).children(recursive=True)

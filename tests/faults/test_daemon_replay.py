@@ -1,0 +1,132 @@
+"""Whatever is told or found again happened once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, running_daemon
+
+pytestmark = pytest.mark.timeout(180)
+
+TOLD = 40
+LAZY = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n[store]\ncommit_ms = {}\n"
+
+
+def lines(daemon: RunningDaemon) -> list[dict[str, Any]]:
+    """Everything kept, without the moment at which it was exported."""
+    status, text = daemon.request("GET", "/export", timeout=90)
+    assert status == 200, text
+    told = [json.loads(line) for line in text.splitlines()]
+    return sorted((line for line in told if line["type"] in ("memory", "signal")), key=lambda line: json.dumps(line))
+
+
+def everything_told(daemon: RunningDaemon, folder: Path) -> None:
+    project = str(folder)
+    signals = [
+        {"kind": "file_opened", "project": project, "path": f"{number}.py", "event_id": f"e{number}"}
+        for number in range(TOLD)
+    ]
+    errors = [
+        {"kind": "error", "project": project, "text": "KeyError: 'x'", "command": "pytest", "event_id": f"x{number}"}
+        for number in range(3)
+    ]
+    daemon.post("/signals", {"signals": signals + errors})
+    facts = [
+        {"kind": "fact", "project": project, "ref": f"r{number}", "key": f"k{number}", "content": f"fact {number}"}
+        for number in range(TOLD)
+    ]
+    ids = daemon.post("/memories", {"memories": facts})["ids"]
+    for identifier in ids[:5]:
+        assert daemon.request("PATCH", f"/memories/{identifier}", {"content": f"changed {identifier}"})[0] == 200
+
+
+def test_the_same_journal_three_times_changes_nothing(hunchd_home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    with running_daemon(hunchd_home, settings=LAZY.format(60_000)) as daemon:  # nothing reaches the store
+        daemon.add(folder)
+        everything_told(daemon, folder)
+        daemon.kill()
+        saved = tmp_path / "journal"
+        shutil.copytree(daemon.places.data / "journal", saved)
+        daemon.settings = LAZY.format(20)
+        kept = lines(daemon.start())
+        assert Counter(line["type"] for line in kept) == {"signal": TOLD + 3, "memory": TOLD + 5 + 1}
+        [error] = [line["data"] for line in kept if line["data"].get("kind") == "error" and "value" in line["data"]]
+        assert error["value"] == "3"
+        for _ in range(3):
+            daemon.stop()
+            shutil.rmtree(daemon.places.data / "journal")
+            shutil.copytree(saved, daemon.places.data / "journal")
+            assert lines(daemon.start()) == kept
+
+
+def test_the_same_letters_three_times_are_one(hunchd_home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
+        daemon.add(folder)
+        spool = daemon.places.spool
+
+        def write(number: int) -> None:
+            letter = {"kind": "file_opened", "project": str(folder), "path": f"{number}.py"}
+            draft = spool / "tmp" / f"letter{number}"
+            draft.write_text(json.dumps(letter))
+            draft.chmod(0o600)
+            draft.rename(spool / "new" / draft.name)
+
+        for turn in range(3):
+            if turn == 2:
+                daemon.kill()
+            for number in range(TOLD):
+                write(number)
+            if turn == 2:
+                daemon.start()
+            daemon.wait_until(lambda: not list((spool / "new").iterdir()), within=30, what="empty the letterbox")
+            assert len([line for line in lines(daemon) if line["type"] == "signal"]) == TOLD
+
+
+def test_an_event_that_is_sent_again_by_all_clients_at_once_happened_once(hunchd_home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
+        daemon.add(folder)
+        error = {"kind": "error", "project": str(folder), "text": "KeyError: 'x'", "event_id": "the-same"}
+
+        def tell(_: int) -> int:
+            return daemon.request("POST", "/signals", {"signals": [error, error]})[0]
+
+        for _ in range(2):
+            with ThreadPoolExecutor(10) as clients:
+                assert set(clients.map(tell, range(30))) == {202}
+            daemon.kill()
+            daemon.start()
+        kept = lines(daemon)
+        assert Counter(line["type"] for line in kept) == {"signal": 1, "memory": 1}
+        [value] = [line["data"]["value"] for line in kept if line["type"] == "memory"]
+        assert value == "1"
+
+
+def test_sixty_posts_at_once_of_twenty_refs_make_twenty_memories(hunchd_home: Path) -> None:
+    with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
+
+        def post(number: int) -> str:
+            ref = f"r{number % 20}"
+            [identifier] = daemon.post("/memories", {"kind": "fact", "ref": ref, "content": f"{ref} says the same"})[
+                "ids"
+            ]
+            return str(identifier)
+
+        with ThreadPoolExecutor(20) as clients:
+            ids = set(clients.map(post, range(60)))
+        assert len(ids) == 20
+        kept = [line["data"] for line in lines(daemon)]
+        assert sorted(memory["id"] for memory in kept) == sorted(ids)
+        assert {memory["ref"] for memory in kept} == {f"r{number}" for number in range(20)}
