@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ class RunningDaemon:
     home: Path
     settings: str = ""  # the text of its config.toml
     environment: Mapping[str, str] = field(default_factory=dict)
+    wrapper: Sequence[str] = ()  # a command that becomes the daemon: its process id must stay the same
     process: subprocess.Popen[bytes] | None = None
     told: Rendezvous | None = None
 
@@ -55,7 +56,7 @@ class RunningDaemon:
             self.places.config.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.places.config_file.write_text(self.settings)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hunchd.daemon.main"],
+            [*self.wrapper, sys.executable, "-m", "hunchd.daemon.main"],
             env={**os.environ, "PYTHONPATH": str(SOURCES), "HUNCHD_HOME": str(self.home), **self.environment},
             stdin=subprocess.DEVNULL,
             cwd="/",
@@ -151,10 +152,10 @@ class RunningDaemon:
 
 @contextmanager
 def running_daemon(
-    home: Path, *, settings: str = "", environment: Mapping[str, str] | None = None
+    home: Path, *, settings: str = "", environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
 ) -> Iterator[RunningDaemon]:
     """A started daemon, ended with the block however that ends."""
-    daemon = RunningDaemon(home, settings, environment or {})
+    daemon = RunningDaemon(home, settings, environment or {}, wrapper)
     try:
         yield daemon.start()
     finally:
