@@ -131,6 +131,20 @@ def test_where_contents_are_missing_exact_renames_still_count(project: Project) 
     assert sorted(change.status for change in found[2].changes) == ["A", "D"]
 
 
+def test_lines_are_counted_when_asked(project: Project) -> None:
+    project.commit("first", a_py="1\n2\n3\n", b_py="".join(f"line {n}\n" for n in range(50)))
+    project.git("mv", "b.py", "c.py")
+    (project.folder / "d.bin").write_bytes(b"\0\1")
+    project.commit("second", a_py="1\n4\n")
+
+    _, counted = project.units(lines=True)
+    _, plain = project.units()
+
+    found = {change.path: (change.status, change.added, change.deleted) for change in counted.changes}
+    assert found == {"a.py": ("M", 1, 2), "c.py": ("R", 0, 0), "d.bin": ("A", 0, 0)}
+    assert {change.added for change in plain.changes} == {0}
+
+
 def test_an_empty_repository_has_no_units_and_a_wrong_revision_is_an_error(project: Project) -> None:
     assert project.units() == []
     with pytest.raises(RepositoryError, match="no commit 'nowhere'"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
+from hunchd.prediction.adaptation import Correction
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.words import key as words_key
@@ -135,6 +138,19 @@ def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> No
     assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
 
 
+def test_units_that_wrote_most_of_the_open_file_are_remembered() -> None:
+    predictor = Predictor()
+    predictor.learn(unit(0, "create", changes=(Change("A", "a.py", added=100),)))
+    predictor.learn(unit(1, "large rewrite", changes=(Change("M", "a.py", added=80, deleted=60),)))
+    for number in range(2, 30):
+        predictor.learn(unit(number, "touch", changes=(Change("M", "a.py", added=1, deleted=1),)))
+
+    past = predictor.predict(focus("a.py"), now=NOW).units
+
+    assert {"create", "large rewrite"} <= {one.subject for one in past[:3]}
+    assert any(reason.startswith("wrote 5") for one in past[:3] for reason in one.reasons)
+
+
 def test_placing_the_same_bytes_again_changes_nothing(predictor: Predictor) -> None:
     assert predictor.place(outline("src/cli.py", "argument"))
     assert not predictor.place(outline("src/cli.py", "argument"))
@@ -165,6 +181,14 @@ def test_outcomes_raise_what_was_used(predictor: Predictor) -> None:
 
     assert names(predictor.predict(asked, now=NOW)).index("tests/test_views.py") <= before
     assert predictor.stat()["lessons_seed"] == 60
+
+
+def test_a_correction_is_followed_only_while_it_does_better() -> None:
+    ahead = Correction(np.zeros(1), np.zeros(1), lessons=100, rank_with=0.6, rank_without=0.5)
+
+    assert ahead.trusted
+    assert not replace(ahead, rank_with=0.4).trusted
+    assert not replace(ahead, lessons=3).trusted
 
 
 def test_a_damaged_file_is_refused_and_the_old_one_survives(predictor: Predictor, tmp_path: Path) -> None:

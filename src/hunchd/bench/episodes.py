@@ -65,7 +65,7 @@ def _ask(predictor: Predictor, unit: Unit, gold: set[str], results: Results) -> 
         ranked = [past.sha for past in prediction.units]
         by_method = results.rows.setdefault(task, {})
         by_method.setdefault("hunch", []).append((unit.sha, metrics.measured(ranked, gold)))
-        by_method.setdefault("newest of the file", []).append((unit.sha, metrics.measured(recent, gold)))
+        by_method.setdefault("newest of the files", []).append((unit.sha, metrics.measured(recent, gold)))
 
 
 def _recent(predictor: Predictor, paths: tuple[str, ...]) -> list[str]:

@@ -53,11 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
     )
-    parser.add_argument("--development-units", type=int, default=700, help="units before them to rehearse on")
+    parser.add_argument(
+        "--development-units", type=int, default=700, help="units before them to rehearse on, or to learn contents from"
+    )
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
-    parser.add_argument("--no-rehearsal", action="store_true", help="do not adapt to the repository's own past")
+    parser.add_argument("--rehearse", action="store_true", help="also adapt to the repository's own past")
     parser.add_argument("--no-baselines", action="store_true", help="ours only")
     parser.add_argument("--shuffled", choices=("messages", "history"), help="control: the past, wrongly attributed")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws")
@@ -90,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 def replayed(path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None) -> Results:
     """One repository walked through, its test window scored."""
     git = Git(path)
-    units = list(history.units(git))
+    units = list(history.units(git, lines="memory" in tasks))
     windows = Windows.of(len(units), options.test_units, options.development_units)
     table = weights.loaded(options.weights) if options.weights else weights.shipped()
     predictor = Predictor(table)
@@ -104,7 +106,7 @@ def replayed(path: str, tasks: Sequence[str], options: argparse.Namespace, dump:
                 created.append(moment.unpredictable / len(moment.unit.changes))
                 for question in _asked(moment, tasks, options.seed):
                     _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
-            if not options.no_rehearsal and moment.gold:
+            if options.rehearse and moment.gold:
                 predictor.rehearse(moment.unit)
     results.created = sum(created) / max(len(created), 1)
     if "memory" in tasks:

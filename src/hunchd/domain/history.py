@@ -17,6 +17,8 @@ class Change:
     old_path: str | None = None
     old_blob: str = ""  # git blob id before and after; empty where there is none
     new_blob: str = ""
+    added: int = 0  # lines; both are 0 when nobody counted
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

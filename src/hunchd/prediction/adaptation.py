@@ -1,4 +1,8 @@
-"""A small linear correction a project learns for itself, and gives up when it does worse than without."""
+"""A small linear correction a project learns from what was used, followed only while it does better than without.
+
+Rehearsed on a project's own past it does not beat the shipped trees (docs/prediction.md), so it has to earn its place
+on what this very user opens.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,8 @@ STEP = 0.05  # Adagrad's step, in standardised features
 BOUND = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
 SHRINKAGE = 0.002  # pull towards the shipped weights with each lesson
 ROLLING = 0.98  # share of the past in the rolling reciprocal ranks
-LESSONS_BEFORE_DOUBT = 40
+LESSONS_BEFORE_TRUST = 40
+ADVANTAGE = 0.01  # of rolling reciprocal rank that the correction must show
 
 
 @dataclass(slots=True)
@@ -29,7 +34,7 @@ class Correction:
 
     @property
     def trusted(self) -> bool:
-        return self.lessons < LESSONS_BEFORE_DOUBT or self.rank_with >= self.rank_without
+        return self.lessons >= LESSONS_BEFORE_TRUST and self.rank_with >= self.rank_without + ADVANTAGE
 
 
 class Adaptation:
@@ -42,7 +47,7 @@ class Adaptation:
 
     def corrected(self, head: str, matrix: Array, scores: Array) -> Array:
         correction = self.corrections[head]
-        if not correction.lessons or not correction.trusted or len(matrix) < 2:
+        if not correction.trusted or len(matrix) < 2:
             return scores
         adjusted: Array = scores + _standardised(matrix) @ correction.weights
         return adjusted

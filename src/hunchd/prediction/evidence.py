@@ -22,6 +22,7 @@ NEWEST_OF_SEED = 30  # units
 LATELY = 0.85  # weight left after one more unit of the seed
 MOST_SIBLINGS = 6
 MOST_LINKS = 32  # names a file is followed by
+SPARSE = 16  # files numbered so many times beyond how many they are: sorting beats counting
 MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
 PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
 
@@ -34,6 +35,9 @@ def summed(files: Array, values: Array) -> Scores:
     """The same files once each, their values added."""
     if not len(files):
         return nothing()
+    if int(files.max()) > SPARSE * len(files):
+        unique, inverse = np.unique(files, return_inverse=True)
+        return unique.astype("<i4"), np.bincount(inverse, weights=values).astype("<f4")
     totals = np.bincount(files, weights=values)
     unique = np.flatnonzero(totals)
     return unique.astype("<i4"), totals[unique].astype("<f4")

@@ -11,6 +11,7 @@ from hunchd.prediction.cochange import LARGEST_CHANGE, CoChange, weight_of
 from hunchd.prediction.contents import Contents
 from hunchd.prediction.files import ALWAYS_HUB, CODE, Files
 from hunchd.prediction.messages import Messages
+from hunchd.prediction.ownership import Ownership
 from hunchd.prediction.packed import Array, Arrays, Column
 from hunchd.prediction.session import Session
 
@@ -27,6 +28,7 @@ class State:
         self.together = CoChange()
         self.folders = CoChange()
         self.messages = Messages()
+        self.ownership = Ownership()
         self.contents = Contents()
         self.session = Session()
         self.folder_numbers: dict[int, int] = {}
@@ -40,9 +42,9 @@ class State:
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """A unit happened; a change of more than 50 files only moves files."""
-        touched = self._moved(unit)
-        numbers = np.array(touched, "<i4")
         now = self.now
+        touched = self._moved(unit, now)
+        numbers = np.array(touched, "<i4")
         keys = words.keys_of_text(f"{title} {unit.branch.replace('-', ' ')} {unit.body.partition(chr(10))[0][:300]}")
         kept = numbers if len(numbers) <= LARGEST_CHANGE else numbers[:0]
         self.messages.add(
@@ -56,7 +58,7 @@ class State:
         folders = np.unique(self.folder_of.view[kept])
         self.folders.learn(folders, now, strength)
 
-    def _moved(self, unit: Unit) -> list[int]:
+    def _moved(self, unit: Unit, now: int) -> list[int]:
         """Renames, births and deaths applied; the numbers of the files touched and still there."""
         touched: dict[int, None] = {}
         for change in unit.changes:
@@ -70,6 +72,7 @@ class State:
                 self._named(number, change.path)
             else:
                 number = self.file(change.path)
+            self.ownership.learn(number, now, change.added, change.deleted)
             touched[number] = None
         return list(touched)
 
@@ -132,11 +135,12 @@ class State:
         return state
 
 
-_PARTS: dict[str, type[Files] | type[CoChange] | type[Messages] | type[Contents] | type[Session]] = {
+_PARTS: dict[str, type[Files] | type[CoChange] | type[Messages] | type[Ownership] | type[Contents] | type[Session]] = {
     "files": Files,
     "together": CoChange,
     "folders": CoChange,
     "messages": Messages,
+    "ownership": Ownership,
     "contents": Contents,
     "session": Session,
 }

@@ -1,0 +1,50 @@
+"""Whose lines a file still consists of: estimated from counts of lines, without blame.
+
+A unit that adds lines owns them; one that deletes lines takes them from all owners alike. What a change is about to
+touch was mostly written by those who own most: on blame-derived truth this finds far more than the newest units do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hunchd.prediction.packed import Array, Arrays, Rows
+
+MOST_OWNERS = 64  # units kept of one file
+
+OWNED = np.dtype([("unit", "<i4"), ("lines", "<f4")])
+_BYTES = np.dtype(f"V{OWNED.itemsize}")
+
+
+class Ownership:
+    """Rows of (unit, surviving lines) by file number."""
+
+    def __init__(self, rows: Rows | None = None) -> None:
+        self.rows = Rows.of(OWNED) if rows is None else rows
+
+    def learn(self, file: int, unit: int, added: int, deleted: int) -> None:
+        if not added and not deleted:  # not counted
+            return
+        row = self.rows[file].copy()
+        total = float(row["lines"].sum())
+        if total > 0:
+            row["lines"] *= max(1.0 - deleted / total, 0.0)
+        if added:
+            own = np.array([(unit, added)], OWNED)
+            row = np.concatenate([row.view(_BYTES), own.view(_BYTES)]).view(OWNED)
+        if len(row) > MOST_OWNERS:
+            row = row[np.sort(np.argpartition(-row["lines"], MOST_OWNERS)[:MOST_OWNERS])]
+        self.rows[file] = row
+
+    def shares(self, file: int) -> tuple[Array, Array]:
+        """Units that own lines of a file, and their share of it."""
+        row = self.rows[file]
+        return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
+
+    def arrays(self) -> Arrays:
+        rows, offsets = self.rows.packed()
+        return {"rows": rows, "offsets": offsets}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Ownership:
+        return cls(Rows(arrays["rows"], arrays["offsets"]))
