@@ -328,7 +328,10 @@ class Engine:
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         if request.id is not None and not request.id.startswith("file:"):
-            memory = await self._memories.get(request.id, self._projects.ids)
+            owner = self._projects.find(request.project)[0].id if request.project else None
+            memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
+            if owner is not None and memory.project not in (owner, None):
+                raise NotFound(f"there is no memory '{request.id}' in this project")
             return {"id": memory.id, "title": memory.title, "level": request.level, "text": _at(memory, request.level)}
         if request.project is None:
             raise InvalidInput("'project' is needed to expand a topic or a file", field="project")
