@@ -220,6 +220,8 @@ class Engine:
                 continue
             if tree.look():
                 project.touch()
+                self._behind.add(project.id)
+                self._work.set()
             known.append((replace(_clean(signal), id=secrets.token_hex(8)), project, tree))
         await self._take(known)
 

@@ -70,7 +70,7 @@ class Indexing:
                 await self.refresh(project)
             else:
                 await self._from_scratch(project)
-            await self._conventions(project)
+                await self._conventions(project)
         except HunchError as error:
             project.index_error = error.message
             raise
@@ -98,8 +98,9 @@ class Indexing:
     async def catch_up(self, project: Project) -> None:
         """Learn the commits that came since the last one learnt."""
         answer = await self._indexer.call("units", {**self._where(project), "since_sha": project.learnt}, timeout=300)
-        if answer.get("rewritten"):
-            return await self._from_scratch(project)
+        if answer.get("rewritten"):  # maybe another repository altogether
+            await self._from_scratch(project)
+            return await self._conventions(project)
         await self._learn(project, [unit_from(unit) for unit in answer["units"]])
         await self._store_episodes(answer["episodes"])
         return None
@@ -115,6 +116,8 @@ class Indexing:
                     for path in step["removed"]:
                         project.predictor.remove(path)
                 project.touch()
+        if paths is None:
+            await self._conventions(project)
 
     async def _from_scratch(self, project: Project) -> None:
         params = {

@@ -1,0 +1,214 @@
+"""How the daemon bears load: a burst, then a steady stream of signals, with questions meanwhile.
+
+    python benchmarks/load.py                      one minute of 1,000 signals a second
+    python benchmarks/load.py --seconds 600        the ten minutes of the goal
+    python benchmarks/load.py --rate 300 --batch 1 slower, each signal in a request of its own
+
+Prints figures and judges nothing but loss: what was acknowledged and is not there afterwards ends it with status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import psutil
+
+from hunchd.config.places import places
+from hunchd.protocol.rendezvous import Rendezvous, read
+
+CLIENTS = 8
+QUESTIONS = 0.05  # seconds between two questions
+
+
+@dataclass
+class Tally:
+    acknowledged: set[str] = field(default_factory=set)
+    latencies: list[float] = field(default_factory=list)  # seconds, from sending a signal to its acknowledgement
+    answers: list[float] = field(default_factory=list)  # seconds, of /context
+    statuses: Counter[int] = field(default_factory=Counter)
+    memory: int = 0  # bytes, the most of all processes
+    front: int = 0  # bytes, the most of the front
+    number: int = 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--burst", type=int, default=20_000, help="signals sent as quickly as possible (20000)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the steady stream (60)")
+    parser.add_argument("--rate", type=int, default=1_000, help="signals a second (1000)")
+    parser.add_argument("--batch", type=int, default=10, help="signals in a request (10)")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hd-") as folder:
+        home, shop = Path(folder) / "home", Path(folder) / "shop"
+        repository(shop)
+        environment = os.environ | {"HUNCHD_HOME": str(home)}
+        daemon = subprocess.Popen([sys.executable, "-m", "hunchd.daemon.main"], env=environment)
+        try:
+            return asyncio.run(measured(asked, found(home), daemon.pid, shop))
+        finally:
+            daemon.send_signal(signal.SIGTERM)
+            daemon.wait(10)
+
+
+def repository(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "cart.py").write_text("def total(items):\n    return sum(items)\n")
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "Start"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+def found(home: Path) -> Rendezvous:
+    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    deadline = time.monotonic() + 30
+    while (told := read(file)) is None:
+        if time.monotonic() > deadline:
+            raise SystemExit("the daemon did not start")
+        time.sleep(0.02)
+    return told
+
+
+async def measured(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: Path) -> int:
+    # As many as a machine full of editors and hooks may hold; a daemon closes idle ones beyond 256.
+    connector = aiohttp.TCPConnector(limit=32)
+    headers = {"Authorization": f"Bearer {told.token}"}
+    async with aiohttp.ClientSession(told.url, connector=connector, headers=headers) as session:
+        async with session.post("/projects", json={"path": str(shop)}) as response:
+            response.raise_for_status()
+        await asyncio.sleep(3)  # read and embedded by then
+        lost = 0
+        for name, run in (
+            ("burst", lambda tally: burst(session, shop, tally, asked.burst)),
+            ("stream", lambda tally: stream(session, shop, tally, asked.rate, asked.batch, asked.seconds)),
+        ):
+            tally = Tally()
+            beside = [asyncio.create_task(ask(session, shop, tally)), asyncio.create_task(weigh(pid, tally))]
+            began = time.perf_counter()
+            await run(tally)
+            told_in = time.perf_counter() - began
+            for task in beside:
+                task.cancel()
+            kept = await stored(session, name)
+            tell(name, tally, told_in, time.perf_counter() - began)
+            missing = tally.acknowledged - kept.keys()
+            repeated = sum(times > 1 for times in kept.values())
+            print(f"  lost {len(missing)}, there twice {repeated}")
+            lost += len(missing) + repeated
+    return 1 if lost else 0
+
+
+async def burst(session: aiohttp.ClientSession, shop: Path, tally: Tally, most: int) -> None:
+    """As many signals as quickly as they are taken, 100 in a request; what is refused is sent again when asked to."""
+    waiting = iter(range(0, most, 100))
+
+    async def client() -> None:
+        for _ in waiting:
+            await send(session, shop, tally, "burst", 100)
+
+    await asyncio.gather(*(client() for _ in range(CLIENTS)))
+
+
+async def stream(
+    session: aiohttp.ClientSession, shop: Path, tally: Tally, rate: int, batch: int, seconds: float
+) -> None:
+    """A steady rate, whether the answers keep up or not."""
+    began, sending = time.perf_counter(), set[asyncio.Task[None]]()
+    for number in range(int(rate * seconds / batch)):
+        if (pause := began + number * batch / rate - time.perf_counter()) > 0:
+            await asyncio.sleep(pause)
+        task = asyncio.create_task(send(session, shop, tally, "stream", batch))
+        sending.add(task)
+        task.add_done_callback(sending.discard)
+    await asyncio.gather(*sending)
+
+
+async def send(session: aiohttp.ClientSession, shop: Path, tally: Tally, name: str, size: int) -> None:
+    events = [f"{name}{tally.number + one}" for one in range(size)]
+    tally.number += size
+    signals = [
+        {"kind": "file_opened", "project": str(shop), "path": f"a{hash(event) % 500}.py", "event_id": event}
+        for event in events
+    ]
+    while True:
+        began = time.perf_counter()
+        async with session.post("/signals", json={"signals": signals}) as response:
+            tally.statuses[response.status] += 1
+            await response.read()
+            if response.status == 202:
+                tally.latencies.append(time.perf_counter() - began)
+                tally.acknowledged.update(events)
+                return
+            if response.status != 429:
+                raise SystemExit(f"answered {response.status}: {await response.text()}")
+            await asyncio.sleep(float(response.headers["Retry-After"]))
+
+
+async def ask(session: aiohttp.ClientSession, shop: Path, tally: Tally) -> None:
+    while True:
+        began = time.perf_counter()
+        async with session.get("/context", params={"project": str(shop), "file": "cart.py"}) as response:
+            await response.read()
+            response.raise_for_status()
+        tally.answers.append(time.perf_counter() - began)
+        await asyncio.sleep(QUESTIONS)
+
+
+async def weigh(pid: int, tally: Tally) -> None:
+    front = psutil.Process(pid)
+    while True:
+        weights = [front.memory_info().rss]
+        for child in front.children():
+            try:
+                weights.append(child.memory_info().rss)
+            except psutil.NoSuchProcess:
+                continue
+        tally.front, tally.memory = max(tally.front, weights[0]), max(tally.memory, sum(weights))
+        await asyncio.sleep(0.5)
+
+
+async def stored(session: aiohttp.ClientSession, name: str) -> Counter[str]:
+    """The events of that name in the store, once everything accepted has reached it."""
+    for _ in range(600):
+        async with session.get("/status") as response:
+            if (await response.json())["queues"]["writer"] == 0:
+                break
+        await asyncio.sleep(0.2)
+    kept = Counter[str]()
+    async with session.get("/export") as response:
+        response.raise_for_status()
+        async for line in response.content:
+            told = json.loads(line)
+            if told["type"] == "signal" and (event := told["data"]["id"]).startswith(name):
+                kept[event] += 1
+    return kept
+
+
+def tell(name: str, tally: Tally, told_in: float, stored_in: float) -> None:
+    count = len(tally.acknowledged)
+    print(f"{name}: {count:,} signals acknowledged in {told_in:.1f} s ({count / told_in:,.0f}/s)", end="")
+    print(f", stored after {stored_in:.1f} s; answers {dict(tally.statuses)}")
+    for what, seconds in (("acknowledged", tally.latencies), ("/context", tally.answers)):
+        ordered = sorted(seconds)
+        if ordered:
+            at = {
+                share: ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000 for share in (0.5, 0.95, 0.99)
+            }
+            shown = ", ".join(f"p{share * 100:g} {value:.1f} ms" for share, value in at.items())
+            print(f"  {what}: {shown} ({len(ordered):,} times)")
+    print(f"  resident at most {tally.memory >> 20} MiB in all, {tally.front >> 20} MiB the front")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
