@@ -14,8 +14,9 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.signal import Signal
 from hunchd.engine.project import Project, SeenError, Tree
 from hunchd.ingestion.errors import ErrorText, understood
+from hunchd.ingestion.redaction import redact_values
 from hunchd.prediction.session import SessionEvent
-from hunchd.protocol.messages import signal_json
+from hunchd.protocol.messages import signal_from_json, signal_json
 
 # From here on looking at the whole tree is no dearer than looking at each.
 MANY = 500  # files
@@ -78,6 +79,12 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         case signals.ErrorCleared():
             _clear(signal, project)
     return NOTHING
+
+
+def cleaned(signal: Signal) -> Signal:
+    """The signal without secrets: names of branches are written by people too."""
+    told, found = redact_values(signal_json(signal))
+    return signal_from_json(told) if found else signal
 
 
 def session_event(signal: Signal) -> SessionEvent | None:

@@ -18,7 +18,7 @@ from hunchd.domain.errors import HunchError, InvalidInput, NotFound
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import Signal
-from hunchd.engine.absorbing import Effect, absorb, seen_error, signal_row
+from hunchd.engine.absorbing import Effect, absorb, cleaned, seen_error, signal_row
 from hunchd.engine.answers import Answers
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded
@@ -222,7 +222,7 @@ class Engine:
                 project.touch()
                 self._behind.add(project.id)
                 self._work.set()
-            known.append((replace(_clean(signal), id=secrets.token_hex(8)), project, tree))
+            known.append((replace(cleaned(signal), id=secrets.token_hex(8)), project, tree))
         await self._take(known)
 
     async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
@@ -436,12 +436,6 @@ class Engine:
             return self._projects.get(identifier or "")
         except NotFound:
             return None
-
-
-def _clean(signal: Signal) -> Signal:
-    """The signal without secrets: names of branches are written by people too."""
-    told, found = redact_values(signal_json(signal))
-    return signal_from_json(told) if found else signal
 
 
 def _at(memory: Memory, level: str) -> str:
