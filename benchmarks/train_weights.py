@@ -142,7 +142,7 @@ def packed(model: lightgbm.Booster) -> Trees:
     """The trees grown out to full depth: a leaf above the bottom is repeated below itself."""
     trees = model.dump_model()["tree_info"]
     inner, leaves = 2**DEPTH - 1, 2**DEPTH
-    feature = np.zeros((len(trees), inner), "u1")
+    feature = np.zeros((len(trees), inner), np.intp)
     threshold = np.zeros((len(trees), inner), "<f4")
     value = np.zeros((len(trees), leaves), "<f4")
 

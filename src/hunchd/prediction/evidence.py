@@ -22,7 +22,7 @@ NEWEST_OF_SEED = 30  # units
 LATELY = 0.85  # weight left after one more unit of the seed
 MOST_SIBLINGS = 6
 MOST_LINKS = 32  # names a file is followed by
-SPARSE = 16  # files numbered so many times beyond how many they are: sorting beats counting
+SPARSE = 4  # files numbered so many times beyond how many they are: sorting beats counting
 MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
 PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
 

@@ -207,14 +207,14 @@ def _shared_prefix(state: State, seed: int, files: Array) -> Array:
     return shares[inverse]
 
 
-def _path_likeness(state: State, seed: int, found: Array) -> Array:
+def _path_likeness(state: State, seed: int, files: Array) -> Array:
     field = state.contents.paths
     own = field.keys_of(seed)
-    common = np.zeros(len(state.files), "<f4")
-    for key in own.tolist():
-        common[field.holders(key)[0]] += 1.0
-    shared = common[found]
-    likeness: Array = shared / np.maximum(len(own) + field.lengths(found) - shared, 1.0)
+    rows = [field.keys_of(file) for file in files.tolist()]
+    sizes = np.array([len(row) for row in rows])
+    which = np.repeat(np.arange(len(rows)), sizes)
+    common = np.bincount(which, weights=_any_of(np.concatenate(rows), own), minlength=len(rows))
+    likeness: Array = common / np.maximum(len(own) + sizes - common, 1.0)
     return likeness
 
 

@@ -11,6 +11,7 @@ from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 LARGEST_COUNT = 65_535
+MOST_HOLDERS = 5_000  # files: a word that more of them hold finds nothing, and costs time
 FREQUENCY_BITS = 18
 LOW_BITS = np.uint32((1 << FREQUENCY_BITS) - 1)
 
@@ -107,7 +108,7 @@ class Field:
         mean = max(self._total_length / self.documents, 1.0)
         for key in keys:
             files, counts = self.holders(key)
-            if not len(files):
+            if not 0 < len(files) <= MOST_HOLDERS:
                 continue
             norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * self._length.view[files] / mean)
             scores[files] += self.rarity(len(files)) * counts * (SATURATION + 1) / (counts + norm)

@@ -158,7 +158,7 @@ class Postings:
         """Documents and counts of one key, oldest first; at most the `newest` of them."""
         if not len(self._keys):
             return self._added_of(key, newest)
-        at = int(np.searchsorted(self._keys, key))
+        at = int(self._keys.searchsorted(np.uint32(key)))  # of its own type, or numpy copies the keys
         parts_documents: list[Array] = []
         parts_counts: list[Array] = []
         if at < len(self._keys) and self._keys[at] == key:

@@ -36,18 +36,19 @@ class Trees:
     value: Array
 
     def scores(self, matrix: Array) -> Array:
-        rows, trees, inner = len(matrix), *self.feature.shape
+        rows, (trees, inner) = len(matrix), self.feature.shape
         depth = (inner + 1).bit_length() - 1
         flat = np.ascontiguousarray(matrix, "<f4").ravel()
-        row = (np.arange(rows, dtype=np.int32) * matrix.shape[1])[:, None]
-        tree = (np.arange(trees, dtype=np.int32) * inner)[None, :]
+        row = (np.arange(rows) * matrix.shape[1])[:, None]
+        tree = (np.arange(trees) * inner)[None, :]
         feature, threshold = self.feature.ravel(), self.threshold.ravel()
-        node = np.zeros((rows, trees), np.int32)
+        at = np.repeat(tree, rows, axis=0)  # in 64 bits throughout: numpy would convert other indices each time
         for _ in range(depth):
-            at = node + tree
-            node = 2 * node + 1 + (flat[row + feature[at]] > threshold[at])
-        leaf = node - inner + np.arange(trees, dtype=np.int32) * (inner + 1)
-        total: Array = self.value.ravel()[leaf].sum(axis=1)
+            value = flat.take(feature.take(at) + row)
+            right = value > threshold.take(at)
+            at = 2 * at + right + (1 - tree)
+        leaf = at - tree - inner + np.arange(trees) * (inner + 1)
+        total: Array = self.value.ravel().take(leaf).sum(axis=1)
         return total
 
 

@@ -84,7 +84,8 @@ def _head(table: dict[str, Any]) -> Head:
 def _model(table: dict[str, Any]) -> Model:
     if table["kind"] == "linear":
         return Linear(*(_unpacked(table[name]) for name in _LINEAR))
-    return Trees(*(_unpacked(table[name]) for name in _TREES))
+    feature, threshold, value = (_unpacked(table[name]) for name in _TREES)
+    return Trees(feature.astype(np.intp), threshold, value)
 
 
 def _table(model: Model) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def _table(model: Model) -> dict[str, Any]:
         case Linear():
             return {"kind": "linear", **{name: _packed(getattr(model, name)) for name in _LINEAR}}
         case Trees():
-            return {"kind": "trees", **{name: _packed(getattr(model, name)) for name in _TREES}}
+            arrays = {"feature": model.feature.astype("u1"), "threshold": model.threshold, "value": model.value}
+            return {"kind": "trees", **{name: _packed(arrays[name]) for name in _TREES}}
 
 
 def _packed(array: Array) -> list[Any]:
