@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from hunchd import __version__
+from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Memory
 from hunchd.engine.memories import Memories, memory_id, without_secrets
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
-from hunchd.ingestion.redaction import redact_values
+from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.protocol.answers import export_line, iso
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.client import StoreClient
+
+logger = logging.getLogger(__name__)
 
 BATCH = 256  # memories that share one sync of the journal
 
@@ -63,7 +67,11 @@ class Transfer:
         """Take over exported lines; a line that was imported before changes nothing."""
         taken = _Taken()
         async for line in lines:
-            self._sort(line, taken)
+            try:
+                self._sort(line, taken)
+            except NotFound as error:
+                logger.warning("an imported line is passed over: %s", redact(error.message).text)
+                taken.counts["skipped"] += 1
             if len(taken.memories) + len(taken.signals) >= BATCH:
                 await self._keep(taken)
         await self._keep(taken)
@@ -77,14 +85,21 @@ class Transfer:
                 taken.counts["projects"] += 1
             case "memory":
                 memory = without_secrets(memory_from_json(line["data"]))
-                taken.memories.append(_moved(memory, taken.owners))
+                taken.memories.append(_moved(memory, self._owner(memory.project, taken)))
             case "signal":
                 signal, _ = redact_values(line["data"])
-                taken.signals.append(signal | {"project": taken.owners.get(signal["project"], signal["project"])})
+                taken.signals.append(signal | {"project": self._owner(signal["project"], taken)})
             case "meta":
                 pass
             case _:
                 taken.counts["skipped"] += 1
+
+    def _owner(self, named: str | None, taken: _Taken) -> str | None:
+        """The id here of the project that a line names. Raises NotFound: what belongs to nobody could not be stored,
+        and what waits for the store for ever would keep everything behind it from being stored."""
+        if named is None:
+            return None
+        return taken.owners.get(named) or self._projects.find(named)[0].id
 
     async def _keep(self, taken: _Taken) -> None:
         if taken.memories:
@@ -98,9 +113,8 @@ class Transfer:
         taken.memories, taken.signals = [], []
 
 
-def _moved(memory: Memory, owners: dict[str, str]) -> Memory:
+def _moved(memory: Memory, owner: str | None) -> Memory:
     """The memory under the id that its project and its ref have here, so that it meets what is read again here."""
-    owner = owners.get(memory.project or "", memory.project)
     if owner == memory.project:
         return memory
     identifier = memory_id(owner, memory.ref) if memory.ref is not None else memory.id

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hunchd.domain.errors import HunchError, Overloaded, Unavailable
+from hunchd.domain.errors import HunchError, InvalidInput, NotFound, Overloaded, TooLarge, Unavailable
 from hunchd.domain.memory import Memory
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -128,6 +128,11 @@ class Writer:
             try:
                 await self._commit(batch)
                 break
+            except (InvalidInput, NotFound, TooLarge) as error:  # no later try can do better
+                if len(batch) == 1:
+                    logger.error("record %d can never be stored and is passed over: %s", batch[0].sequence, error)
+                    break
+                batch = batch[:1]  # find the one that is wrong
             except Exception as error:  # whatever is wrong with the store, what was accepted stays and waits
                 self.trouble = f"the store does not take what was accepted: {error}"
                 logger.exception("writing %d records failed; trying again in %.1f s", len(batch), pause)
