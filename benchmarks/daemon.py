@@ -1,7 +1,7 @@
 """What the daemon costs and how fast it answers, measured from outside on a throw-away home.
 
     python benchmarks/daemon.py answers REPOSITORY     warm, unchanged and new bundles beside a no-op handler
-    python benchmarks/daemon.py cold REPOSITORY        a repository never seen: first answer, all read, answers meanwhile
+    python benchmarks/daemon.py cold REPOSITORY        a repository never seen: first answer, all read
     python benchmarks/daemon.py idle REPOSITORY…       CPU, disk writes and memory of a daemon with nothing to do
     python benchmarks/daemon.py growth REPOSITORY      disk and memory over 10,000 signals
 
@@ -108,7 +108,6 @@ async def answers(home: Path, repository: Path) -> None:
     with daemon(home) as (told, _):
         async with session(told) as client:
             await add(client, repository)
-            await settled(client)
             names = files_of(repository)
             asked = {"project": str(repository), "file": names[0]}
             async with client.get("/context", params=asked) as response:
@@ -116,7 +115,7 @@ async def answers(home: Path, repository: Path) -> None:
             kept = home / "body.json"
             kept.write_bytes(body)
             port = 18_000 + os.getpid() % 10_000
-            no_op = subprocess.Popen([sys.executable, "-c", NO_OP, str(kept), str(port)])
+            no_op = await asyncio.create_subprocess_exec(sys.executable, "-c", NO_OP, str(kept), str(port))
             try:
                 async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as other:
                     await _reachable(other)
@@ -129,7 +128,7 @@ async def answers(home: Path, repository: Path) -> None:
                         unchanged.append(took)
             finally:
                 no_op.kill()
-                no_op.wait()
+                await no_op.wait()
             fresh = [
                 (await timed(client, "/context", params={"project": str(repository), "file": name}))[0]
                 for name in names[1:401]

@@ -15,7 +15,7 @@ SHOP: Sequence[tuple[str, Mapping[str, str]]] = (
             "shop/checkout.py": "from shop.basket import Basket\n\n\ndef pay(basket: Basket) -> int:\n    return 1\n",
             "tests/test_basket.py": "from shop.basket import Basket\n\n\ndef test_add():\n    Basket().add('a')\n",
             "docs/colours.md": "# Colours\n\nGreen.\n",
-            "pyproject.toml": '[project]\nname = "shop"\nrequires-python = ">=3.11"\n\n[tool.ruff]\nline-length = 100\n',
+            "pyproject.toml": '[project]\nname = "shop"\nrequires-python = ">=3.11"\n[tool.ruff]\nline-length = 90\n',
         },
     ),
     *(
@@ -26,7 +26,8 @@ SHOP: Sequence[tuple[str, Mapping[str, str]]] = (
                 + f"        self.items = [item] * {number}\n",
                 "shop/checkout.py": "from shop.basket import Basket\n\n\ndef pay(basket: Basket) -> int:\n"
                 + f"    return {number}\n",
-                "tests/test_basket.py": f"from shop.basket import Basket\n\n\ndef test_add():\n    Basket().add('{number}')\n",
+                "tests/test_basket.py": "from shop.basket import Basket\n\n\ndef test_add():\n"
+                + f"    Basket().add('{number}')\n",
             },
         )
         for number in range(2, 9)

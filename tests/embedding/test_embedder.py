@@ -103,7 +103,8 @@ def test_the_shipped_model_puts_paraphrases_near_and_strangers_far(monkeypatch: 
     program = (
         "import numpy as np\n"
         "from hunchd.embedding import fast\n"
-        "texts = ['how does the session cookie work', 'sessions are kept in signed cookies', 'the wheel failed to build']\n"
+        "texts = ['how does the session cookie work', 'sessions are kept in signed cookies',"
+        " 'the wheel failed to build']\n"
         "vectors = np.array([np.frombuffer(vector, '<f4') for vector in fast.load().embed(texts)])\n"
         "print(vectors.shape[1], *np.linalg.norm(vectors, axis=1), *(vectors @ vectors.T)[0, 1:])\n"
     )

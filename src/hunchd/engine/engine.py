@@ -29,6 +29,7 @@ from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.searching import Searching
 from hunchd.engine.transfer import Transfer
+from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Write, Writer
@@ -43,6 +44,9 @@ from hunchd.store.journal import Record
 
 logger = logging.getLogger(__name__)
 
+# Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
+PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
+PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
 REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 UNDERSTOOD_AT_ONCE = 50  # signals of one request, likewise
 SETTLE = 0.8  # seconds that a stop waits for the store
@@ -71,15 +75,13 @@ class Engine:
         self._indexing = Indexing(parts.indexer, parts.store, self.events, parts.settings.index, self._loaded)
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
+        self._upkeep = Upkeep(self._indexing, self._project, self._renewed)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._transfer = Transfer(
             self._projects, self._memories, parts.store, self._writer, kept=self._noticed, now=parts.now
         )
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
-        self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
-        self._behind: set[str] = set()  # projects with commits to learn
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
-        self._work = asyncio.Event()
         self._asked = time.monotonic()
 
     @property
@@ -98,7 +100,7 @@ class Engine:
         tasks.start("watching", self._watching.take_in)
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
-        tasks.start("upkeep", self._keep_up)
+        tasks.start("upkeep", self._upkeep.run)
         tasks.start("warm-up", self._warm_up)
 
     async def settle(self) -> None:
@@ -202,8 +204,7 @@ class Engine:
         return {"accepted": len(accepted), "rejected": rejected}
 
     def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
-        clean, _ = redact_values(raw)
-        signal = parse_signal(clean, now=self._now(), place=self._place)
+        signal = parse_signal(_clean(raw), now=self._now(), place=self._place)
         project, tree = self._projects.find(signal.project)
         return (signal if signal.id else replace(signal, id=secrets.token_hex(8))), project, tree
 
@@ -220,8 +221,7 @@ class Engine:
                 continue
             if tree.look():
                 project.touch()
-                self._behind.add(project.id)
-                self._work.set()
+                self._upkeep.note(project, Effect(catch_up=True))
             known.append((replace(cleaned(signal), id=secrets.token_hex(8)), project, tree))
         await self._take(known)
 
@@ -248,46 +248,8 @@ class Engine:
             self._parts.hot.upsert(memory)
         self._writer.add(Write(sequence, effect.memories, (signal_row(signal, project),)))
         self._answers.wish(project, tree, effect.prefetch)
-        self._follow_up(project, effect)
+        self._upkeep.note(project, effect)
         self.events.tell("signal", project=project.id, signal=signal_json(signal))
-
-    def _follow_up(self, project: Project, effect: Effect) -> None:
-        if effect.refresh:
-            self._stale[project.id] = None
-        elif effect.parse:
-            known = self._stale.setdefault(project.id, set())
-            if known is not None:
-                known.update(effect.parse)
-        if effect.catch_up:
-            self._behind.add(project.id)
-        if effect.refresh or effect.parse or effect.catch_up:
-            self._work.set()
-
-    async def _keep_up(self) -> None:
-        """Bring models up to date with what was saved, checked out and committed, for ever."""
-        while True:
-            await self._work.wait()
-            self._work.clear()
-            stale, self._stale = self._stale, {}
-            behind, self._behind = self._behind, set()
-            for identifier in stale.keys() | behind:
-                project = self._project(identifier)
-                if project is not None and not project.missing:
-                    await self._bring_up_to_date(
-                        project, identifier in behind, identifier in stale, stale.get(identifier)
-                    )
-
-    async def _bring_up_to_date(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
-        try:
-            if behind:
-                await self._indexing.catch_up(project)
-            if stale:
-                await self._indexing.refresh(project, None if paths is None else sorted(paths))
-            project.index_error = ""
-        except HunchError as error:  # the next change tries again; until then answers say that they are behind
-            project.index_error = f"not up to date: {error.message}"
-            logger.warning("%s: %s", project.name, project.index_error)
-        self._answers.wish(project, project.main, next(reversed(project.main.opened), None))
 
     def _replay(self, sequence: int, record: Record) -> None:
         """What was accepted before the last stop and is not in the store yet."""
@@ -307,6 +269,9 @@ class Engine:
             case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
                 logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
                 self._writer.add(Write(sequence))
+
+    def _renewed(self, project: Project) -> None:
+        self._answers.wish(project, project.main, next(reversed(project.main.opened), None))
 
     def _loaded(self, project: Project) -> None:
         """A new model does not know the session yet."""
@@ -436,6 +401,13 @@ class Engine:
             return self._projects.get(identifier or "")
         except NotFound:
             return None
+
+
+def _clean(raw: Any) -> Any:
+    """`raw` without the secrets that its free texts may hold; what opened and saved files say holds none."""
+    if isinstance(raw, dict) and raw.get("kind") in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
+        return raw
+    return redact_values(raw)[0]
 
 
 def _at(memory: Memory, level: str) -> str:

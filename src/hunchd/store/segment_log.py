@@ -385,9 +385,7 @@ class SegmentLog:
         active = self._active
         return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
 
-    def rewrite(
-        self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None
-    ) -> int:
+    def rewrite(self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
         """Erases records from the files; how many. Ids of records long gone are erased by their project."""
         self.seal()
         self._cut_refused_tails()
