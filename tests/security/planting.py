@@ -120,6 +120,8 @@ def signals(planted: Planted, repository: Path) -> Iterator[dict[str, object]]:
     for word, name, secret in planted.at("commands"):
         command = f"{name}={secret} run {word}"
         yield {"kind": "command_finished", "project": str(repository), "command": command, "exit_code": 1}
+    for word, _, secret in planted.at("opened files", identifier=True):
+        yield {"kind": "file_opened", "project": str(repository), "path": f"src/{word}-{secret}.py", "event_id": secret}
     for word, _, secret in planted.at("checkouts", identifier=True):
         yield {"kind": "branch_checkout", "project": str(repository), "branch": f"{word}-{secret}"}
 

@@ -33,7 +33,7 @@ from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Write, Writer
-from hunchd.ingestion.redaction import redact_values
+from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.answers import page_json, rejection_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
@@ -404,9 +404,11 @@ class Engine:
 
 
 def _clean(raw: Any) -> Any:
-    """`raw` without the secrets that its free texts may hold; what opened and saved files say holds none."""
-    if isinstance(raw, dict) and raw.get("kind") in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
-        return raw
+    """`raw` without secrets. What opened and saved files say has few texts, and the same paths again and again."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
+        texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}
+        return raw | {name: redacted_name(text) for name, text in texts.items()}
     return redact_values(raw)[0]
 
 
