@@ -170,9 +170,9 @@ def test_thousands_of_wrong_requests_are_answered_and_leave_nothing_behind(
     hostile(shared_daemon, project, Random(1), 300)  # what grows once is warm now
     before = memory_of(shared_daemon.pid)
 
-    seen = hostile(shared_daemon, project, Random(33), 1_500)
+    seen = hostile(shared_daemon, project, Random(33), 1_200)
 
-    assert sum(seen[status] for status in (400, 404, 422)) > 300, seen
+    assert sum(seen[status] for status in (400, 404, 422)) > 250, seen
     assert sum(seen[status] for status in (200, 201, 202)) > 150, seen
     assert memory_of(shared_daemon.pid) - before < GROWTH
     still_good(shared_daemon, project)

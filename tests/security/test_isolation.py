@@ -150,7 +150,7 @@ def test_no_question_of_a_project_is_answered_from_another(
         for name, folder in repositories.items()
     }
     marked = dict.fromkeys(PROJECTS, 0)
-    for number in range(450):
+    for number in range(300):
         name = PROJECTS[number % len(PROJECTS)]
         others = [other for other in PROJECTS if other != name]
         foreign = [row["id"] for other in others for row in rows[other]]
@@ -164,4 +164,4 @@ def test_no_question_of_a_project_is_answered_from_another(
             assert f"{other}_mark" not in told, (method, path, body, query)
             assert str(repositories[other]) not in told
         marked[name] += f"{name}_mark" in told
-    assert min(marked.values()) > 60, marked
+    assert min(marked.values()) > 40, marked

@@ -55,6 +55,7 @@ def reached(trace: str) -> set[str]:
     return {found[1] for found in ADDRESS.finditer(trace) if not found[1].startswith(LOOPBACK)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_it_connects_to_nobody(hunchd_home: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace"

@@ -167,9 +167,9 @@ def test_no_filter_opens_another_project(shared_daemon: RunningDaemon, two: tupl
 
 def test_no_search_opens_another_project(shared_daemon: RunningDaemon, two: tuple[str, set[str]]) -> None:
     project, own = two
-    for text in INJECTIONS:
+    for number, text in enumerate(INJECTIONS):
         for asked in ({"query": text}, {"query": "other", "tags": [text]}, {"query": "asked", "path_prefix": text}):
-            for depth in ("shallow", "specific"):
+            for depth in (("shallow",), ("specific",))[number % 2]:
                 status, answer = shared_daemon.request("POST", "/search", {"project": project, "depth": depth, **asked})
                 assert status in (200, 400), answer
                 found = {result["id"] for result in answer["results"]} if status == 200 else set()
