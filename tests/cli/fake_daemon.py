@@ -8,7 +8,7 @@ import socketserver
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class FakeDaemon:
 
     def publish(self, **changes: Any) -> None:
         """Write the rendezvous file, with some of its values changed."""
-        rendezvous.write(places().rendezvous_file, replace(self.told, **changes))
+        rendezvous.write(places().rendezvous_file, self.told._replace(**changes))
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
