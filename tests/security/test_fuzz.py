@@ -1,4 +1,4 @@
-"""Some thousand hostile requests to the real daemon: each is answered, none is its fault, and it stays as it was."""
+"""Thousands of hostile requests to the real daemon: each is answered, none is its fault, and it stays as it was."""
 
 from __future__ import annotations
 
@@ -167,13 +167,13 @@ def _hostile(wire: Wire, project: str, random: Random, rounds: int) -> Counter[i
 def test_thousands_of_wrong_requests_are_answered_and_leave_nothing_behind(
     shared_daemon: RunningDaemon, project: str
 ) -> None:
-    hostile(shared_daemon, project, Random(1), 300)  # what grows once is warm now
+    hostile(shared_daemon, project, Random(1), 200)  # what grows once is warm now
     before = memory_of(shared_daemon.pid)
 
-    seen = hostile(shared_daemon, project, Random(33), 1_200)
+    seen = hostile(shared_daemon, project, Random(33), 800)
 
-    assert sum(seen[status] for status in (400, 404, 422)) > 250, seen
-    assert sum(seen[status] for status in (200, 201, 202)) > 150, seen
+    assert sum(seen[status] for status in (400, 404, 422)) > 150, seen
+    assert sum(seen[status] for status in (200, 201, 202)) > 100, seen
     assert memory_of(shared_daemon.pid) - before < GROWTH
     still_good(shared_daemon, project)
     assert "Traceback" not in shared_daemon.log
@@ -181,10 +181,10 @@ def test_thousands_of_wrong_requests_are_answered_and_leave_nothing_behind(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_twenty_thousand_more(shared_daemon: RunningDaemon, project: str) -> None:
-    hostile(shared_daemon, project, Random(2), 2_000)
+def test_eight_thousand_more(shared_daemon: RunningDaemon, project: str) -> None:
+    hostile(shared_daemon, project, Random(2), 1_000)
     before = memory_of(shared_daemon.pid)
-    hostile(shared_daemon, project, Random(34), 20_000)
+    hostile(shared_daemon, project, Random(34), 8_000)
     assert memory_of(shared_daemon.pid) - before < GROWTH
     still_good(shared_daemon, project)
 
