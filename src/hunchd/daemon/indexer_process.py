@@ -79,7 +79,7 @@ def _units_since(scope: Scope, since: str) -> dict[str, Any]:
     git = history_of(scope.root)
     if git is None or (since and not git.exists(since)):
         return {"units": [], "episodes": [], "rewritten": bool(since)}
-    found = list(units(git, since=since or None, newest=scope.newest + 1))
+    found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
     if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
         return {"units": [], "episodes": [], "rewritten": True}
     return {"units": [asdict(unit) for unit in found], "episodes": episodes_of(found, scope), "rewritten": False}

@@ -64,7 +64,8 @@ def index(scope: Scope) -> Iterator[dict[str, Any]]:
         yield from _learnt(git, predictor, [], newest=first, total=total)
         yield _saved(predictor, scope)
         predictor = Predictor()
-    yield from _learnt(git, predictor, packs, newest=min(scope.newest, total), total=total, reached=first)
+    recent = min(scope.newest, total)
+    yield from _learnt(git, predictor, packs, newest=recent, total=total, reached=first, lines=recent == total)
     if total:
         yield _saved(predictor, scope)
     with CodeCache(scope.code_cache, writable=True) as cache:
@@ -74,7 +75,7 @@ def index(scope: Scope) -> Iterator[dict[str, Any]]:
         yield _saved(predictor, scope)
         if scope.full and total > scope.newest:
             predictor, packs = Predictor(), []
-            yield from _learnt(git, predictor, packs, newest=total, total=total, reached=scope.newest)
+            yield from _learnt(git, predictor, packs, newest=total, total=total, reached=scope.newest, lines=True)
             _placed(cache, predictor)
             yield _saved(predictor, scope)
     yield from _episodes(packs, scope, known=bool(scope.episodes_after) and predictor.knows(scope.episodes_after))
@@ -129,13 +130,23 @@ def _count(git: Git | None) -> int:
 
 
 def _learnt(
-    git: Git | None, predictor: Predictor, packs: list[bytes], *, newest: int, total: int, reached: int = 0
+    git: Git | None,
+    predictor: Predictor,
+    packs: list[bytes],
+    *,
+    newest: int,
+    total: int,
+    reached: int = 0,
+    lines: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Teach `predictor` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes."""
+    """Teach `predictor` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes.
+
+    With `lines` who wrote how much of a file is learnt too; git takes some times longer to tell it.
+    """
     if git is None or not newest:
         return
     batch: list[Unit] = []
-    for done, unit in enumerate(units(git, newest=newest), 1):
+    for done, unit in enumerate(units(git, newest=newest, lines=lines), 1):
         predictor.learn(unit)
         batch.append(unit)
         if len(batch) == BATCH:
