@@ -38,6 +38,7 @@ _LOG = (
     "--no-decorate",
     f"--format={_FORMAT}",
 )
+_COUNTS = "--numstat"
 _COUNTED = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _MISSING = re.compile(r"unable to read|missing blob|could not fetch|promisor", re.IGNORECASE)
 
@@ -70,12 +71,12 @@ def units(
     revisions = [rev] if since is None else [rev, f"^{since}"]
     order = [] if newest_first else ["--reverse"]
     limit = [] if newest is None else [f"--max-count={newest}"]
-    counted = ["--numstat"] if lines else []
+    counted = [_COUNTS] if lines else []
     yield from _logged(git, [*counted, *order, *limit, *revisions, "--"])
 
 
 def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
-    """Renames by likeness need contents. Where some are missing (a partial clone), go on with exact renames only."""
+    """Renames by likeness and counts of lines need contents; where some are missing (a partial clone), do without."""
     tags = tags_by_commit(git)
     read = 0
     try:
@@ -85,7 +86,8 @@ def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
     except RepositoryError as error:
         if not _MISSING.search(error.message):
             raise
-        yield from islice(_parsed(git.stream(*_LOG, EXACT_RENAMES, *selection), tags), read, None)
+        bare = [word for word in selection if word != _COUNTS]
+        yield from islice(_parsed(git.stream(*_LOG, EXACT_RENAMES, *bare), tags), read, None)
 
 
 def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
