@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hunchd.bench import metrics
+from hunchd.bench.results import Results
 from hunchd.bench.tasks import PROJECT
 from hunchd.bench.walk import Windows
 from hunchd.domain.context import Focus
@@ -19,9 +19,6 @@ from hunchd.domain.work import is_work, plain_title
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.weights import Weights
 from hunchd.repository.git import Git
-
-if TYPE_CHECKING:
-    from hunchd.bench.replay import Results
 
 MOST_UNITS = 120  # newest of the test window: blame is slow
 MOST_FILES = 3  # of a unit

@@ -9,12 +9,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from hunchd.bench import baselines, episodes, metrics, report
 from hunchd.bench.outlines import Outlines
+from hunchd.bench.results import Results
 from hunchd.bench.tasks import TASKS, Question, questions
 from hunchd.bench.walk import Moment, Windows, walk
 from hunchd.domain.context import Prediction
@@ -28,22 +29,6 @@ from hunchd.repository.git import Git
 OURS = "hunch"
 K = 20
 ALL_TASKS = (*TASKS, "all")
-
-
-@dataclass(slots=True)
-class Results:
-    """What one repository gave: metric rows by task and method, confidences by task, milliseconds a prediction."""
-
-    repository: str
-    rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
-    confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)  # value, first right, any gold
-    following: dict[str, list[bool]] = field(default_factory=dict)  # the very next file among the first ten
-    milliseconds: list[float] = field(default_factory=list)
-    learning: list[float] = field(default_factory=list)
-    units: int = 0
-    scored: int = 0
-    created: float = 0.0  # mean share of a scored unit's files that it creates: nobody can predict those
-    provenance: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hunchd.bench import metrics
+from hunchd.bench.results import Results
 from hunchd.prediction.calibration import SILENCE
-
-if TYPE_CHECKING:
-    from hunchd.bench.replay import Results
 
 OURS = "hunch"
 SHOWN = ("hit@1", "hit@3", "hit@5", "hit@10", "recall@5", "recall@10", "MRR", "MAP")

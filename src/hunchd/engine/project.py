@@ -7,11 +7,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hunchd.domain.memory import Memory
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.answers import project_json
 from hunchd.repository.layout import Layout, head
 from hunchd.store.code import CodeCache
 
@@ -70,8 +71,9 @@ class Progress:
     done: int = 0
     total: int = 0
 
-    def json(self) -> dict[str, int]:
-        return {"done": self.done, "total": self.total}
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.done, self.total
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ class Project:
         return not self.root.is_dir()
 
     @property
-    def state(self) -> str:
+    def state(self) -> Literal["indexing", "ready", "missing"]:
         return "missing" if self.missing else "indexing" if self.indexing else "ready"
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
@@ -150,19 +152,17 @@ class Project:
 
     def json(self) -> dict[str, Any]:
         """The project as the contract shows it."""
-        shown: dict[str, Any] = {
-            "id": self.id,
-            "path": str(self.root),
-            "name": self.name,
-            "branch": self.main.branch,
-            "state": self.state,
-            "progress": {
-                "commits": self.commits.json(),
-                "files": self.files.json(),
-                "embeddings": self.embeddings.json(),
-            },
-            "worktrees": [str(root) for root in self.trees if root != self.root],
-        }
+        shown = project_json(
+            id=self.id,
+            path=str(self.root),
+            name=self.name,
+            branch=self.main.branch,
+            state=self.state,
+            commits=self.commits.pair,
+            files=self.files.pair,
+            embeddings=self.embeddings.pair,
+        )
+        shown["worktrees"] = [str(root) for root in self.trees if root != self.root]
         if self.index_error:
             shown["index_error"] = self.index_error
         return shown

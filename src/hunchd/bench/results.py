@@ -1,0 +1,21 @@
+"""What replaying one repository gave: filled by the tasks, read by the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Results:
+    """What one repository gave: metric rows by task and method, confidences by task, milliseconds a prediction."""
+
+    repository: str
+    rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
+    confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)  # value, first right, any gold
+    following: dict[str, list[bool]] = field(default_factory=dict)  # the very next file among the first ten
+    milliseconds: list[float] = field(default_factory=list)
+    learning: list[float] = field(default_factory=list)
+    units: int = 0
+    scored: int = 0
+    created: float = 0.0  # mean share of a scored unit's files that it creates: nobody can predict those
+    provenance: str = ""
