@@ -158,6 +158,8 @@ def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon
     shop.rename(shop.with_name("elsewhere"))
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "missing", within=10, what="notice")
     assert context(daemon, shop, "shop/basket.py")["status"] == "degraded"
+    asked = {"project": str(shop), "file_opened": "shop/basket.py"}
+    assert "is not there" in daemon.post("/context/predict", asked)["degraded"][0]
     shop.with_name("elsewhere").rename(shop)
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=10, what="find it again")
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"

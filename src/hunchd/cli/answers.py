@@ -67,7 +67,9 @@ def predict(arguments: Namespace) -> int:
         path = clean(file["path"])
         reasons = " · ".join(clean(reason) for reason in file["reasons"])
         print(f"{file['confidence']:4.0%}  {coloured(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
-    if not files:
+    for reason in prediction.get("degraded", ()):
+        note(clean(reason))
+    if not files and not prediction.get("degraded"):
         note(f"no hunch what comes after {arguments.file}.")
     return 0
 

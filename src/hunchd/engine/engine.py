@@ -287,7 +287,8 @@ class Engine:
         return self._answers.context(request, *self._projects.find(request.project))
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
-        return self._answers.predict(request, *self._projects.find(request.project))
+        project, tree = self._projects.find(request.project)
+        return self._answers.predict(request, project, tree) | {"degraded": list(self._degraded(project))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         project = self._projects.find(request.project)[0].id if request.project else None

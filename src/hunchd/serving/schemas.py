@@ -170,6 +170,7 @@ _PREDICTION: Final = record(
             record({"id": text(), "kind": text(), "title": text(), "confidence": FRACTION, "reasons": TEXTS})
         ),
         "confidence": FRACTION,
+        "degraded": TEXTS,
     },
     required=("predicted_files", "predicted_memories", "confidence"),
 )
