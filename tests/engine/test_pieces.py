@@ -18,7 +18,7 @@ def known(**given: Any) -> Known:
         "project": "p",
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
-        "outlines": {},
+        "views": {},
         "errors": (),
         "facts": (),
         "found": (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import outline_of
-from hunchd.ingestion.skeleton import skeleton
+from hunchd.ingestion.skeleton import skeleton, view
 
 SOURCE = b'''
 SETTING = 1
@@ -69,3 +69,9 @@ def test_prose_shows_its_title_and_its_parts_on_one_line() -> None:
 
 def test_a_file_without_symbols_has_no_skeleton() -> None:
     assert skeleton(outline_of("a.txt", b"just words"), max_lines=5) == ""
+
+
+def test_a_view_has_the_skeleton_at_length_and_in_short() -> None:
+    shown = view(outline_of("store.py", SOURCE))
+    assert (len(shown.summary.splitlines()), shown.path) == (5, "store.py")
+    assert len(shown.full) > len(shown.summary)

@@ -22,6 +22,7 @@ from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
+from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.memories import memory_json
@@ -216,7 +217,7 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     with Attempts(cache.path) as attempts:
         for batch in _batches(waiting):
             outlines, same, lost = _read(scope.root, batch, blobs, attempts)
-            cache.put(outlines, wanted)
+            cache.put(outlines, wanted, view)
             cache.restamp({path: wanted[path] for path in same})
             cache.remove(lost)
             done += len(batch)

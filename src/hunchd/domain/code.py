@@ -37,3 +37,14 @@ class FileOutline:
     references: tuple[str, ...] = ()
     words: Mapping[str, int] = field(default_factory=dict)
     doc: str = ""  # the first line of the file's own documentation
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """What a reader is shown of one file: made once when it is parsed, asked for many times."""
+
+    path: str
+    blob: str
+    full: str  # its skeleton, at length; "" when it has none
+    summary: str  # … and in a few lines
+    doc: str = ""

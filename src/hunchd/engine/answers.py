@@ -173,11 +173,7 @@ class Answers:
             project=project.id,
             focus=focus,
             prediction=prediction,
-            outlines={
-                file.path: outline
-                for file in prediction.files
-                if project.code is not None and (outline := project.code.get(file.path)) is not None
-            },
+            views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
             errors=project.fresh_errors(now),
             facts=tuple(project.facts.values()),
             found=self._found(focus),

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hunchd.domain.code import FileOutline
+from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.ages import ago
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
-from hunchd.ingestion.skeleton import skeleton
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
@@ -39,7 +38,6 @@ _DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
 _MERGE = re.compile(r"merge (?:remote-tracking )?branch|merge tag|revert \"merge", re.IGNORECASE)
 
 TRACE_LINES = 12  # lines of a trace that are shown
-FULL_LINES, SUMMARY_LINES = 14, 5  # lines of a skeleton
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class Known:
     project: str
     focus: Focus
     prediction: Prediction
-    outlines: Mapping[str, FileOutline]
+    views: Mapping[str, FileView]
     errors: Sequence[SeenError]
     facts: Sequence[Memory]
     found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
@@ -61,7 +59,7 @@ def pieces(known: Known) -> list[Piece]:
     """All candidates, unordered; the assembly chooses among them."""
     return [
         *(_error(error, known) for error in known.errors),
-        *(_file(file, rank, known.outlines.get(file.path)) for rank, file in enumerate(known.prediction.files)),
+        *(_file(file, rank, known.views.get(file.path)) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *_facts(known),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
@@ -115,13 +113,13 @@ def _end_of(text: str) -> str:
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 
-def _file(file: PredictedFile, rank: int, outline: FileOutline | None) -> Piece:
+def _file(file: PredictedFile, rank: int, view: FileView | None) -> Piece:
     forms: list[tuple[Level, str]] = []
-    if outline is not None and outline.symbols:
-        forms.append(("full", f"{file.path}\n{skeleton(outline, max_lines=FULL_LINES)}"))
-        forms.append(("summary", f"{file.path}\n{skeleton(outline, max_lines=SUMMARY_LINES)}"))
-    elif outline is not None and outline.doc:
-        forms.append(("summary", f"{file.path}\n{outline.doc}"))
+    if view is not None and view.full:
+        forms.append(("full", f"{file.path}\n{view.full}"))
+        forms.append(("summary", f"{file.path}\n{view.summary}"))
+    elif view is not None and view.doc:
+        forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
     return Piece(
         id=f"file:{file.path}",
@@ -130,7 +128,7 @@ def _file(file: PredictedFile, rank: int, outline: FileOutline | None) -> Piece:
         value=file.confidence,
         forms=tuple(forms),
         reasons=file.reasons,
-        source={"type": "file", "path": file.path, "blob": outline.blob if outline else None},
+        source={"type": "file", "path": file.path, "blob": view.blob if view else None},
         trust=Trust.PROJECT,
         about=(file.path,),
         rank=rank,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.code import FileOutline, FileView, Symbol
 
+FULL_LINES, SUMMARY_LINES = 14, 5  # of the two skeletons that are kept of every file
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line that tells what was left out
 
@@ -21,6 +22,12 @@ _EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
 _INDENT = "    "
+
+
+def view(outline: FileOutline) -> FileView:
+    """What a bundle shows of the file, at length and in short."""
+    full, summary = (skeleton(outline, max_lines=lines) for lines in (FULL_LINES, SUMMARY_LINES))
+    return FileView(outline.path, outline.blob, full, summary, outline.doc)
 
 
 def skeleton(outline: FileOutline, *, max_lines: int) -> str:

@@ -11,17 +11,17 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.code import FileOutline, FileView, Symbol
 from hunchd.domain.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 # A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
-VERSION = 1
+VERSION = 2
 BUSY_SECONDS = 10.0  # the writer's transactions last milliseconds
 
 _SCHEMA = """
@@ -29,6 +29,9 @@ CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
   lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
 );
+CREATE TABLE views (
+  path TEXT PRIMARY KEY, blob TEXT NOT NULL, full TEXT NOT NULL, summary TEXT NOT NULL, doc TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE symbols (
   file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
   signature TEXT NOT NULL, container TEXT NOT NULL, doc TEXT NOT NULL
@@ -97,8 +100,19 @@ class CodeCache:
             "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
         )
 
-    def put(self, outlines: Iterable[FileOutline], stamps: Mapping[str, int] | None = None) -> None:
-        """Keep these, in one transaction, instead of what was kept of the same paths."""
+    def views(self, paths: Sequence[str]) -> dict[str, FileView]:
+        """What is shown of those of `paths` that are kept, in one small read."""
+        holes = ", ".join("?" * len(paths))
+        rows = self._rows(f"SELECT path, blob, full, summary, doc FROM views WHERE path IN ({holes})", *paths)
+        return {row[0]: FileView(*row) for row in rows}
+
+    def put(
+        self,
+        outlines: Iterable[FileOutline],
+        stamps: Mapping[str, int] | None = None,
+        view: Callable[[FileOutline], FileView] | None = None,
+    ) -> None:
+        """Keep these, in one transaction, for what was kept of the same paths; `view` says what is shown of each."""
         given = stamps or {}
         with self._lock, self._writing() as connection:
             for outline in outlines:
@@ -125,6 +139,10 @@ class CodeCache:
                         for s in outline.symbols
                     ],
                 )
+                if view is not None:
+                    shown = view(outline)
+                    row = (shown.path, shown.blob, shown.full, shown.summary, shown.doc)
+                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?)", row)
 
     def restamp(self, stamps: Mapping[str, int]) -> None:
         """The same contents have new stamps: touched, checked out again."""
@@ -208,6 +226,7 @@ def _packed(outline: FileOutline) -> bytes:
 def _forget(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
+    connection.execute("DELETE FROM views WHERE path = ?", (path,))
 
 
 def _version(connection: sqlite3.Connection) -> int:
