@@ -36,7 +36,8 @@ def test_a_bundle_has_the_shape_of_the_contract() -> None:
         reasons=("changed together",),
         source={"path": "a.py"},
         trust=Trust.PROJECT,
-        text="a.py",
+        text="a.py: changed together",
+        title="a.py",
     )
     bundle = Bundle(
         status="degraded",
@@ -61,6 +62,7 @@ def test_a_bundle_has_the_shape_of_the_contract() -> None:
             {
                 "id": "f1",
                 "kind": "file",
+                "title": "a.py",
                 "tier": 2,
                 "level": "index",
                 "tokens": 7,

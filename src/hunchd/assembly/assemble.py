@@ -46,10 +46,17 @@ class _Section:
         return title + sum(choice.tokens for choice in self.choices) + _count(self.topics)
 
 
-@lru_cache(maxsize=4096)
 def _count(block: str) -> int:
-    """Pieces are counted once: most of a bundle is the same as in the bundle before."""
-    return count(block)
+    """The first line, which says why, and what stands below it, which is the same in most bundles of a day."""
+    end = block.find("\n", 1)
+    if end < 1 or block[end - 1].isspace():
+        return _counted(block)
+    return _counted(block[:end]) + _counted(block[end:])
+
+
+@lru_cache(maxsize=4096)
+def _counted(text: str) -> int:
+    return count(text)
 
 
 def assemble(
@@ -198,4 +205,5 @@ def _item(choice: Choice) -> Item:
         source=piece.source,
         trust=piece.trust,
         text=option.block.lstrip("\n"),
+        title=rendering.title_of(piece, dict(piece.forms)[option.level]),
     )

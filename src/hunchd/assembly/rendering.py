@@ -54,6 +54,14 @@ def block_of(piece: Piece, level: Level, text: str, *, secret: bytes) -> str:
     return _closed("\n" + "\n".join(lines))
 
 
+def title_of(piece: Piece, text: str) -> str:
+    """The first line of `text` as its block says it, without kind and reasons: what a list shows of a piece."""
+    first = text.strip().partition("\n")[0]
+    if needs_fence(piece.trust, text):
+        return quoted(first, LONGEST_FIRST_LINE)
+    return single_line(first, LONGEST_FIRST_LINE, keep_quotations=piece.trust in (Trust.DERIVED, Trust.USER))
+
+
 def _broken(line: str, limit: int) -> tuple[str, str]:
     """A long line in two, at a word where there is one."""
     cut = line.rfind(" ", limit // 2, limit)

@@ -89,6 +89,7 @@ class Item:
     source: Mapping[str, Any]
     trust: Trust
     text: str
+    title: str = ""  # the first line of the text, without its reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ def _item_json(item: Item) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": item.kind,
+        "title": item.title,
         "tier": item.tier,
         "level": item.level,
         "tokens": item.tokens,

@@ -147,6 +147,7 @@ _BUNDLE: Final = record(
                 {
                     "id": text(),
                     "kind": text(),
+                    "title": text("its first line; a stranger's words stand between «»"),
                     "tier": integer(1, 4),
                     "level": one_of(LEVELS),
                     "tokens": COUNT,
