@@ -68,6 +68,7 @@ def neutral(text: str, *, keep_quotations: bool = False) -> str:
     return plain if keep_quotations else plain.translate(_OWN_MARKS)
 
 
+@lru_cache(maxsize=4096)
 def single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
     """At most `limit` characters on one line, neutral, without leading Markdown marks; cut at a word if it can be."""
     flat = _SPACES.sub(" ", neutral(text[: limit * 4], keep_quotations=keep_quotations)).strip()
