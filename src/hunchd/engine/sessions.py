@@ -1,0 +1,348 @@
+"""Sessions: turns taken in durably, listed in order, ended, and erased without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import Message
+from hunchd.engine.memories import Memories
+from hunchd.engine.session_log import (
+    HEAD_TAG,
+    Head,
+    Log,
+    head_of_memory,
+    memory_of_head,
+    memory_of_message,
+    message_of,
+    message_of_memory,
+    session_tag,
+)
+from hunchd.engine.writing import Write, Writer
+from hunchd.ingestion.redaction import redact, redacted_name
+from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.memories import title_of
+from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, message_json
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal, Record
+
+logger = logging.getLogger(__name__)
+
+HELD = 16  # sessions whose messages stay in memory
+HELD_BYTES = 32 * 1024 * 1024  # of their texts together, about
+READ_AT_ONCE = 500  # messages
+# Longer texts are searched for secrets and counted in a thread, so that other questions get their turn.
+LONG = 32 * 1024  # characters
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """A session in use: whoever reads or changes its log holds the lock."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    log: Log | None = None
+
+
+class Sessions:
+    """`heads` are all sessions that are known; the logs of those in use are held in memory."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        hot: HotTier,
+        store: StoreClient,
+        writer: Writer,
+        memories: Memories,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._journal = journal
+        self._hot = hot
+        self._store = store
+        self._writer = writer
+        self._memories = memories
+        self._now = now
+        self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
+        self._ready = asyncio.Event()
+        self.heads: dict[str, Head] = {}
+        self.grown: Callable[[str], None] = lambda session: None  # told of each session that has new messages
+
+    # What is known at the start, and what changes behind our back
+
+    async def warm(self, projects: Sequence[str | None]) -> None:
+        """Learn which sessions there are; before, nobody can say whether a session is new."""
+        for project in projects:
+            filters = Filters(project=project, kinds=(Kind.DOCUMENT,), tags=(HEAD_TAG,), statuses=())
+            async for memory in self._all(filters):
+                self.noticed(memory)
+        self._ready.set()
+
+    def noticed(self, memory: Memory) -> None:
+        """A memory was kept, changed or taken over by somebody else: it may be one of ours."""
+        if (head := head_of_memory(memory)) is not None:
+            self.heads[head.session] = head
+        elif memory.kind is Kind.MESSAGE:
+            self._let_go(memory)
+
+    def forgotten(self, memory: Memory) -> None:
+        """A memory was forgotten by somebody else."""
+        self._let_go(memory)
+
+    def forget_project(self, project: str) -> None:
+        for session in [session for session, head in self.heads.items() if head.project == project]:
+            del self.heads[session]
+            self._shelves.pop(session, None)
+
+    def _let_go(self, memory: Memory) -> None:
+        """Read the session's log anew when it is asked for."""
+        if (shelf := self._shelves.get(str(memory.source.get("session")))) is not None:
+            shelf.log = None
+
+    # The log
+
+    async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
+        """Take in messages, durably; one whose ref is known already changes nothing. Raises Conflict when the session
+        belongs to another project."""
+        await self._ready.wait()
+        session = redacted_name(session)
+        async with self.held(session, project, new=True) as log:
+            if request.project is not None and log.head.project != project:
+                raise Conflict("this session belongs to another project", field="project")
+            ids, fresh = await self._numbered(log, request.messages)
+            if fresh:
+                await self._keep(log, fresh)
+        if fresh:
+            self.grown(session)
+        answer: dict[str, Any] = {"session": session, "accepted": len(fresh), "ids": ids}
+        return answer | ({"rejected": list(request.rejected)} if request.rejected else {})
+
+    async def _numbered(self, log: Log, drafts: Sequence[MessageDraft]) -> tuple[list[str], list[Message]]:
+        """The ids of all drafts, and those that are new, with their numbers."""
+        ids: list[str] = []
+        fresh: list[Message] = []
+        refs = {ref: message.id for ref, message in log.refs.items()}
+        number, now = log.next_number, self._now()
+        for draft in drafts:
+            ref = redacted_name(draft.ref) if draft.ref else None
+            if ref is not None and ref in refs:
+                ids.append(refs[ref])
+                continue
+            place = (draft, log.head.session, log.head.project, number, now)
+            is_long = len(draft.text) >= LONG
+            message = await asyncio.to_thread(message_of, *place) if is_long else message_of(*place)
+            fresh.append(message)
+            ids.append(message.id)
+            number += 1
+            if ref is not None:
+                refs[ref] = message.id
+        return ids, fresh
+
+    async def _keep(self, log: Log, fresh: Sequence[Message]) -> None:
+        now, head = self._now(), log.head
+        kept = [memory_of_message(message, head.session, head.project, now) for message in fresh]
+        if head.session not in self.heads or head.ended is not None:  # a session may be taken up again
+            head = replace(head, title=head.title or _title(fresh), ended=None, outcome=None)
+            kept.insert(0, memory_of_head(head, now))
+        await self._memories.keep(kept)
+        log.extend(fresh)
+        log.head = self.heads[head.session] = replace(head, messages=len(log.messages), last=now)
+        self._shrink()
+
+    @asynccontextmanager
+    async def held(self, session: str, project: str | None = None, *, new: bool = False) -> AsyncIterator[Log]:
+        """The log of a session, for one at a time. Raises NotFound unless it may be `new`."""
+        await self._ready.wait()
+        head = self.heads.get(session)
+        if head is None and not new:
+            raise NotFound(f"there is no session '{session}'", hint="GET /sessions lists them")
+        shelf = self._shelves.setdefault(session, _Shelf())
+        self._shelves.move_to_end(session)
+        async with shelf.lock:
+            head = self.heads.get(session)
+            if shelf.log is None or head is None:
+                began = Head(session=session, project=project, began=self._now())
+                shelf.log = Log(began) if head is None else await self._read(head)
+            yield shelf.log
+
+    async def _read(self, head: Head) -> Log:
+        """The log as it was accepted: memory first, then the store, so that what moves in between is seen once."""
+        filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
+        found: dict[int, Message] = {}
+        async for memory in self._all(filters):
+            if (message := message_of_memory(memory)) is not None:
+                found.setdefault(message.number, message)
+        log = Log(replace(head, messages=len(found)))
+        log.extend([found[number] for number in sorted(found)])
+        return log
+
+    async def _all(self, filters: Filters) -> AsyncIterator[Memory]:
+        """Every memory that passes, at hand or in the store, without those that were forgotten or superseded by an
+        edit."""
+        await self._writer.begun()
+        seen = set()
+        for memory in self._hot.list(filters):
+            seen.add(memory.id)
+            if memory.superseded_by is None:
+                yield memory
+        cursor: str | None = None
+        while True:
+            page = await self._store.list(filters, READ_AT_ONCE, cursor)
+            for memory in page.items:
+                if memory.id not in seen and memory.superseded_by is None and not self._hot.is_tombstoned(memory.id):
+                    yield memory
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def _shrink(self) -> None:
+        """Let go of the logs that were not used for longest; one that is in use stays."""
+        sizes = {session: shelf.log.size if shelf.log else 0 for session, shelf in self._shelves.items()}
+        total = sum(sizes.values())
+        for session, shelf in list(self._shelves.items())[:-1]:
+            if len(self._shelves) <= HELD and total <= HELD_BYTES:
+                break
+            if not shelf.lock.locked():
+                total -= sizes[session]
+                del self._shelves[session]
+
+    # What clients ask
+
+    async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
+        """A page of the log, oldest first."""
+        session = redacted_name(session)
+        after = _number(request.cursor)
+        async with self.held(session) as log:
+            part = [message for message in log.messages if message.number > after]
+            shown = part[: request.limit]
+            return page_json(
+                [message_json(message, session) for message in shown],
+                next_cursor=str(shown[-1].number) if len(part) > len(shown) else None,
+                total=len(log.messages),
+            )
+
+    async def list(self, request: PageRequest, project: str | None) -> dict[str, Any]:
+        """A page of the sessions, the newest first; those of one project if `project` names it."""
+        await self._ready.wait()
+        wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
+        wanted.sort(key=lambda head: (head.began, head.session), reverse=True)
+        first = _number(request.cursor)
+        shown = wanted[first : first + request.limit]
+        following = first + len(shown)
+        return page_json(
+            [head_json(await self._counted(head)) for head in shown],
+            next_cursor=str(following) if following < len(wanted) else None,
+            total=len(wanted),
+        )
+
+    async def head(self, session: str) -> Head:
+        """What is known of a session. Raises NotFound."""
+        async with self.held(redacted_name(session)) as log:
+            return replace(log.head, messages=len(log.messages))
+
+    async def _counted(self, head: Head) -> Head:
+        """The head with figures of now: one that is not in use may have been written before the last messages."""
+        shelf = self._shelves.get(head.session)
+        if (shelf is not None and shelf.log is not None) or head.ended is not None or head.last is not None:
+            return head
+        filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),))
+        await self._writer.drained()
+        page = await self._store.list(filters, 1)
+        last = page.items[0].at if page.items else None
+        counted = self.heads[head.session] = replace(head, messages=page.total, last=last)
+        return counted
+
+    async def write_head(self, log: Log, head: Head) -> None:
+        """Keep a changed head; whoever calls holds the log."""
+        log.head = self.heads[head.session] = head
+        await self._memories.keep([memory_of_head(head, self._now())])
+
+    async def erase(self, session: str) -> dict[str, Any]:
+        """Remove the session, its messages and everything made of it: from answers at once, from disk before this
+        returns."""
+        session = redacted_name(session)
+        async with self.held(session) as log:
+            project = log.head.project
+            filters = Filters(project=project, tags=(session_tag(session),), statuses=())
+            await self._writer.drained()
+            ids = [message.id for message in log.messages] + [memory.id async for memory in self._everything(filters)]
+            ids = list(dict.fromkeys(ids))
+            last = await self._tombstone(ids, project)
+            self.heads.pop(session, None)
+            log.clear()
+        self._shelves.pop(session, None)
+        gone = frozenset(ids)
+        await self._writer.drained()
+        await self._journal.rewrite(
+            lambda record: record.type == "memory" and record.data.get("id") in gone, up_to=last
+        )
+        await self._store.purge(project)
+        return {"erased": session, "memories": len(ids)}
+
+    async def _everything(self, filters: Filters) -> AsyncIterator[Memory]:
+        for memory in self._hot.list(filters):
+            yield memory
+        cursor: str | None = None
+        while True:
+            page = await self._store.list(filters, READ_AT_ONCE, cursor)
+            for memory in page.items:
+                yield memory
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def _tombstone(self, ids: Sequence[str], project: str | None) -> int:
+        """Forget the memories durably; the number of the last record that says so."""
+        records = [
+            Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0) for one in ids
+        ]
+        last = 0
+
+        def queue(sequences: list[int]) -> None:
+            nonlocal last
+            last = sequences[-1]
+            for sequence, one in zip(sequences, ids, strict=True):
+                self._hot.tombstone(one)
+                self._writer.add(Write(sequence, deletions=((project, one),)))
+
+        await self._writer.accept(records, queue)
+        return last
+
+
+def head_json(head: Head) -> dict[str, Any]:
+    """A session as clients see it."""
+    return {
+        "id": head.session,
+        "title": head.title,
+        "project": head.project,
+        "state": "open" if head.ended is None else "ended",
+        "outcome": head.outcome,
+        "began": iso(head.began),
+        "last": iso(head.last) if head.last is not None else None,
+        "ended": iso(head.ended) if head.ended is not None else None,
+        "messages": head.messages,
+    }
+
+
+def _title(messages: Sequence[Message]) -> str:
+    """The first thing that the user says."""
+    first = next((message for message in messages if message.event.value == "user_message"), messages[0])
+    return title_of(redact(first.text).text)
+
+
+def _number(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 12:
+        raise InvalidInput("this is no cursor of ours; begin without one", field="cursor")
+    return int(cursor)

@@ -1,0 +1,145 @@
+"""Where a session falls into episodes, what each was about, and how it went: by words alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from hunchd.domain.session import Event, Outcome, Turn
+from hunchd.ingestion.digesting import sentences
+
+EPISODES_A_HUNDRED: Final = 5
+TURNS_AN_EPISODE: Final = 20
+SHORTEST: Final = 4  # turns; less is no stretch of work
+AROUND: Final = 4  # turns on each side that are compared
+TOPICS: Final = 6
+SAID: Final = 2_000  # characters of a message that are looked at
+
+_WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
+_COMMON_WORDS = """
+about after all also and any are back been but can could did does done for from get got had has have here
+how into its just let like make may more must need new not now off one only other our out over please see
+should some still such sure take tests than that the their them then there these they this those too two use
+used using want was way well were what when where which while will with work would yes you your add fix file
+files code line test run
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+_GOOD = re.compile(
+    r"\b(?:thanks|thank you|great|perfect|works(?: now)?|lgtm|looks good|well done|nice|all tests pass|"
+    r"tests pass(?:ed)?|all green|merged|committed|released|is fixed|fixed it|is done|done)\b|\b\d+ passed\b(?!.*\bfailed\b)",
+    re.IGNORECASE,
+)
+_BAD = re.compile(
+    r"\b(?:still (?:fails?|broken|failing)|does(?:n't| not) work|not fixed|failed|failing|gave up|revert(?:ed)?|stuck|"
+    r"error:|traceback|abort(?:ed)?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A stretch of turns that belong together."""
+
+    turns: tuple[Turn, ...]
+    title: str
+    outcome: Outcome
+    topics: tuple[str, ...]
+
+    @property
+    def first(self) -> int:
+        return self.turns[0].number
+
+    @property
+    def last(self) -> int:
+        return self.turns[-1].number
+
+
+def chapters_of(turns: Sequence[Turn], *, ended: bool = True) -> tuple[Chapter, ...]:
+    """The session in at most five chapters a hundred turns, cut where its words change most, before a user's turn."""
+    if not turns:
+        return ()
+    bounds = [0, *_cuts(turns), len(turns)]
+    parts = [tuple(turns[first:last]) for first, last in pairwise(bounds)]
+    return tuple(
+        Chapter(part, _title(part), outcome_of(part, closed=ended or part is not parts[-1]), _topics(part))
+        for part in parts
+    )
+
+
+def outcome_of(turns: Sequence[Turn], *, closed: bool = True) -> Outcome:
+    """How it went, as far as the last words tell: success, partial, or interrupted in the middle of something."""
+    last = turns[-1].messages[-1]
+    said = [message.text[:SAID] for turn in turns[-3:] for message in turn.messages if message.event is not Event.CALL]
+    verdicts = [_verdict(text) for text in said]
+    final = next((verdict for verdict in reversed(verdicts) if verdict is not None), None)
+    if final is True:
+        return "success"
+    if last.event in (Event.CALL, Event.RESULT) or (last.event is Event.USER and not closed):
+        return "interrupted"
+    return "partial"
+
+
+def _verdict(text: str) -> bool | None:
+    good, bad = list(_GOOD.finditer(text)), list(_BAD.finditer(text))
+    if not good and not bad:
+        return None
+    return bool(good) and (not bad or good[-1].start() > bad[-1].start())
+
+
+def _cuts(turns: Sequence[Turn]) -> list[int]:
+    """Places of the first turns of the second and later chapters."""
+    most = max(1, min(EPISODES_A_HUNDRED * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_AN_EPISODE)))
+    if most == 1:
+        return []
+    words = [_words(turn) for turn in turns]
+    depths = [
+        (1 - _alike(words[max(0, at - AROUND) : at], words[at : at + AROUND]), -at)
+        for at in range(SHORTEST, len(turns) - SHORTEST + 1)
+        if turns[at].by_user
+    ]
+    apart = max(SHORTEST, len(turns) // (2 * most))
+    chosen: list[int] = []
+    for _, negative in sorted(depths, reverse=True):
+        at = -negative
+        if all(abs(at - other) >= apart for other in (0, *chosen, len(turns))):
+            chosen.append(at)
+        if len(chosen) == most - 1:
+            break
+    return sorted(chosen)
+
+
+def _alike(before: Sequence[Counter[str]], after: Sequence[Counter[str]]) -> float:
+    """The cosine of the words on both sides."""
+    left, right = sum(before, Counter[str]()), sum(after, Counter[str]())
+    norm = math.sqrt(sum(n * n for n in left.values()) * sum(n * n for n in right.values()))
+    return sum(times * right[word] for word, times in left.items()) / norm if norm else 0.0
+
+
+def _words(turn: Turn) -> Counter[str]:
+    """What a turn speaks of; what tools printed is left out but for its beginning."""
+    text = " ".join(
+        message.text[: SAID if message.event is not Event.RESULT else 200] for message in turn.messages
+    ).lower()
+    return Counter(word for word in _WORD.findall(text) if word not in _COMMON)
+
+
+def _topics(turns: Sequence[Turn]) -> tuple[str, ...]:
+    spread: Counter[str] = Counter()
+    for turn in turns:
+        spread.update(set(_words(turn)))
+    frequent = [word for word, times in spread.most_common() if times > 1]
+    return tuple(sorted(frequent[: 4 * TOPICS], key=lambda word: (-spread[word], word))[:TOPICS])
+
+
+def _title(turns: Sequence[Turn]) -> str:
+    """The first thing that the user asks for in this stretch."""
+    for turn in turns:
+        if turn.by_user and (said := sentences(turn.messages[0].text)):
+            return said[0]
+    first = next((message for turn in turns for message in turn.messages if message.text.strip()), None)
+    return " ".join(first.text.split())[:200] if first is not None else "a session"

@@ -1,0 +1,203 @@
+"""What a stretch of a session comes down to, by rules: decisions, instructions, preferences, actions, insights.
+
+Extractive: every point is a sentence that was said, with the turn it was said in, so nothing can be made up. The same
+turns always give the same points. What tools printed counts for little: nobody vouches for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
+
+LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
+FEWEST_WORDS: Final = 3
+MOST_SENTENCES: Final = 60  # of a message: what is decided is said early or late, not in the middle of a pasted file
+
+# How much would be lost without it. A user's word counts more than an assistant's: it is the one that is final.
+_WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # by the user, by the assistant
+    "decision": (0.9, 0.7),
+    "instruction": (0.85, 0.3),
+    "preference": (0.8, 0.3),
+    "insight": (0.55, 0.5),
+    "action": (0.4, 0.35),
+    "question": (0.3, 0.1),
+}
+_REASONED: Final = 0.06  # more, when the sentence says why
+_EDITED: Final = 0.3
+_RAN: Final = 0.15
+_COMMITTED: Final = 0.5
+_FAILED: Final = 0.35
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>|\[[ xX]\])\s+")
+_WORD = re.compile(r"[^\W_][\w'-]*")
+
+_CHOICE = (
+    r"use|go(?:ing)? with|pick|choose|adopt|switch(?:ing)? to|move to|migrate to|keep|stick (?:to|with)|drop|replace|"
+    r"rely on|store|standardi[sz]e on|settle on|support|name|call|put|ship|target|pin|build on|base"
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|agreed|conclusion)\b"
+    r"|\bwe(?:'ve| have)? (?:chose|chosen|settled|picked|went with|rejected|ruled out|dropped)\b"
+    rf"|\b(?:we|i)(?:'ll| will| shall| should| are going to|'re going to)(?: \w+ly)? (?:{_CHOICE})\b"
+    rf"|\blet(?:'s| us)(?: \w+)? (?:{_CHOICE})\b"
+    r"|\bwe (?:now |only |always )?(?:use|deploy|release|support|target)\b"
+    r"|\binstead of\b|\brather than\b|\bin favou?r of\b"
+    r"|\b(?:renamed?|moved?|switch(?:ed)?|migrated?) .{1,80} (?:to|from)\b"
+    r"|\b(?:is|are|was) (?:now )?(?:rejected|deprecated|out of scope|ruled out)\b",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(
+    r"\b(?:always|never|from now on|make sure|remember (?:to|that)|keep in mind|under no circumstances)\b"
+    r"|^(?:please )?(?:do not|don't|stop|avoid)\b|\bplease (?:do not|don't|always|never|use|stop|avoid)\b"
+    r"|\byou (?:must|should(?:n't| not)?|shouldn't|may not|mustn't|must not)\b|\bmust (?:not|be|have|never)\b"
+    r"|\b(?:shouldn't|should not) (?:be|use|have)\b",
+    re.IGNORECASE,
+)
+_PREFERENCE = re.compile(
+    r"\bi(?:'d| would)? (?:really |much )?(?:prefer|like|love|hate|dislike|rather)\b|\bmy preference\b"
+    r"|\bi (?:don't|do not) (?:want|like)\b|\bi (?:want|need) (?:it|you|us|all|every)\b",
+    re.IGNORECASE,
+)
+_INSIGHT = re.compile(
+    r"\b(?:root cause|turns out|the (?:problem|issue|bug|cause|reason|culprit) (?:is|was|were|lies)|caused by|"
+    r"fails? because|failed because|because|due to|which means|it (?:seems|appears)|i found|found that|discovered|"
+    r"note that|the fix (?:is|was)|this explains|leaks?|race condition|regression)\b",
+    re.IGNORECASE,
+)
+_DONE = (
+    "added|changed|created|updated|removed|deleted|fixed|renamed|moved|implemented|wrote|rewrote|refactored|installed|"
+    "committed|merged|released|configured|extracted|replaced|reverted|bumped|tested|documented|split|verified|made|ran"
+)
+_ACTION = re.compile(
+    rf"^(?:(?:i|we)(?:'ve| have)?(?: now| also| just)? )?(?:{_DONE})\b"
+    rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_DONE})\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\b(?:because|since|so that|due to|as it|otherwise|in order to|reason)\b", re.IGNORECASE)
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|might|could we|should we|shall we|what if|would it|not sure|if we|wonder)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_FAILURE = re.compile(
+    r"^.{0,40}\b(?:FAILED|ERROR|Error|Exception|panicked|fatal|Traceback)\b.*|^=+ .*\b(?:failed|passed|error)\b.*|"
+    r"^test result: .*",
+    re.MULTILINE,
+)
+_COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<said>.+?)\1", re.DOTALL)
+_EDITING = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
+_RUNNING = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
+_PATHS = ("file_path", "path", "filePath", "file", "target_file", "notebook_path", "absolute_path", "relativePath")
+
+
+def digested(turns: Sequence[Turn]) -> Digest:
+    """What `turns`, at least one, come down to."""
+    points: list[Point] = []
+    edited: dict[str, Point] = {}
+    for turn in turns:
+        for message in turn.messages:
+            match message.event:
+                case Event.USER | Event.ASSISTANT:
+                    points += points_of(message, turn.number)
+                case Event.CALL:
+                    if (done := _called(message, turn.number)) is not None and edited.get(done.text) is None:
+                        edited[done.text] = done  # a file that is edited ten times is edited
+                        points.append(done)
+                case Event.RESULT:
+                    points += _failure(message, turn.number)
+    return Digest(turns[0].number, turns[-1].number, tuple(points), sum(turn.tokens for turn in turns))
+
+
+def points_of(message: Message, turn: int) -> Iterator[Point]:
+    """What a person or an assistant says that is worth keeping, a point a sentence."""
+    by_user = message.event is Event.USER
+    for sentence in sentences(message.text):
+        kind = kind_of(sentence, by_user=by_user)
+        if kind is not None:
+            weight = _WEIGHT[kind][0 if by_user else 1]
+            if kind in ("decision", "instruction", "preference") and _REASON.search(sentence):
+                weight += _REASONED
+            yield Point(kind, sentence, turn, message.id, round(weight, 3), by_user)
+
+
+def kind_of(sentence: str, *, by_user: bool) -> PointKind | None:
+    """What a sentence is by the words it uses; None: nothing that has to be kept."""
+    if _HEDGED.search(sentence):
+        return "question" if by_user and sentence.rstrip().endswith("?") else None
+    if by_user:
+        if _PREFERENCE.search(sentence) and not _SAYS_DECIDED.search(sentence):
+            return "preference"
+        if _INSTRUCTION.search(sentence) and not _SAYS_DECIDED.search(sentence):
+            return "instruction"
+    if _DECISION.search(sentence):
+        return "decision"
+    if _ACTION.search(sentence):
+        return "action"
+    return "insight" if _INSIGHT.search(sentence) else None
+
+
+_SAYS_DECIDED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of what somebody wrote, each on one line, without code and without list marks; the first and the
+    last ones of a long text."""
+    found: list[str] = []
+    pending = ""
+    for part in _SENTENCE_END.split(_CODE.sub("\n", text)):
+        plain = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
+        if _ABBREVIATION.search(plain):
+            pending = plain
+            continue
+        pending = ""
+        plain = " ".join(plain.split()).replace("**", "")
+        if len(plain) <= LONGEST_SENTENCE and len(_WORD.findall(plain)) >= FEWEST_WORDS:
+            found.append(plain)
+    if len(found) <= MOST_SENTENCES:
+        return found
+    half = MOST_SENTENCES // 2
+    return [*found[:half], *found[-half:]]
+
+
+def argument_of(message: Message) -> str:
+    """What a tool was called with, on one line: a path or a command, where there is one."""
+    inputs = _inputs(message)
+    for name in (*_PATHS, "command", "cmd", "query", "pattern", "url"):
+        value = inputs.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return " ".join(" ".join(value).split())
+    return " ".join(message.text.split())
+
+
+def _inputs(message: Message) -> dict[str, Any]:
+    told = message.data.get("input") or message.data.get("arguments") or message.data
+    return told if isinstance(told, dict) else {}
+
+
+def _called(message: Message, turn: int) -> Point | None:
+    tool, told = message.name or "", argument_of(message)
+    if (commit := _COMMIT_MESSAGE.search(message.text) or _COMMIT_MESSAGE.search(told)) is not None:
+        said = " ".join(commit["said"].split("\n")[0].split())
+        return Point("action", f"committed: {said}", turn, message.id, _COMMITTED)
+    if _EDITING.search(tool) and told:
+        path = str(PurePosixPath(told[:300]))
+        return Point("action", f"edited {path}", turn, message.id, _EDITED)
+    if _RUNNING.search(tool) and told:
+        return Point("action", f"ran {told[:120]}", turn, message.id, _RAN)
+    return None
+
+
+def _failure(message: Message, turn: int) -> Iterator[Point]:
+    """The last line of a tool's result that tells of a failure or sums up a test run."""
+    lines = _FAILURE.findall(message.text[-4_000:])
+    if lines:
+        line = " ".join(lines[-1].split())[:160]
+        yield Point("insight", f"{message.name or 'a tool'} said: {line}", turn, message.id, _FAILED)
