@@ -1,0 +1,306 @@
+"""The rule by which one key has one value: who replaces whom, what held when, and how a step is taken back. No I/O.
+
+A fact has a place: scope, project, category, key and branch. The value that holds lies under the id of the place, so
+there can be one only; what held before lies beside it, each value with the time in which it held, linked to the one
+before. Whatever changes a place is a `Change`: all of it is kept or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Final
+
+from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
+
+CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
+# Below these a fact is not worth keeping: a guess, or a trifle.
+LEAST_CONFIDENCE: Final = 0.4
+LEAST_IMPORTANCE: Final = 0.2
+_SAME: Final = 1e-9  # of two confidences
+_ENDED: Final = "ended_otherwise"  # source field: what `valid_to` said before changes cut it, the last one last
+_WITHDRAWN: Final = "withdrawn"  # source field: the value was taken back, nothing took its place
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    NEW = "new"
+    SAME = "same"  # it holds already
+    CONFIRMED = "confirmed"  # it holds already, now with more confidence or another wording
+    REPLACED = "replaced"
+    REJECTED = "rejected"  # what holds is more certain; the claim is kept beside it
+    EARLIER = "earlier"  # it held before what holds now
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Memories to write and ids to remove, together or not at all; all of one project."""
+
+    memories: tuple[Memory, ...] = ()
+    deletions: tuple[str, ...] = ()
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a claim changes. `memory` is the claim as it is kept; `against` the value it met, if it met another."""
+
+    verdict: Verdict
+    memory: Memory
+    change: Change
+    against: Memory | None = None
+    conflicting: bool = False  # equally certain, from another source: somebody should look at it
+
+
+def place_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
+    """The id under which the value of a place lies."""
+    place = "\x1f".join((project or "", "fact", str(scope), category or "", normal_key(key), branch or ""))
+    return "m" + blake2b(place.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def place_of(memory: Memory) -> str | None:
+    """The id that a memory has by its place; None for what is no fact with a key."""
+    if memory.kind is not Kind.FACT or not memory.key:
+        return None
+    return place_id(
+        project=memory.project,
+        scope=memory.scope,
+        category=memory.category,
+        key=memory.key,
+        branch=memory.branch,
+    )
+
+
+def normal_key(key: str) -> str:
+    """Two spellings of a key are one key: case and white space do not count."""
+    return " ".join(key.casefold().split())
+
+
+def same_value(one: Memory, other: Memory) -> bool:
+    return " ".join((one.value or "").split()).casefold() == " ".join((other.value or "").split()).casefold()
+
+
+def since(memory: Memory) -> datetime:
+    """When a memory began to be valid."""
+    return memory.valid_from or memory.at
+
+
+def voice_of(memory: Memory) -> str:
+    """Who says it: the user, one file, the history. A voice may change its mind without contradicting anybody."""
+    if memory.trust is Trust.USER:
+        return "user"
+    source = memory.source
+    if source.get("path"):
+        return f"file:{source['path']}"
+    return str(source.get("type") or "")
+
+
+def valid_at(memory: Memory, moment: datetime) -> bool:
+    return since(memory) <= moment and (memory.valid_to is None or moment < memory.valid_to)
+
+
+def holding(family: Iterable[Memory], moment: datetime) -> Memory | None:
+    """Of the values of a place, the one that held at `moment`."""
+    stated = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and valid_at(one, moment))
+    return max(stated, key=since, default=None)
+
+
+def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> Ruling:
+    """What becomes of `claim`, whose id is that of its place, where `head` lies.
+
+    `earlier` are the values before the head, in any order; they matter only to a claim about the time before it.
+    """
+    claim = replace(claim, valid_from=since(claim), status=Status.ACTIVE, supersedes=None, superseded_by=None)
+    if head is None:
+        return Ruling(Verdict.NEW, claim, Change((claim,), project=claim.project))
+    if head.status is Status.ARCHIVED:
+        aside = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
+        return Ruling(Verdict.NEW, claim, Change((aside, claim), project=claim.project))
+    if since(claim) < since(head):
+        return _inserted(claim, head, earlier, now)
+    if not _holds_at(head, since(claim)):
+        return _succeeded(Verdict.NEW, claim, head, now)
+    if same_value(claim, head):
+        return _confirmed(claim, head, now)
+    if claim.confidence < head.confidence - _SAME:
+        return _rejected(claim, head, now)
+    equal = abs(claim.confidence - head.confidence) <= _SAME
+    conflicting = equal and voice_of(claim) != voice_of(head)
+    return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
+
+
+def revised(head: Memory, changed: Memory, now: datetime) -> Change:
+    """`head` says from now on what `changed` says; what it said before is kept with the time in which it held."""
+    stated = changed.valid_from if changed.valid_from != head.valid_from else None
+    begins = stated or max(now, since(head))
+    before = retired(head, max(begins, since(head)), now)
+    after = replace(changed, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
+    return Change((before, after), project=head.project)
+
+
+def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, Change]:
+    """The state before the last step: what `head` took the place of holds again, and `head` never did.
+
+    Without anything before it, nothing holds. What is taken back is kept as archived, for whoever wonders.
+    """
+    if head.source.get(_WITHDRAWN):
+        restored = _uncut(replace(head, status=Status.ACTIVE, updated=now))
+        source = {name: told for name, told in restored.source.items() if name != _WITHDRAWN}
+        restored = replace(restored, source=source)
+        return restored, Change((restored,), project=head.project)
+    if before is None:
+        nothing = replace(head, status=Status.ARCHIVED, valid_to=since(head), updated=now)
+        return nothing, Change((nothing,), project=head.project)
+    aside = replace(
+        head,
+        id=version_id(head, "undone", now.isoformat()),
+        ref=None,
+        status=Status.ARCHIVED,
+        supersedes=None,
+        superseded_by=None,
+        valid_to=since(head),
+        links=(*head.links, {"type": "undone", "ref": head.id}),
+        updated=now,
+    )
+    was_cut = before.valid_to == since(head)
+    status = Status.SUPERSEDED if before.source.get(_WITHDRAWN) else Status.ACTIVE
+    restored = replace(before, id=head.id, ref=head.ref, status=status, superseded_by=None, updated=now)
+    if was_cut:
+        restored = _uncut(restored)
+    return restored, Change((aside, restored), (before.id,), head.project)
+
+
+def withdrawn(head: Memory, now: datetime) -> Change:
+    """Nobody says it any more: it held until now."""
+    gone = _cut(replace(head, status=Status.SUPERSEDED, updated=now), max(now, since(head)))
+    gone = replace(gone, source={**gone.source, _WITHDRAWN: True})
+    return Change((gone,), project=head.project)
+
+
+def retired(memory: Memory, ends: datetime, now: datetime) -> Memory:
+    """What a memory said until `ends`, under an id of its own beside the one that takes its place."""
+    kept = replace(
+        memory,
+        id=version_id(memory),
+        ref=None,
+        status=memory.status if memory.status is Status.ARCHIVED else Status.SUPERSEDED,
+        superseded_by=memory.id,
+        valid_from=since(memory),
+        updated=now,
+    )
+    return kept if memory.valid_to is not None and memory.valid_to < ends else _cut(kept, ends)
+
+
+def version_id(memory: Memory, *more: str) -> str:
+    """The id of a version: that of the place, and a mark of what it says since when. The same twice is the same."""
+    place = memory.id.partition(".")[0]
+    told = (since(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
+    return f"{place}.{blake2b(chr(31).join(told).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+
+
+def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
+    """The head and what held before it, newest first."""
+    versions, seen = [head], {head.id}
+    while (before := versions[-1].supersedes) is not None and before in family and before not in seen:
+        seen.add(before)
+        versions.append(family[before])
+    return versions
+
+
+def _holds_at(head: Memory, moment: datetime) -> bool:
+    return head.status is Status.ACTIVE and (head.valid_to is None or moment < head.valid_to)
+
+
+def _confirmed(claim: Memory, head: Memory, now: datetime) -> Ruling:
+    says_more = claim.content != head.content and voice_of(claim) == voice_of(head)
+    if claim.confidence <= head.confidence + _SAME and not (says_more and claim.confidence >= head.confidence):
+        return Ruling(Verdict.SAME, head, Change(project=head.project), head)
+    surer = replace(head, confidence=claim.confidence, importance=max(head.importance, claim.importance), updated=now)
+    if not says_more:
+        return Ruling(Verdict.CONFIRMED, surer, Change((surer,), project=head.project), head)
+    retold = replace(surer, content=claim.content, title=claim.title, levels=claim.levels, source=claim.source)
+    change = revised(head, retold, now)
+    return Ruling(Verdict.CONFIRMED, change.memories[-1], change, head)
+
+
+def _succeeded(verdict: Verdict, claim: Memory, head: Memory, now: datetime) -> Ruling:
+    before = retired(head, since(claim), now)
+    after = replace(claim, supersedes=before.id)
+    return Ruling(verdict, after, Change((before, after), project=claim.project), before)
+
+
+def _rejected_id(claim: Memory) -> str:
+    """One id for the same claim of the same voice, however often it is made."""
+    told = chr(31).join(("rejected", voice_of(claim), claim.value or "", claim.content))
+    return f"{claim.id}.{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+
+
+def _rejected(claim: Memory, against: Memory, now: datetime) -> Ruling:
+    kept = replace(
+        claim,
+        id=_rejected_id(claim),
+        ref=None,
+        status=Status.ARCHIVED,
+        links=(*claim.links, {"type": "rejected_for", "ref": against.id}),
+        updated=now,
+    )
+    return Ruling(Verdict.REJECTED, kept, Change((kept,), project=claim.project), against)
+
+
+def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> Ruling:
+    """A claim about the time before the head: it takes what is left of that time, if it is certain enough."""
+    versions = chain(head, {one.id: one for one in earlier})
+    place = next(index for index in range(len(versions)) if _is_last_after(versions, index, since(claim)))
+    following = versions[place]
+    covering = versions[place + 1] if place + 1 < len(versions) else None
+    covered = covering is not None and covering.status is not Status.ARCHIVED and valid_at(covering, since(claim))
+    if covering is not None and covered:
+        if same_value(claim, covering):
+            return Ruling(Verdict.SAME, covering, Change(project=claim.project), covering)
+        if claim.confidence < covering.confidence - _SAME:
+            return _rejected(claim, covering, now)
+    ends = since(following)
+    if covering is not None and covered and covering.valid_to is not None:
+        ends = min(ends, covering.valid_to)
+    own = replace(
+        claim,
+        id=version_id(claim),
+        ref=None,
+        status=Status.SUPERSEDED,
+        supersedes=covering.id if covering is not None else None,
+        superseded_by=following.id,
+    )
+    own = own if own.valid_to is not None and own.valid_to < ends else _cut(own, ends)
+    changed = [own, replace(following, supersedes=own.id, updated=now)]
+    if covering is not None:
+        behind = replace(covering, superseded_by=own.id, updated=now)
+        if covered:
+            ended_by_itself = covering.valid_to != since(following)
+            behind = _cut(behind, since(claim)) if ended_by_itself else replace(behind, valid_to=since(claim))
+        changed.append(behind)
+    return Ruling(Verdict.EARLIER, own, Change(tuple(changed), project=claim.project), covering)
+
+
+def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
+    """Whether this version begins after `moment`, and the one before it does not."""
+    return index + 1 == len(versions) or since(versions[index + 1]) <= moment
+
+
+def _cut(memory: Memory, ends: datetime) -> Memory:
+    """The memory ending at `ends`, remembering the end it had, so that the cut can be taken back."""
+    if memory.valid_to is None:
+        return replace(memory, valid_to=ends)
+    ended = (*memory.source.get(_ENDED, ()), memory.valid_to.isoformat())
+    return replace(memory, valid_to=ends, source={**memory.source, _ENDED: list(ended)})
+
+
+def _uncut(memory: Memory) -> Memory:
+    """The memory with the end it had before the last cut."""
+    ended = [str(one) for one in memory.source.get(_ENDED, ())]
+    last, rest = (ended[-1], ended[:-1]) if ended else (None, [])
+    source = {name: told for name, told in memory.source.items() if name != _ENDED} | ({_ENDED: rest} if rest else {})
+    return replace(memory, valid_to=None if last is None else datetime.fromisoformat(last), source=source)

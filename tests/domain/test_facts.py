@@ -1,0 +1,291 @@
+"""One key has one value: through thousands of claims, withdrawals and steps taken back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.facts import (
+    Change,
+    Verdict,
+    chain,
+    holding,
+    place_id,
+    place_of,
+    revised,
+    ruled,
+    undone,
+    withdrawn,
+)
+from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
+
+DAY = timedelta(days=1)
+DAYS = range(0, 46)  # claims are about the first 40, withdrawals happen in the last
+START = datetime(2024, 1, 1, tzinfo=UTC)
+# 1,000 by HUNCHD_HISTORIES=1000; the everyday check is content with fewer.
+HISTORIES = int(os.environ.get("HUNCHD_HISTORIES", "60"))
+
+
+def claim(
+    value: str,
+    day: int = 0,
+    *,
+    confidence: float = 1.0,
+    voice: str = "user",
+    key: str = "package manager",
+    branch: str | None = None,
+    until: int | None = None,
+) -> Memory:
+    at = START + day * DAY
+    memory = Memory(
+        id="",
+        kind=Kind.FACT,
+        title=f"{key}: {value}",
+        content=f"{key}: {value}",
+        at=at,
+        created=at,
+        updated=at,
+        project="p1",
+        category="convention",
+        key=key,
+        value=value,
+        branch=branch,
+        confidence=confidence,
+        valid_to=None if until is None else START + until * DAY,
+        trust=Trust.USER if voice == "user" else Trust.PROJECT,
+        source={"type": "convention", "path": voice} if voice != "user" else {"type": "client"},
+    )
+    return replace(memory, id=place_of(memory) or "")
+
+
+@dataclass
+class Kept:
+    """The rows of a store: changes are applied whole, in their order."""
+
+    rows: dict[str, Memory] = field(default_factory=dict)
+
+    def apply(self, change: Change) -> None:
+        for identifier in change.deletions:
+            del self.rows[identifier]
+        for memory in change.memories:
+            self.rows[memory.id] = memory
+
+    def family(self, place: str) -> list[Memory]:
+        return [row for row in self.rows.values() if row.id.partition(".")[0] == place]
+
+    def claim(self, memory: Memory, now: datetime) -> Verdict:
+        earlier = [row for row in self.family(memory.id) if row.id != memory.id]
+        ruling = ruled(memory, self.rows.get(memory.id), earlier, now)
+        self.apply(ruling.change)
+        return ruling.verdict
+
+    def undo(self, place: str, now: datetime) -> None:
+        head = self.rows[place]
+        before = self.rows.get(head.supersedes) if head.supersedes else None
+        self.apply(undone(head, before, now)[1])
+
+    def value(self, place: str, moment: datetime) -> str | None:
+        held = holding(self.family(place), moment)
+        return held.value if held else None
+
+
+@dataclass
+class Line:
+    """The same history, told in the simplest way: segments in the order of time."""
+
+    segments: list[tuple[int, str, float, int | None]] = field(default_factory=list)
+    withdrawn: bool = False  # the last one: a new claim need not measure itself by it
+
+    def claim(self, day: int, value: str, confidence: float, until: int | None) -> None:
+        at = max((i for i, one in enumerate(self.segments) if one[0] <= day), default=-1)
+        is_last = at == len(self.segments) - 1
+        end = until if is_last else min(self.segments[at + 1][0], until if until is not None else 10**9)
+        if at >= 0:
+            begins, held, surety, ends = self.segments[at]
+            if is_last and self.withdrawn:
+                self.segments[at] = (begins, held, surety, day if ends is None else min(ends, day))
+            elif ends is None or day < ends:
+                if held == value:
+                    if is_last:
+                        self.segments[at] = (begins, held, max(surety, confidence), ends)
+                    return
+                if confidence < surety:
+                    return
+                if not is_last and ends is not None:
+                    end = min(end if end is not None else ends, ends)
+                self.segments[at] = (begins, held, surety, day)
+        self.segments.insert(at + 1, (day, value, confidence, end))
+        self.withdrawn = self.withdrawn and not is_last
+
+    def withdraw(self, day: int) -> None:
+        begins, value, confidence, ends = self.segments[-1]
+        self.segments[-1] = (begins, value, confidence, max(begins, day))
+        self.withdrawn = True
+
+    def value(self, day: int) -> str | None:
+        held = [one for one in self.segments if one[0] <= day and (one[3] is None or day < one[3])]
+        assert len(held) <= 1
+        return held[0][1] if held else None
+
+
+CLAIMS = st.tuples(
+    st.just("claim"),
+    st.integers(0, 30),
+    st.sampled_from(["npm", "pnpm", "yarn", "bun"]),
+    st.sampled_from([0.4, 0.7, 0.9, 1.0]),
+    st.sampled_from(["user", "package.json", "docs/setup.md"]),
+    st.sampled_from([None, None, None, 3, 10]),
+)
+STEPS = st.one_of(CLAIMS, CLAIMS, CLAIMS, st.just(("withdraw",)), st.just(("undo",)))
+
+
+@settings(max_examples=HISTORIES, deadline=None, derandomize=HISTORIES < 1000, suppress_health_check=list(HealthCheck))
+@given(st.lists(STEPS, min_size=1, max_size=25))
+def test_one_value_holds_at_any_time_and_a_step_back_restores_what_was(steps: list[tuple[object, ...]]) -> None:
+    kept, line, place, now = Kept(), Line(), claim("npm").id, START + 40 * DAY
+    past: list[dict[int, str | None]] = []  # what held when, before each step that a step back takes back
+    for step in steps:
+        now += DAY / 24
+        before = {day: kept.value(place, START + day * DAY) for day in DAYS}
+        head = kept.rows.get(place)
+        match step:
+            case ("claim", int(day), str(value), float(confidence), str(voice), lasting):
+                until = day + lasting if isinstance(lasting, int) else None
+                stated = claim(value, day, confidence=confidence, voice=voice, until=until)
+                verdict = kept.claim(replace(stated, created=now, updated=now), now)
+                line.claim(day, value, confidence, until)
+                if verdict in (Verdict.REPLACED, Verdict.NEW):
+                    past.append(before)
+                elif verdict is Verdict.EARLIER:
+                    past.clear()
+            case ("withdraw",) if head is not None and head.status is Status.ACTIVE:
+                kept.apply(withdrawn(head, now))
+                line.withdraw((now - START) // DAY + 1)
+                past.append(before)
+            case ("undo",) if past:
+                kept.undo(place, now)
+                restored = past.pop()
+                assert {day: kept.value(place, START + day * DAY) for day in restored} == restored
+                line = line_of(kept, place)
+        held = {day: kept.value(place, START + day * DAY) for day in DAYS}
+        assert held == {day: line.value(day) for day in held}
+        assert_sound(kept, place)
+
+
+def line_of(kept: Kept, place: str) -> Line:
+    """The segments as the rows tell them, after a step back has been compared with what was."""
+    versions = reversed(chain(kept.rows[place], kept.rows)) if place in kept.rows else ()
+    told = [one for one in versions if one.status is not Status.ARCHIVED]
+    return Line(
+        [
+            (
+                (since_day(one.valid_from) or 0),
+                one.value or "",
+                one.confidence,
+                since_day(one.valid_to, up=True),
+            )
+            for one in told
+        ],
+        withdrawn=place in kept.rows and kept.rows[place].status is Status.SUPERSEDED,
+    )
+
+
+def since_day(moment: datetime | None, *, up: bool = False) -> int | None:
+    if moment is None:
+        return None
+    days = (moment - START) / DAY
+    return int(-(-days // 1)) if up else int(days)
+
+
+def assert_sound(kept: Kept, place: str) -> None:
+    """At most one row holds at any moment, one row has the place's id, and the chain leads through all that held."""
+    family = kept.family(place)
+    stated = [row for row in family if row.status in (Status.ACTIVE, Status.SUPERSEDED)]
+    assert [row.id for row in family if row.status is Status.ACTIVE] in ([place], [])
+    for day in DAYS:
+        moment = START + day * DAY
+        valid = [row for row in stated if row.valid_from <= moment and (row.valid_to is None or moment < row.valid_to)]
+        assert len(valid) <= 1, [(row.value, row.valid_from, row.valid_to) for row in valid]
+    if place in kept.rows:
+        linked = chain(kept.rows[place], kept.rows)
+        assert {row.id for row in stated} <= {row.id for row in linked}
+        begins = [row.valid_from for row in linked]
+        assert begins == sorted(begins, reverse=True)
+
+
+def test_a_value_that_is_as_certain_replaces_and_what_is_less_certain_is_kept_beside() -> None:
+    kept = Kept()
+    assert kept.claim(claim("npm", 0, confidence=0.8), START) is Verdict.NEW
+    assert kept.claim(claim("pnpm", 5, confidence=0.8), START) is Verdict.REPLACED
+    assert kept.claim(claim("yarn", 9, confidence=0.7), START) is Verdict.REJECTED
+
+    place = claim("npm").id
+    assert kept.rows[place].value == "pnpm"
+    assert {row.status for row in kept.family(place) if row.value == "yarn"} == {Status.ARCHIVED}
+    assert kept.value(place, START + 3 * DAY) == "npm"
+
+
+def test_another_source_that_is_as_certain_conflicts_and_the_same_source_does_not() -> None:
+    told = claim("3.9", key="python", voice="pyproject.toml")
+    by_another = ruled(claim("3.8", 1, key="python", voice="CONTRIBUTING.md"), told, (), START)
+    by_the_same = ruled(claim("3.10", 1, key="python", voice="pyproject.toml"), told, (), START)
+
+    assert (by_another.conflicting, by_another.against and by_another.against.value) == (True, "3.9")
+    assert not by_the_same.conflicting
+
+
+def test_the_same_claim_twice_changes_nothing() -> None:
+    first = claim("pnpm")
+    again = ruled(replace(claim("  PNPM ", 3), content=first.content), first, (), START)
+
+    assert (again.verdict, again.change.memories) == (Verdict.SAME, ())
+
+
+def test_a_rejected_claim_is_kept_once_however_often_it_is_made() -> None:
+    kept = Kept()
+    kept.claim(claim("npm"), START)
+    for hour in range(3):
+        kept.claim(claim("yarn", 2, confidence=0.5, voice="README.md"), START + hour * DAY)
+
+    assert len(kept.rows) == 2
+
+
+def test_a_place_is_told_apart_by_everything_but_spelling() -> None:
+    asked = {"project": "p1", "scope": Scope.PROJECT, "category": "convention"}
+    same = place_id(**asked, key="Package  Manager")
+    assert same == place_id(**asked, key="package manager")
+    others = {
+        place_id(**asked, key="tests"),
+        place_id(**asked, key="package manager", branch="next"),
+        place_id(**{**asked, "project": None}, key="package manager"),
+        place_id(**{**asked, "scope": Scope.USER}, key="package manager"),
+        place_id(**{**asked, "category": "decision"}, key="package manager"),
+    }
+    assert len(others | {same}) == 6
+
+
+def test_an_edit_holds_from_now_on_and_what_it_said_before_until_now() -> None:
+    head = claim("npm")
+    now = START + 7 * DAY
+    kept = Kept({head.id: head})
+    kept.apply(revised(head, replace(head, value="pnpm"), now))
+
+    assert [kept.value(head.id, now + days * DAY) for days in (-8, -1, 0, 1)] == [None, "npm", "pnpm", "pnpm"]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_what_is_withdrawn_can_be_said_again(steps: int) -> None:
+    kept, place = Kept(), claim("npm").id
+    for step in range(steps):
+        kept.claim(claim("npm", 10 * step), START)
+        kept.apply(withdrawn(kept.rows[place], START + (10 * step + 5) * DAY))
+    kept.claim(claim("npm", 100), START)
+
+    assert kept.value(place, START + 7 * DAY) is None
+    assert kept.value(place, START + 100 * DAY) == "npm"
+    assert kept.rows[place].status is Status.ACTIVE
