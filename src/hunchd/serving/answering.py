@@ -73,7 +73,7 @@ def encoded(value: Any) -> bytes:
 
 def error_answer(error: HunchError) -> web.Response:
     """The status of an error by its kind; 5xx are logged."""
-    status = error.status if isinstance(error, Refusal) else _status_of(error)
+    status = status_of(error)
     response = json_answer(error_json(error), status=status)
     if isinstance(error, Overloaded):
         response.headers[hdrs.RETRY_AFTER] = str(max(1, round(error.retry_after)))
@@ -133,7 +133,9 @@ class Bundles:
         return body
 
 
-def _status_of(error: HunchError) -> int:
+def status_of(error: HunchError) -> int:
+    if isinstance(error, Refusal):
+        return error.status
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 503)
 
 

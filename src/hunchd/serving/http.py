@@ -43,6 +43,7 @@ from hunchd.serving.bodies import ImportLines, json_body
 from hunchd.serving.counting import Counts
 from hunchd.serving.events import Listeners
 from hunchd.serving.limits import Connections, Limits
+from hunchd.serving.mcp import Mcp
 from hunchd.serving.openapi import document
 
 logger = logging.getLogger(__name__)
@@ -122,6 +123,7 @@ class Doors:
         self._engine = engine
         self._limits = limits
         self._bundles = Bundles()
+        self._mcp = Mcp(engine, limits)
         self._document = encoded(document())
         self.listeners = Listeners(limits)
         self.connections = Connections(limits.connections)
@@ -151,6 +153,7 @@ class Doors:
             ("POST", "/import", self.take_import),
             ("GET", "/events", self.events),
             ("GET", "/metrics", self.metrics),
+            ("POST", "/mcp", self._mcp.serve),
             ("GET", "/openapi.json", self.openapi),
         ]
 

@@ -165,6 +165,12 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         errors=(429,),
     ),
     ("GET", "/metrics"): Operation(id="metrics", summary="Counters for Prometheus.", answers=(("text/plain", text()),)),
+    ("POST", "/mcp"): Operation(
+        id="mcp",
+        summary="The Model Context Protocol for agents: streamable HTTP, with or without a handshake, no sessions.",
+        body={"type": "object", "description": "one JSON-RPC 2.0 message"},
+        errors=(404,),
+    ),
     ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
 }
 

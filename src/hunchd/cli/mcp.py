@@ -1,0 +1,188 @@
+"""`hunch mcp`: the Model Context Protocol over standard input and output, for agents that start their servers.
+
+It answers from what it has at once and asks the daemon for the rest, which is started when there is none and may be
+restarted meanwhile. The official SDK would take a second to load and 55 MB in each agent's session:
+docs/decisions/0011-mcp-without-its-sdk.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from hunchd.cli.errors import NoDaemon, Refused, WrongUsage
+from hunchd.domain.errors import HunchError
+from hunchd.protocol.mcp import wire
+from hunchd.protocol.mcp.asking import Answer, Ask, Conversation, Pause, Trouble
+from hunchd.protocol.mcp.focus import Focus
+
+# The client and the look for repositories are loaded with the first question: an agent starts its servers and waits
+# for their tools long before it asks one.
+if TYPE_CHECKING:
+    from hunchd.cli.client import Client
+
+# A client that has closed its end gets what it had asked for, if it still comes soon.
+_LAST_ANSWERS: Final = 10.0  # seconds
+# Where agents say what they work in, for those that start servers in another folder.
+_PLACE_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+
+
+def serve(arguments: Namespace) -> int:
+    """Answer until standard input ends."""
+    place = os.path.realpath(arguments.project or os.environ.get(_PLACE_VARIABLE) or ".")
+    if not os.path.isdir(place):  # noqa: PTH112 - pathlib is not loaded here
+        raise WrongUsage(f"there is no folder {place!r}.")
+    # Nobody may print between the messages: what is printed by mistake goes where people look for it.
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    server = StdioServer(Focus(place, root_of), Daemon(start=not arguments.no_start), answers)
+    server.read(sys.stdin.buffer)
+    return 0
+
+
+def root_of(path: str) -> str | None:
+    """The root of the repository around a path."""
+    from pathlib import Path
+
+    from hunchd.repository.layout import find
+
+    layout = find(Path(path))
+    return str(layout.root) if layout is not None and not layout.trouble else None
+
+
+class Daemon:
+    """Carries out what conversations ask, with whichever daemon runs at the moment."""
+
+    def __init__(self, *, start: bool) -> None:
+        self._start = start
+        self._client: Client | None = None
+
+    def hold(self, conversation: Conversation[Answer]) -> Answer:
+        """The conversation's outcome. Blocks; several threads may hold one each."""
+        step: Ask | Pause
+        try:
+            step = next(conversation)
+            while True:
+                if isinstance(step, Pause):
+                    time.sleep(step.seconds)
+                    step = conversation.send(None)
+                    continue
+                try:
+                    told = self.ask(step)
+                except Trouble as trouble:
+                    step = conversation.throw(trouble)
+                else:
+                    step = conversation.send(told)
+        except StopIteration as done:
+            outcome: Answer = done.value
+            return outcome
+
+    def ask(self, ask: Ask) -> Any:
+        """The daemon's answer. A daemon that is gone, or has another token, is looked for once more."""
+        known = self._client
+        if known is not None:
+            try:
+                return _sent(known, ask)
+            except NoDaemon:
+                self._client = None
+            except Refused as refused:
+                if refused.status != 401:
+                    raise _trouble(refused) from refused
+                self._client = None
+        from hunchd.cli.launching import connect
+
+        try:
+            self._client = client = connect(start=self._start)
+            return _sent(client, ask)
+        except Refused as refused:
+            raise _trouble(refused) from refused
+        except (HunchError, OSError) as error:
+            raise Trouble(
+                f"hunchd cannot be asked now: {error}",
+                hint="go on without it, nothing else depends on it; `hunch doctor` tells the user why",
+            ) from error
+
+
+def _sent(client: Client, ask: Ask) -> Any:
+    return client.get(ask.path) if ask.body is None else client.post(ask.path, ask.body)
+
+
+def _trouble(refused: Refused) -> Trouble:
+    return Trouble(refused.message, hint=refused.hint, status=refused.status)
+
+
+class StdioServer:
+    """Reads messages, one a line. Each request that may have to wait has a thread, so that pings are answered
+    meanwhile; what was cancelled is not answered."""
+
+    def __init__(self, focus: Focus, daemon: Daemon, answers: BinaryIO) -> None:
+        self._focus = focus
+        self._daemon = daemon
+        self._answers = answers
+        self._writing = threading.Lock()
+        self._running: dict[str, threading.Thread] = {}
+
+    def read(self, messages: BinaryIO) -> None:
+        for line in messages:
+            if line.strip():
+                self._take(line)
+        deadline = time.monotonic() + _LAST_ANSWERS
+        for thread in list(self._running.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self._write(wire.error(None, wire.Refusal(wire.PARSE_ERROR, "a line is one message in JSON")))
+            return
+        if wire.is_request(message):
+            self._begin(message)
+        elif wire.is_notification(message):
+            if message["method"] == "notifications/cancelled":
+                self._running.pop(_key(message.get("params", {}).get("requestId")), None)
+        elif not (isinstance(message, dict) and ("result" in message or "error" in message)):
+            refusal = wire.Refusal(wire.INVALID_REQUEST, "a message is one JSON-RPC 2.0 request or notification")
+            self._write(wire.error(message.get("id") if isinstance(message, dict) else None, refusal))
+
+    def _begin(self, request: dict[str, Any]) -> None:
+        """What needs no daemon is answered on the spot, in order."""
+        conversation = wire.answer(request, self._focus, stateless=wire.is_stateless(request))
+        key = _key(request["id"])
+        if request["method"] not in wire.ASKS_DAEMON:
+            self._write(self._daemon.hold(conversation))
+            return
+        thread = threading.Thread(target=self._finish, args=(request["id"], conversation), daemon=True)
+        self._running[key] = thread
+        thread.start()
+
+    def _finish(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
+        try:
+            response = self._daemon.hold(conversation)
+        except Exception:  # a mistake of ours must not leave the agent without an answer
+            import logging  # which costs every start a tenth of its time
+
+            logging.getLogger(__name__).exception("a request to hunch mcp failed")
+            response = wire.error(identifier, wire.Refusal(wire.INTERNAL_ERROR, "something went wrong inside hunchd"))
+        key = _key(identifier)
+        if self._running.get(key) is threading.current_thread():  # else it was cancelled
+            self._write(response)
+            self._running.pop(key, None)
+
+    def _write(self, response: dict[str, Any]) -> None:
+        line = json.dumps(response, separators=(",", ":")).encode("ascii") + b"\n"
+        with self._writing:
+            try:
+                self._answers.write(line)
+                self._answers.flush()
+            except (BrokenPipeError, ValueError):
+                os._exit(0)  # nobody reads any more, and reading goes on in another thread
+
+
+def _key(identifier: Any) -> str:
+    """1 and "1" are two requests."""
+    return repr(identifier)

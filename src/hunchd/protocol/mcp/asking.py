@@ -1,0 +1,34 @@
+"""What a conversation asks of whoever drives it: a request to the daemon, or a pause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+
+class Ask(NamedTuple):
+    """A request in the words of the daemon's own HTTP interface: POST with a body, GET without one."""
+
+    path: str
+    body: Mapping[str, Any] | None = None
+
+
+class Pause(NamedTuple):
+    seconds: float
+
+
+class Trouble(Exception):
+    """A request failed. `status` is the daemon's HTTP status, 0 where no daemon answered. Sent into the conversation
+    by its driver, or raised by it; in the end the agent reads the message and the hint."""
+
+    def __init__(self, message: str, *, hint: str | None = None, status: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.status = status
+
+
+Answer = TypeVar("Answer")
+Conversation: TypeAlias = Generator[Ask | Pause, Any, Answer]
+# The root of the repository that a path belongs to, or None.
+RootOf: TypeAlias = Callable[[str], str | None]

@@ -1,0 +1,57 @@
+"""Prompts: a way to work, with what is known already in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hunchd.protocol.mcp.asking import Conversation, Trouble
+from hunchd.protocol.mcp.catalogue import PROMPTS
+from hunchd.protocol.mcp.focus import Focus
+from hunchd.protocol.mcp.tools import context_text
+
+_DEBUG = """Find the cause of this error, then mend it.
+
+{subject}
+
+1. Read what is known below: the same error may have been fixed before, or a decision may explain it.
+2. Reproduce it, and say what you expected and what happened, before you change anything.
+3. Mend the cause, not the place where it shows. Add a test that failed before.
+4. When it is solved, call the remember tool once with the cause and the fix."""
+
+_START_FEATURE = """Plan this feature before you write it.
+
+{subject}
+
+1. Read what is known below: decisions that bind it, files that change together, similar past work.
+2. Name the files you will touch and why, and what is still open; ask where a decision is missing.
+3. Follow the project's conventions; write the tests with it.
+4. When something was decided, call the remember tool with it, category decision."""
+
+
+def get(name: str, arguments: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
+    """The prompt's messages. Raises Trouble 422 for arguments that are missing or unknown."""
+    prompt = next(each for each in PROMPTS if each["name"] == name)
+    allowed = [argument["name"] for argument in prompt["arguments"]]
+    for given, value in arguments.items():
+        if given not in allowed or not isinstance(value, str):
+            raise Trouble(f"{name} takes these texts: {', '.join(allowed)}; not '{given}'", status=422)
+    needed = allowed[0]
+    if not arguments.get(needed, "").strip():
+        raise Trouble(f"'{needed}' is missing", hint=f"{name} needs it", status=422)
+    subject, file = arguments[needed], arguments.get("file") or None
+    asked = (
+        {"error": subject, "activity": "debugging"}
+        if name == "debug"
+        else {"query": subject[:1000], "activity": "new_feature"}
+    )
+    text = (_DEBUG if name == "debug" else _START_FEATURE).format(subject=subject)
+    try:
+        root = yield from focus.root(None, file)
+        known = yield from context_text(root, {**asked, "file": file})
+    except Trouble as trouble:  # the prompt is of use without it
+        known = f"(What is known could not be had: {trouble.message}.)"
+    messages = [
+        {"role": "user", "content": {"type": "text", "text": part}} for part in (text, f"What is known:\n\n{known}")
+    ]
+    return {"description": prompt["description"], "messages": messages}

@@ -1,0 +1,215 @@
+"""JSON-RPC messages in both eras of the protocol: with a handshake (until 2025-11-25), and stateless (2026-07-28),
+where each request carries its revision in `_meta` and each result says how long it may be kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hunchd import __version__
+from hunchd.protocol.mcp import prompts, resources, tools
+from hunchd.protocol.mcp.asking import Conversation, Trouble
+from hunchd.protocol.mcp.catalogue import INSTRUCTIONS, MARKDOWN, PROMPTS, TEMPLATES, TOOLS
+from hunchd.protocol.mcp.focus import Focus
+
+HANDSHAKE: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS: Final = ("2026-07-28",)
+
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+_SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+UNSUPPORTED_VERSION: Final = -32022
+_RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25; INVALID_PARAMS since
+
+_SERVER: Final = {"name": "hunchd", "title": "hunchd", "version": __version__}
+_CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}}
+
+# The methods whose answers take the daemon's; the others are answered from what is here.
+ASKS_DAEMON: Final = frozenset({"tools/call", "resources/list", "resources/read", "prompts/get"})
+
+# What is fixed until the next version may be kept for an hour, a bundle not at all.
+_HOUR: Final = 3_600_000  # milliseconds
+_KEPT: Final = {
+    "server/discover": (_HOUR, "public"),
+    "tools/list": (_HOUR, "public"),
+    "prompts/list": (_HOUR, "public"),
+    "resources/templates/list": (_HOUR, "public"),
+    "resources/list": (0, "private"),
+    "resources/read": (0, "private"),
+}
+
+
+class Refusal(Exception):
+    """A JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+def is_stateless(message: Mapping[str, Any]) -> bool:
+    """Whether the message carries the envelope of the stateless era. The handshake belongs to the other one."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and VERSION_KEY in meta and message.get("method") != "initialize"
+
+
+def is_request(message: Any) -> bool:
+    identifier = message.get("id") if isinstance(message, dict) else None
+    return (
+        isinstance(identifier, str | int)
+        and not isinstance(identifier, bool)
+        and message.get("jsonrpc") == "2.0"
+        and isinstance(message.get("method"), str)
+        and isinstance(message.get("params", {}), dict)
+    )
+
+
+def is_notification(message: Any) -> bool:
+    return (
+        isinstance(message, dict)
+        and "id" not in message
+        and message.get("jsonrpc") == "2.0"
+        and isinstance(message.get("method"), str)
+        and isinstance(message.get("params", {}), dict)
+    )
+
+
+def error(identifier: Any, refusal: Refusal) -> dict[str, Any]:
+    told = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
+    return {"jsonrpc": "2.0", "id": identifier, "error": told}
+
+
+def answer(request: Mapping[str, Any], focus: Focus, *, stateless: bool) -> Conversation[dict[str, Any]]:
+    """The response to a request, whatever happens to it."""
+    identifier, method, params = request["id"], request["method"], request.get("params", {})
+    try:
+        if stateless and (version := version_of(params)) not in STATELESS:
+            raise unsupported(version)
+        result = yield from _result(method, params, focus, stateless=stateless)
+    except Refusal as refusal:
+        return error(identifier, refusal)
+    except Trouble as trouble:
+        code = INVALID_PARAMS if 400 <= trouble.status < 500 else INTERNAL_ERROR
+        return error(identifier, Refusal(code, in_words(trouble)))
+    if stateless:
+        result = result | {"resultType": "complete", "_meta": {_SERVER_KEY: _SERVER}}
+        if method in _KEPT:
+            milliseconds, scope = _KEPT[method]
+            result |= {"ttlMs": milliseconds, "cacheScope": scope}
+    return {"jsonrpc": "2.0", "id": identifier, "result": result}
+
+
+def version_of(params: Mapping[str, Any]) -> str:
+    """The revision a stateless request is in. Raises Refusal where it does not say so, or not who asks."""
+    meta = params.get("_meta")
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
+    if missing or not isinstance(meta, dict):
+        raise Refusal(INVALID_PARAMS, f"params._meta must hold {' and '.join(missing)}")
+    version = meta[VERSION_KEY]
+    if not isinstance(version, str) or not isinstance(meta[CAPABILITIES_KEY], dict):
+        raise Refusal(INVALID_PARAMS, f"{VERSION_KEY} must be a text and {CAPABILITIES_KEY} an object")
+    return version
+
+
+def unsupported(version: str) -> Refusal:
+    return Refusal(
+        UNSUPPORTED_VERSION, "Unsupported protocol version", {"supported": list(STATELESS), "requested": version}
+    )
+
+
+def _result(method: str, params: Mapping[str, Any], focus: Focus, *, stateless: bool) -> Conversation[dict[str, Any]]:
+    match method:
+        case "server/discover" if stateless:
+            return {
+                "supportedVersions": list(STATELESS),
+                "capabilities": _CAPABILITIES,
+                "instructions": INSTRUCTIONS,
+            }
+        case "initialize" if not stateless:
+            return _initialized(params)
+        case "ping" if not stateless:
+            return {}
+        case "tools/list":
+            return {"tools": list(TOOLS)}
+        case "tools/call":
+            return (yield from _tool_result(params, focus))
+        case "resources/list":
+            return {"resources": (yield from resources.listing(focus))}
+        case "resources/templates/list":
+            return {"resourceTemplates": list(TEMPLATES)}
+        case "resources/read":
+            return (yield from _resource(params, focus, stateless=stateless))
+        case "prompts/list":
+            return {"prompts": list(PROMPTS)}
+        case "prompts/get":
+            return (yield from prompts.get(_named(params, PROMPTS, "prompt"), _arguments(params), focus))
+        case _:
+            raise Refusal(METHOD_NOT_FOUND, f"there is no method {ascii(method)[1:80]}")
+
+
+def _initialized(params: Mapping[str, Any]) -> dict[str, Any]:
+    asked = params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[-1],
+        "capabilities": _CAPABILITIES,
+        "serverInfo": _SERVER,
+        "instructions": INSTRUCTIONS,
+    }
+
+
+def _tool_result(params: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
+    """What went wrong in a tool is a result too: the agent reads it and may do better."""
+    name, arguments = _named(params, TOOLS, "tool"), _arguments(params)
+    try:
+        text = yield from tools.call(name, arguments, focus, reference=f"mcp-{os.urandom(8).hex()}")
+    except Trouble as trouble:
+        return {"content": [{"type": "text", "text": in_words(trouble)}], "isError": True}
+    return {"content": [{"type": "text", "text": text}], "isError": False}
+
+
+def _resource(params: Mapping[str, Any], focus: Focus, *, stateless: bool) -> Conversation[dict[str, Any]]:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise Refusal(INVALID_PARAMS, "'uri' must be a text")
+    try:
+        text = yield from resources.read(uri, focus)
+    except Trouble as trouble:
+        if trouble.status not in (404, 405, 422):
+            raise
+        raise Refusal(
+            INVALID_PARAMS if stateless else _RESOURCE_NOT_FOUND, in_words(trouble), {"uri": uri}
+        ) from trouble
+    return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text}]}
+
+
+def _named(params: Mapping[str, Any], offered: tuple[dict[str, Any], ...], what: str) -> str:
+    name = params.get("name")
+    names = [each["name"] for each in offered]
+    if not isinstance(name, str) or name not in names:
+        raise Refusal(INVALID_PARAMS, f"there is no {what} {ascii(name)[:60]}; there are: {', '.join(names)}")
+    return name
+
+
+def _arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments = params.get("arguments")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise Refusal(INVALID_PARAMS, "'arguments' must be an object")
+    return arguments or {}
+
+
+def in_words(trouble: Trouble) -> str:
+    """One or two sentences for the agent that reads them."""
+    sentence = trouble.message[:1].upper() + trouble.message[1:].rstrip(".") + "."
+    hint = trouble.hint or ""
+    return f"{sentence} {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else sentence
