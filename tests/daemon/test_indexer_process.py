@@ -76,7 +76,7 @@ async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, in
     assert last["episodes"][0]["id"] == episode_id("p", models[-1]["learnt"])
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert [path for path, _ in cache.find_symbol("close")] == ["db.py"]
-        assert "close" in cache.views(["db.py"])["db.py"].summary
+        assert "close" in [line.name for line in cache.views(["db.py"])["db.py"].lines]
 
 
 async def test_the_first_model_comes_before_the_files(root: Path, indexer: Child) -> None:

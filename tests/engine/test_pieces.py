@@ -19,6 +19,7 @@ def known(**given: Any) -> Known:
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
         "views": {},
+        "used": (),
         "errors": (),
         "facts": (),
         "found": (),
@@ -64,7 +65,7 @@ def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
 
 def test_past_work_tells_a_story_or_is_left_out() -> None:
     wide = unit("Split the basket", "a.py", "b.py")
-    narrow = unit("Mend a typo in it", "a.py")
+    narrow = unit("Mend the sum in it", "a.py")
     assert telling((unit("Merge branch 'main'", "a.py", "b.py"), narrow, unit("wip", "a.py"), wide), 4) == [
         wide,
         narrow,
@@ -78,3 +79,29 @@ def test_files_keep_the_order_of_their_prediction() -> None:
         (("z.py",), 0),
         (("a.py",), 1),
     ]
+
+
+def test_work_on_the_looks_of_code_tells_nothing_of_it() -> None:
+    looks = [
+        unit(subject, "a.py", "b.py")
+        for subject in (
+            "Formats codebase (#2531)",
+            "fix typo in the basket",
+            "run black over src",
+            "style: sort imports",
+        )
+    ]
+    assert telling(looks, 9) == []
+    real = unit("Format prices in the reader's currency", "a.py", "b.py")
+    assert telling([real], 9) == [real]
+
+
+def test_a_guide_of_many_sentences_does_not_crowd_out_what_the_tools_enforce() -> None:
+    sentences = [
+        fact(f"s{n}", f"Sentence {n} of the guide", category="instruction", trust=Trust.PROJECT, importance=0.9)
+        for n in range(9)
+    ]
+    tool = fact("t", "tests", category="convention", key="tests", value="pytest", trust=Trust.PROJECT, importance=0.5)
+    offered = [piece.id for piece in pieces(known(facts=(*sentences, tool)))]
+    assert "t" in offered
+    assert len(offered) == 5

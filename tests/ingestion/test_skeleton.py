@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import outline_of
-from hunchd.ingestion.skeleton import skeleton, view
+from hunchd.ingestion.skeleton import shown, skeleton, view
 
 SOURCE = b'''
 SETTING = 1
@@ -71,7 +71,39 @@ def test_a_file_without_symbols_has_no_skeleton() -> None:
     assert skeleton(outline_of("a.txt", b"just words"), max_lines=5) == ""
 
 
-def test_a_view_has_the_skeleton_at_length_and_in_short() -> None:
-    shown = view(outline_of("store.py", SOURCE))
-    assert (len(shown.summary.splitlines()), shown.path) == (5, "store.py")
-    assert len(shown.full) > len(shown.summary)
+def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
+    seen = view(outline_of("store.py", SOURCE))
+    assert shown(seen, max_lines=3, wanted={"_sweep"}).splitlines() == [
+        "class Store(Base)",
+        "    def _sweep()",
+        "… 6 more: get, open_store, __init__, size, SETTING, _private",
+    ]
+
+
+def test_a_name_that_everything_has_is_no_reason_to_show_it() -> None:
+    seen = view(outline_of("store.py", SOURCE))
+    assert shown(seen, max_lines=3, wanted={"get"}) == shown(seen, max_lines=3)
+
+
+def test_of_several_things_of_one_name_the_rest_names_it_once() -> None:
+    source = b"".join(b"class C%d:\n    def flush(self): pass\n" % n for n in range(8))
+    assert shown(view(outline_of("a.py", source)), max_lines=5).splitlines()[-1].count("flush") == 1
+
+
+def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:
+    source = b"""
+    const fixture = load()
+    describe('basket', () => {
+      test('sums its items', async () => { const local = 1 })
+      it.each([1, 2])('holds %d items', n => {})
+    })
+    describe.skip("till", function () {})
+    test(title, () => {})
+    """
+    assert skeleton(outline_of("basket.spec.ts", source), max_lines=9).splitlines() == [
+        "const fixture = load()",
+        "describe 'basket'",
+        "    test 'sums its items'",
+        "    it 'holds %d items'",
+        "describe 'till'",
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.domain.code import FileOutline, FileView, Symbol
+from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
 from hunchd.store.code import CodeCache
 
@@ -39,16 +39,17 @@ def test_without_words_an_outline_is_light(tmp_path: Path) -> None:
 
 def test_what_is_shown_of_files_goes_with_them(tmp_path: Path) -> None:
     def shown(outline: FileOutline) -> FileView:
-        names = [symbol.name for symbol in outline.symbols]
-        return FileView(outline.path, outline.blob, "\n".join(names), names[0], outline.doc)
+        lines = tuple(ViewLine(symbol.signature, symbol.name, 1.5) for symbol in outline.symbols)
+        return FileView(outline.path, outline.blob, lines, 2, outline.doc)
 
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "old"), outline("b.py", "f", "g")], view=shown)
         cache.put([outline("a.py", "new", blob="b2")], view=shown)
         assert cache.views(["a.py", "b.py", "c.py"]) == {
-            "a.py": FileView("a.py", "b2", "new", "new", "A file."),
-            "b.py": FileView("b.py", "b1", "f\ng", "f", "A file."),
+            "a.py": shown(outline("a.py", "new", blob="b2")),
+            "b.py": shown(outline("b.py", "f", "g")),
         }
+        assert (cache.uses("a.py"), cache.uses("c.py")) == ({"used"}, set())
         cache.remove(["b.py"])
         assert cache.views(["b.py"]) == cache.views([]) == {}
 

@@ -40,11 +40,21 @@ class FileOutline:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewLine:
+    """A line that a reader may be shown of a file."""
+
+    text: str
+    name: str  # of what it defines
+    weight: float  # how likely it is what the reader came for
+    outer: int = -1  # index of the line that it stands below and is never shown without; -1: none
+
+
+@dataclass(frozen=True, slots=True)
 class FileView:
-    """What a reader is shown of one file: made once when it is parsed, asked for many times."""
+    """What can be shown of one file, made once when it is parsed: signatures in the order of the file."""
 
     path: str
     blob: str
-    full: str  # its skeleton, at length; "" when it has none
-    summary: str  # … and in a few lines
+    lines: tuple[ViewLine, ...] = ()
+    more: int = 0  # definitions that have no line here
     doc: str = ""

@@ -174,6 +174,7 @@ class Answers:
             focus=focus,
             prediction=prediction,
             views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
+            used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
             errors=project.fresh_errors(now),
             facts=tuple(project.facts.values()),
             found=self._found(focus),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.ages import ago
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.skeleton import shown
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
@@ -22,9 +23,12 @@ DECISION_ELSEWHERE = 0.3
 TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
 CONVENTION = 0.35
 EPISODE = 0.6  # times the confidence that this past work matters now
-NARROW = 0.5  # … and half of that if it touched one file only
+NARROW = 0.5  # … and half of that if it touched one file only, or
+WIDEST = 40  # more than so many
 SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
 
+MOST_CONVENTIONS = 12
+MOST_SENTENCES = 4  # of them, in a guide's own words
 MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
 _WORD = re.compile(r"[A-Za-z]{4,}")
 # Words of paths and sentences that stand for nothing in particular.
@@ -35,9 +39,21 @@ _EVERYWHERE = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 _DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
-_MERGE = re.compile(r"merge (?:remote-tracking )?branch|merge tag|revert \"merge", re.IGNORECASE)
+_MERGE = re.compile(
+    r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge", re.IGNORECASE
+)
+# Work on how the code looks, not on what it does.
+_COSMETIC = re.compile(
+    r"\b(?:re)?format(?:s|ted|ting)?\b.*\b(?:code|codebase|files|everything|all|with|using)\b"
+    r"|\b(?:typos?|whitespace|spelling)\b"
+    r"|\b(?:run|ran|apply|applied) "
+    r"(?:black|ruff|isort|prettier|gofmt|rustfmt|cargo fmt|clang-format|pyupgrade|pre-commit)\b"
+    r"|^(?:style|chore\(deps[^)]*\)|build\(deps[^)]*\))\b|\bpre-commit auto(?:fix|update)|\bend of life\b",
+    re.IGNORECASE,
+)
 
 TRACE_LINES = 12  # lines of a trace that are shown
+FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,7 @@ class Known:
     focus: Focus
     prediction: Prediction
     views: Mapping[str, FileView]
+    used: Collection[str]  # names that the file at hand uses and does not define
     errors: Sequence[SeenError]
     facts: Sequence[Memory]
     found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
@@ -59,7 +76,7 @@ def pieces(known: Known) -> list[Piece]:
     """All candidates, unordered; the assembly chooses among them."""
     return [
         *(_error(error, known) for error in known.errors),
-        *(_file(file, rank, known.views.get(file.path)) for rank, file in enumerate(known.prediction.files)),
+        *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *_facts(known),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
@@ -68,13 +85,18 @@ def pieces(known: Known) -> list[Piece]:
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
     """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
-    told = [unit for unit in units if not _MERGE.match(unit.subject) and len(unit.subject) >= SHORTEST_SUBJECT]
+    told = [
+        unit
+        for unit in units
+        if len(unit.subject) >= SHORTEST_SUBJECT and not (_MERGE.match(unit.subject) or _COSMETIC.search(unit.subject))
+    ]
     return sorted(told, key=lambda unit: -unit.confidence * _breadth(unit))[:most]
 
 
 def _breadth(unit: PredictedUnit) -> float:
-    """A change of one file mostly mended a detail of it; what went through several is why they belong together."""
-    return 1.0 if len(unit.paths) > 1 else NARROW
+    """A change of one file mostly mended a detail of it; what went through several is why they belong together; what
+    went through everything is about none of it."""
+    return 1.0 if 1 < len(unit.paths) <= WIDEST else NARROW
 
 
 def _error(error: SeenError, known: Known) -> Piece:
@@ -113,11 +135,12 @@ def _end_of(text: str) -> str:
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 
-def _file(file: PredictedFile, rank: int, view: FileView | None) -> Piece:
+def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
+    view = known.views.get(file.path)
     forms: list[tuple[Level, str]] = []
-    if view is not None and view.full:
-        forms.append(("full", f"{file.path}\n{view.full}"))
-        forms.append(("summary", f"{file.path}\n{view.summary}"))
+    if view is not None and view.lines:
+        forms.append(("full", f"{file.path}\n{shown(view, max_lines=FULL_LINES, wanted=known.used)}"))
+        forms.append(("summary", f"{file.path}\n{shown(view, max_lines=SUMMARY_LINES, wanted=known.used)}"))
     elif view is not None and view.doc:
         forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
@@ -154,12 +177,30 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
 
 def _facts(known: Known) -> list[Piece]:
     """What the user told, conventions, and of the decisions those that speak of what is at hand."""
-    plain = [_fact(fact) for fact in known.facts if fact.category != "decision" or fact.trust is Trust.USER]
+    told = [_fact(fact) for fact in known.facts if fact.trust is Trust.USER]
+    habits = _most_telling(
+        [fact for fact in known.facts if fact.category != "decision" and fact.trust is not Trust.USER]
+    )
     at_hand = _words(" ".join((known.focus.file or "", *known.focus.open_files, known.focus.branch, known.focus.query)))
     decisions = [fact for fact in known.facts if fact.category == "decision" and fact.trust is not Trust.USER]
     shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
-    return plain + [_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]]
+    return [
+        *told,
+        *(_fact(fact) for fact in habits),
+        *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
+    ]
+
+
+def _most_telling(facts: Sequence[Memory]) -> list[Memory]:
+    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences."""
+    best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
+    asked = [fact for fact in best if _is_sentence(fact)][:MOST_SENTENCES]
+    return [fact for fact in best if fact in asked or not _is_sentence(fact)][:MOST_CONVENTIONS]
+
+
+def _is_sentence(fact: Memory) -> bool:
+    return fact.category == "instruction" or not (fact.key and fact.value)
 
 
 def _fact(fact: Memory) -> Piece:

@@ -59,6 +59,7 @@ class Definition:
     body: SyntaxNode | None = None
     container: str | None = None  # overrides the enclosing one
     silent: bool = False
+    leaf: bool = False  # what its body defines is nobody else's business
 
 
 def text_of(node: SyntaxNode | None, source: bytes) -> str:
@@ -262,6 +263,25 @@ def _type_alias(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defi
     return Definition(re.sub(r"\[.*", "", text_of(name, source)), kind)
 
 
+def _javascript_test(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
+    """`describe("…", () => {…})`, `test("…", …)`, `it.each(…)("…", …)`: what a test file defines. Of a suite the body
+    holds more of them."""
+    callee, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    called = re.match(r"[a-z]+", text_of(callee, source))
+    if given is None or called is None or called.group() not in _TEST_CALLS or not given.named_children:
+        return None
+    first, last = given.named_children[0], given.named_children[-1]
+    if first.type not in ("string", "template_string"):
+        return None
+    suite = called.group() in ("describe", "suite")
+    body = last.child_by_field_name("body") if last.type in _FUNCTIONS else None
+    title = " ".join(text_of(first, source).strip("\"'`").split())
+    return Definition(title, kind, body, leaf=not suite) if title else None
+
+
+_TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
+
+
 _SPECIAL: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] = {
     "assignment": _assignment,
     "variable_declarator": _variable_declarator,
@@ -270,6 +290,7 @@ _SPECIAL: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] 
     "property_signature": _member,
     "assignment_expression": _assignment_expression,
     "arrow_function": _anonymous,
+    "call_expression": _javascript_test,
     "class": _anonymous_class,
     "function_expression": _anonymous,
     "type_spec": _go_type,

@@ -71,6 +71,7 @@ _JS_KINDS = {
     "arrow_function": "function",  # only reached as the value of `export default`
     "function_expression": "function",
     "class": "class",
+    "call_expression": "test",
 }
 _TS_KINDS = {
     **_JS_KINDS,
@@ -86,7 +87,7 @@ _TS_KINDS = {
     "internal_module": "module",
     "module": "module",
 }
-_JS_CONTAINERS = frozenset({"class_declaration", "class"})
+_JS_CONTAINERS = frozenset({"class_declaration", "class", "call_expression"})
 _TS_CONTAINERS = _JS_CONTAINERS | {"abstract_class_declaration", "interface_declaration", "internal_module", "module"}
 _JS_THROUGH = frozenset(
     {"program", "export_statement", "lexical_declaration", "variable_declaration", "class_body", "expression_statement"}

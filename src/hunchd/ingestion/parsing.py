@@ -261,7 +261,7 @@ def _definitions(
             continue
         if not found.silent:
             symbols.append(_symbol(place, found, source, language, grammar))
-        if found.body is not None and place.node.type in grammar.containers and place.depth < depth:
+        if found.body is not None and not found.leaf and place.node.type in grammar.containers and place.depth < depth:
             inner = _Place(found.body, found.name, found.kind, place.depth + 1)
             waiting.extend(reversed(list(_children(inner, grammar))))
     return embedded

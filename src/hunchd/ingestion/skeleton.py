@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from hunchd.domain.code import FileOutline, FileView, Symbol
+from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
-FULL_LINES, SUMMARY_LINES = 14, 5  # of the two skeletons that are kept of every file
+MOST_LINES = 80  # kept of one file: all of nearly every one
+WANTED = 4.0  # what somebody at work uses comes before the largest class
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line that tells what was left out
 
@@ -15,43 +16,74 @@ MAX_NAMES = 8  # names on the line that tells what was left out
 _WEIGHTS = {
     "class": 5.0, "interface": 5.0, "struct": 5.0, "trait": 5.0, "enum": 4.0, "union": 4.0, "type": 3.0,
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
-    "target": 3.0, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
+    "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
 _HIDDEN = 2.5  # what a name or a modifier says is nobody else's business
 _EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
 _INDENT = "    "
+# Names that half of all files define or use.
+_COMMON = frozenset(
+    """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
+    error find handle index init insert iter items join keys kind length list load main name next open options path
+    peek poll push read remove request reset response result self send setup start state stop test type update value
+    values with write""".split()  # noqa: SIM905 - a word list reads better as words
+)
 
 
-def view(outline: FileOutline) -> FileView:
-    """What a bundle shows of the file, at length and in short."""
-    full, summary = (skeleton(outline, max_lines=lines) for lines in (FULL_LINES, SUMMARY_LINES))
-    return FileView(outline.path, outline.blob, full, summary, outline.doc)
+def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
+    """The `most` important lines of a file, in its order, members below what contains them."""
+    symbols = _worth_showing(outline.symbols)
+    if outline.language in ("json", "yaml", "toml", "ini"):
+        lines = [ViewLine(text, "", 1.0) for text in _keys(symbols)[:most]]
+        return FileView(outline.path, outline.blob, tuple(lines), 0, outline.doc)
+    if symbols and all(symbol.kind == "heading" for symbol in symbols):
+        return FileView(outline.path, outline.blob, (ViewLine(_headings(symbols), "", 1.0),), 0, outline.doc)
+    main = _main_container(symbols, outline.lines)
+    weights = [importance(symbol, outline.language) + (symbol.container in main) for symbol in symbols]
+    chosen = _chosen(symbols, weights, most)
+    lines = _lines(symbols, weights, sorted(chosen))
+    return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
 
 
-def skeleton(outline: FileOutline, *, max_lines: int) -> str:
-    """At most `max_lines` lines: the most important signatures in file order, members below what contains them.
+def shown(view: FileView, *, max_lines: int, wanted: Collection[str] = frozenset()) -> str:
+    """At most `max_lines` lines of `view`: the most important ones, those that define a `wanted` name first.
 
     When something had to be left out, the last line names the best of it.
     """
-    symbols = _worth_showing(outline.symbols)
-    main = _main_container(symbols, outline.lines)
-    weights = [importance(symbol, outline.language) + (symbol.container in main) for symbol in symbols]
-    if not symbols or max_lines < 1:
-        return ""
-    if outline.language in ("json", "yaml", "toml", "ini"):
-        return _keys(symbols, max_lines)
-    if all(symbol.kind == "heading" for symbol in symbols):
-        return _headings(symbols)
-    chosen = _chosen(symbols, weights, max_lines)
-    left = len(symbols) > len(chosen)
-    if left and max_lines > 1:
-        chosen = _chosen(symbols, weights, max_lines - 1)
-    lines = _lines(symbols, sorted(chosen))
-    if left and max_lines > 1:
-        lines.append(_rest([symbols[index] for index in _best(weights) if index not in chosen]))
-    return "\n".join(lines[:max_lines])
+    weights = [line.weight + WANTED * (line.name in wanted and _telling(line.name)) for line in view.lines]
+    best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
+    if len(best) <= max_lines and not view.more:
+        return "\n".join(line.text for line in view.lines)
+    if max_lines < 2:
+        return "\n".join(view.lines[at].text for at in best[:max_lines])
+    chosen: set[int] = set()
+    for at in best:
+        needed = set(_with_outer(view.lines, at))
+        if len(chosen | needed) < max_lines:
+            chosen |= needed
+    there = {view.lines[at].name for at in chosen}
+    left = dict.fromkeys(view.lines[at].name for at in best if at not in chosen and view.lines[at].name not in there)
+    text = "\n".join(view.lines[at].text for at in sorted(chosen))
+    count = len(best) - len(chosen) + view.more
+    return f"{text}\n{_rest(count, list(left))}" if left else text
+
+
+def skeleton(outline: FileOutline, *, max_lines: int) -> str:
+    """The lines of a file that matter when nothing is known of the reader."""
+    return shown(view(outline, most=max(max_lines, MOST_LINES)), max_lines=max_lines)
+
+
+def _with_outer(lines: Sequence[ViewLine], at: int) -> Iterator[int]:
+    while at >= 0:
+        yield at
+        at = lines[at].outer
+
+
+def _telling(name: str) -> bool:
+    """A name that many things have says nothing about which of them is meant."""
+    return len(name) > 3 and name not in _COMMON
 
 
 def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
@@ -119,30 +151,33 @@ def _chosen(symbols: Sequence[Symbol], weights: Sequence[float], room: int) -> s
     return chosen
 
 
-def _lines(symbols: Sequence[Symbol], chosen: Sequence[int]) -> list[str]:
+def _lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen: Sequence[int]) -> list[ViewLine]:
     """In file order; members right below their container even where the file has them elsewhere."""
-    shown = [symbols[index] for index in chosen]
-    names = {symbol.name for symbol in shown if symbol.kind != "method"}
-    members: dict[str, list[Symbol]] = {}
-    for symbol in shown:
+    names = {symbols[at].name for at in chosen if symbols[at].kind != "method"}
+    members: dict[str, list[int]] = {}
+    for at in chosen:
+        symbol = symbols[at]
         itself = symbol.kind != "method" and symbol.container == symbol.name
-        outer = symbol.container if symbol.container in names and not itself else ""
-        members.setdefault(outer, []).append(symbol)
-    lines: list[str] = []
+        members.setdefault(symbol.container if symbol.container in names and not itself else "", []).append(at)
+    lines: list[ViewLine] = []
     seen: set[str] = set()
-    waiting = [(symbol, 0) for symbol in reversed(members.get("", []))]
+    waiting = [(at, 0, -1) for at in reversed(members.get("", []))]
     while waiting:
-        symbol, depth = waiting.pop()
+        at, depth, outer = waiting.pop()
+        symbol = symbols[at]
         indent = "" if symbol.kind == "heading" else _INDENT * depth
-        lines.append(_short(indent + _plain(symbol)))
+        lines.append(ViewLine(_short(indent + _plain(symbol)), symbol.name, round(weights[at], 2), outer))
         if symbol.name not in seen and symbol.kind != "method":
             seen.add(symbol.name)
-            waiting.extend((member, depth + 1) for member in reversed(members.get(symbol.name, [])))
+            below = len(lines) - 1
+            waiting.extend((member, depth + 1, below) for member in reversed(members.get(symbol.name, [])))
     return lines
 
 
 def _plain(symbol: Symbol) -> str:
     """The signature without what every method of the language has, and without bounds that fill lines."""
+    if symbol.kind == "test":
+        return f"{symbol.signature.partition('(')[0].partition('.')[0]} '{symbol.name}'"
     line = _SELF.sub("", symbol.signature or symbol.name).replace("(/, ", "(")
     line = line.partition(" where ")[0]
     return line.partition(" extends ")[0] if len(line) > MAX_LINE and symbol.kind != "type" else line
@@ -152,11 +187,11 @@ def _short(line: str) -> str:
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip(" ,") + "…"
 
 
-def _rest(left: Sequence[Symbol]) -> str:
+def _rest(count: int, left: Sequence[str]) -> str:
     """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for. `left` is best first."""
-    line = f"… {len(left)} more"
-    for count, symbol in enumerate(left[:MAX_NAMES]):
-        longer = f"{line}{', ' if count else ': '}{symbol.name}"
+    line = f"… {count} more"
+    for number, name in enumerate(left[:MAX_NAMES]):
+        longer = f"{line}{', ' if number else ': '}{name}"
         if len(longer) > MAX_LINE:
             break
         line = longer
@@ -172,7 +207,7 @@ def _headings(symbols: Sequence[Symbol]) -> str:
     return _short("sections: " + " · ".join(names))
 
 
-def _keys(symbols: Sequence[Symbol], room: int) -> str:
+def _keys(symbols: Sequence[Symbol]) -> list[str]:
     """Configuration: one line a top-level key, with the keys below it."""
     below: dict[str, list[str]] = {}
     top: list[str] = []
@@ -184,4 +219,4 @@ def _keys(symbols: Sequence[Symbol], room: int) -> str:
     plain = [name for name in top if name not in below]
     lines = [", ".join(plain)] if plain else []
     lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below]
-    return "\n".join(_short(line) for line in lines[:room])
+    return [_short(line) for line in lines]

@@ -36,8 +36,13 @@ def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> 
         weight = min(symbols, 60) + 1
         weights[_name(file.partition(".")[0])] += weight
         weights[_name(folders.rpartition("/")[2])] += weight // 2
-    told = [(name, weight) for name, weight in weights.items() if len(name) > 2 and name not in _VAGUE]
+    told = [(name, weight) for name, weight in weights.items() if len(name) > 2 and not _is_vague(name)]
     return tuple(name for name, _ in sorted(told, key=lambda each: (-each[1], each[0]))[:limit])
+
+
+def _is_vague(name: str) -> bool:
+    """Whether it says nothing, or nothing but that something is tested."""
+    return name in _VAGUE or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
 
 
 def _name(stem: str) -> str:

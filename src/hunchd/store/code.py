@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hunchd.domain.code import FileOutline, FileView, Symbol
+from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 # A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
 VERSION = 2
+MOST_USES = 4_000  # names kept of one file
 BUSY_SECONDS = 10.0  # the writer's transactions last milliseconds
 
 _SCHEMA = """
@@ -30,7 +31,8 @@ CREATE TABLE files (
   lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
 );
 CREATE TABLE views (
-  path TEXT PRIMARY KEY, blob TEXT NOT NULL, full TEXT NOT NULL, summary TEXT NOT NULL, doc TEXT NOT NULL
+  path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL,
+  uses TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE symbols (
   file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
@@ -103,8 +105,16 @@ class CodeCache:
     def views(self, paths: Sequence[str]) -> dict[str, FileView]:
         """What is shown of those of `paths` that are kept, in one small read."""
         holes = ", ".join("?" * len(paths))
-        rows = self._rows(f"SELECT path, blob, full, summary, doc FROM views WHERE path IN ({holes})", *paths)
-        return {row[0]: FileView(*row) for row in rows}
+        rows = self._rows(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({holes})", *paths)
+        return {
+            path: FileView(path, blob, tuple(ViewLine(*line) for line in json.loads(lines)), more, doc)
+            for path, blob, lines, more, doc in rows
+        }
+
+    def uses(self, path: str) -> frozenset[str]:
+        """The names that a file uses and does not define."""
+        rows = self._rows("SELECT uses FROM views WHERE path = ?", path)
+        return frozenset(rows[0][0].split()) if rows else frozenset()
 
     def put(
         self,
@@ -127,7 +137,7 @@ class CodeCache:
                         outline.size,
                         outline.lines,
                         outline.doc,
-                        json.dumps(outline.imports, ensure_ascii=False),
+                        _json(outline.imports),
                         _packed(outline),
                         given.get(outline.path, 0),
                     ),
@@ -141,8 +151,10 @@ class CodeCache:
                 )
                 if view is not None:
                     shown = view(outline)
-                    row = (shown.path, shown.blob, shown.full, shown.summary, shown.doc)
-                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?)", row)
+                    lines = [(line.text, line.name, line.weight, line.outer) for line in shown.lines]
+                    uses = " ".join(outline.references[:MOST_USES])
+                    row = (shown.path, shown.blob, _json(lines), shown.more, shown.doc, uses)
+                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def restamp(self, stamps: Mapping[str, int]) -> None:
         """The same contents have new stamps: touched, checked out again."""
@@ -219,8 +231,11 @@ _SYMBOL = ", ".join(f"symbols.{name}" for name in ("name", "kind", "line", "end_
 
 
 def _packed(outline: FileOutline) -> bytes:
-    told = json.dumps([outline.references, dict(outline.words)], ensure_ascii=False, separators=(",", ":"))
-    return zlib.compress(told.encode("utf-8", "surrogatepass"), 1)
+    return zlib.compress(_json([outline.references, dict(outline.words)]).encode("utf-8", "surrogatepass"), 1)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _forget(connection: sqlite3.Connection, path: str) -> None:
