@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,12 @@ def transcript(name: str) -> Transcript:
         for each in told["exchanges"]
     )
     return Transcript(name, told["about"], told["given"], exchanges)
+
+
+def context_of(file: str, name: str = "open") -> Exchange:
+    """The first exchange of a transcript that shows a context, as if it were that of `file`."""
+    shown = next(each for each in transcript(name).exchanges if (each.path, each.status) == ("/context", 200))
+    return replace(shown, query={**shown.query, "file": file})
 
 
 def names() -> list[str]:

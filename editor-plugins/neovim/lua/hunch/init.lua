@@ -1,0 +1,138 @@
+-- What users call.
+local M = {}
+
+local function here()
+  local files = require("hunch.files")
+  local path = files.path(vim.api.nvim_get_current_buf())
+  if path then
+    return path
+  end
+  local shown = require("hunch.view").shown()
+  return shown and shown.path
+end
+
+local function say(text)
+  vim.notify("hunch: " .. text, vim.log.levels.WARN)
+end
+
+local function with_file(run)
+  local path = here()
+  if not path then
+    return say("this window shows no file")
+  end
+  run(path)
+end
+
+-- Set options; see |hunch-options|. Not needed when the defaults suit you.
+function M.setup(options)
+  require("hunch.config").set(options or {})
+  -- A plugin manager may have loaded us after the first file was opened.
+  if vim.v.vim_did_enter == 1 then
+    require("hunch.files").entered(vim.api.nvim_get_current_buf())
+  end
+end
+
+-- Show the context of the current file. `options.query`: what you are about to do, in words.
+function M.show(options)
+  with_file(function(path)
+    require("hunch.view").open(path, options and options.query)
+  end)
+end
+
+local function related_line(file)
+  return ("%3.0f %%  %s  (%s)"):format(file.confidence * 100, file.path, table.concat(file.reasons or {}, " · "))
+end
+
+-- Choose among the files that come next, by `vim.ui.select`.
+function M.related()
+  with_file(function(path)
+    local daemon, projects = require("hunch.daemon"), require("hunch.projects")
+    local place = projects.place(path)
+    local function ask(introduced)
+      daemon.ask_or_start({
+        method = "POST",
+        path = "/context/predict",
+        body = { project = place.project, file_opened = place.path, k = 10 },
+      }, function(failure, answer)
+        if failure and failure.status == 404 and not introduced then
+          return projects.add(place, function(known, message)
+            return known and ask(true) or say(message)
+          end)
+        end
+        if failure then
+          return say(failure.message)
+        end
+        if #answer.predicted_files == 0 then
+          local why = (answer.degraded or {})[1]
+          return say(why or ("no hunch what comes after " .. place.path))
+        end
+        vim.ui.select(answer.predicted_files, {
+          prompt = "After " .. place.path,
+          kind = "hunch",
+          format_item = related_line,
+        }, function(file)
+          if file then
+            require("hunch.keys").go(place, { path = file.path }, "edit")
+          end
+        end)
+      end)
+    end
+    ask(false)
+  end)
+end
+
+-- Why each piece of the context is there; in the window of `:Hunch` that of the entry under the cursor.
+function M.why()
+  if vim.bo.filetype == "hunch" then
+    return require("hunch.keys").why()
+  end
+  with_file(function(path)
+    require("hunch.context").fetch(path, { wanted = true }, function(failure, bundle)
+      if failure then
+        return say(failure.message)
+      end
+      require("hunch.why").show(path, bundle)
+    end)
+  end)
+end
+
+-- Copy the context of the current file as Markdown, for a chat or a prompt.
+function M.copy()
+  with_file(function(path)
+    require("hunch.context").fetch(path, { wanted = true }, function(failure, bundle)
+      if failure then
+        return say(failure.message)
+      end
+      require("hunch.keys").copy_bundle(bundle)
+    end)
+  end)
+end
+
+-- The context of `options.file` (default: the current one), for other plugins: `done(failure, bundle)`, later.
+function M.context(options, done)
+  local path = options.file and vim.fs.normalize(vim.fn.fnamemodify(options.file, ":p")) or here()
+  if not path then
+    return done({ kind = "no-file", message = "there is no file" })
+  end
+  require("hunch.context").fetch(path, { wanted = true, query = options.query }, done)
+end
+
+-- For a statusline: "hunch 12" pieces are ready, "hunch …" the project is being read, "hunch ?" no daemon answers,
+-- "" nothing to say. Asks nobody.
+function M.statusline()
+  local loaded = package.loaded
+  if not loaded["hunch.context"] then
+    return ""
+  end
+  if loaded["hunch.daemon"].trouble then
+    return "hunch ?"
+  end
+  local path = loaded["hunch.files"].path(vim.api.nvim_get_current_buf())
+  local bundle = path and loaded["hunch.context"].known(path)
+  if not bundle or bundle.status == "empty" then
+    return ""
+  end
+  return bundle.status == "degraded" and "hunch …" or ("hunch " .. #bundle.items)
+end
+
+return M

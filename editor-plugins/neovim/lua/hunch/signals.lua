@@ -1,0 +1,186 @@
+-- What happens here, told to the daemon: in order, once, and never so that somebody waits for it.
+local daemon = require("hunch.daemon")
+local projects = require("hunch.projects")
+
+local M = {}
+
+local uv = vim.uv
+local SOON = 150 -- ms: what one keystroke causes goes in one request
+local MOST = 200 -- signals kept while there is no daemon; the oldest go first
+local FIRST_PAUSE, LONGEST_PAUSE = 1000, 60000 -- ms between attempts
+
+local pending = {} -- {kind, place, fields, id, at}
+local sending = false
+local pause = FIRST_PAUSE
+local timer -- made when it is needed
+local session -- begins every id of this Neovim
+local number = 0
+local sent_hooks = {}
+
+function M.pending()
+  return #pending
+end
+
+-- Call `run` after signals were accepted.
+function M.on_sent(run)
+  sent_hooks[#sent_hooks + 1] = run
+end
+
+-- A moment (seconds, with fractions) as the daemon reads it.
+local function iso(moment)
+  return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(moment)) .. (".%03dZ"):format(math.floor(moment % 1 * 1000))
+end
+
+local function now()
+  local seconds, microseconds = uv.gettimeofday()
+  return seconds + microseconds / 1e6
+end
+
+local function next_id()
+  if not session then
+    session = ("nvim-%x-%x"):format(uv.os_getpid(), uv.hrtime())
+  end
+  number = number + 1
+  return ("%s-%d"):format(session, number)
+end
+
+local function wire(signal)
+  return vim.tbl_extend("force", {
+    kind = signal.kind,
+    project = signal.place.project,
+    event_id = signal.id,
+    at = signal.at,
+    source = "editor",
+  }, signal.fields)
+end
+
+local function body_of(signals)
+  return { signals = vim.tbl_map(wire, signals) }
+end
+
+local flush
+
+local function schedule(delay)
+  timer = timer or assert(uv.new_timer())
+  timer:start(delay, 0, vim.schedule_wrap(function()
+    flush()
+  end))
+end
+
+local function put_back(batch)
+  vim.list_extend(batch, pending)
+  pending = vim.list_slice(batch, math.max(1, #batch - MOST + 1))
+end
+
+local function try_again()
+  schedule(pause)
+  pause = math.min(pause * 2, LONGEST_PAUSE)
+end
+
+-- Those that were rejected because their project is not known: tell the daemon of it and send them once more.
+local function introduce(signals)
+  local by_project = {}
+  for _, signal in ipairs(signals) do
+    local of = by_project[signal.place.project] or {}
+    by_project[signal.place.project] = of
+    if not signal.again then
+      signal.again = true
+      of[#of + 1] = signal
+    end
+  end
+  for _, of in pairs(by_project) do
+    if #of > 0 then
+      projects.add(of[1].place, function(known)
+        if known then
+          put_back(of)
+          schedule(0)
+        end
+      end)
+    end
+  end
+end
+
+local function accepted(batch, answer)
+  local strangers = {}
+  for _, rejection in ipairs(answer.rejected or {}) do
+    if (rejection.error or {}).code == "not_found" then
+      strangers[#strangers + 1] = batch[rejection.index + 1]
+    end
+  end
+  introduce(strangers)
+  if #strangers < #batch then
+    for _, run in ipairs(sent_hooks) do
+      run()
+    end
+  end
+end
+
+-- Refusals that will pass: a token that was just replaced, too much at once, a part that starts, a full disk.
+local PASSING = { [401] = true, [429] = true, [503] = true, [507] = true }
+
+function flush()
+  if sending or #pending == 0 then
+    return
+  end
+  local batch = vim.tbl_filter(function(signal)
+    return not projects.is_refused(signal.place.project)
+  end, pending)
+  pending = {}
+  if #batch == 0 then
+    return
+  end
+  sending = true
+  daemon.ask({ method = "POST", path = "/signals", body = body_of(batch) }, function(failure, answer)
+    sending = false
+    if not failure then
+      pause = FIRST_PAUSE
+      accepted(batch, answer)
+      if #pending > 0 then
+        schedule(0)
+      end
+    elseif failure.kind ~= "refused" or PASSING[failure.status] then
+      put_back(batch)
+      try_again()
+      if failure.kind == "absent" then
+        daemon.start_once(function()
+          schedule(0)
+        end)
+      end
+    end
+  end)
+end
+
+-- Another request was answered: so will ours be.
+daemon.on_answer(function()
+  if #pending > 0 and not sending then
+    schedule(0)
+  end
+end)
+
+-- Tell of something at `place` (see `projects.place`); `at` in seconds, now when left out.
+function M.add(kind, place, fields, at)
+  pending[#pending + 1] = { kind = kind, place = place, fields = fields, id = next_id(), at = iso(at or now()) }
+  if #pending > MOST then
+    table.remove(pending, 1)
+  end
+  pause = FIRST_PAUSE
+  schedule(SOON)
+end
+
+-- The end of Neovim: what is pending gets `patience` ms, for a daemon that has answered until now.
+function M.last_words(patience)
+  if #pending == 0 or daemon.trouble then
+    return
+  end
+  local done = false
+  local batch = pending
+  pending = {}
+  daemon.ask({ method = "POST", path = "/signals", body = body_of(batch), timeout = patience }, function()
+    done = true
+  end)
+  vim.wait(patience, function()
+    return done
+  end, 2)
+end
+
+return M

@@ -1,0 +1,49 @@
+-- Commands and the eyes. Nothing else is loaded before it is needed: starting Neovim must not feel it.
+if vim.g.loaded_hunch then
+  return
+end
+vim.g.loaded_hunch = 1
+
+if vim.fn.has("nvim-0.10") == 0 then
+  vim.notify_once("hunch needs Neovim 0.10 or newer", vim.log.levels.WARN)
+  return
+end
+
+local function command(name, run, options)
+  vim.api.nvim_create_user_command(name, run, options)
+end
+
+command("Hunch", function(given)
+  require("hunch").show({ query = given.args ~= "" and given.args or nil })
+end, { nargs = "*", desc = "What this file's reader will need next; with words, for that question" })
+command("HunchRelated", function()
+  require("hunch").related()
+end, { desc = "Choose among the files that come next" })
+command("HunchWhy", function()
+  require("hunch").why()
+end, { desc = "Why each piece of the context is there" })
+command("HunchCopy", function()
+  require("hunch").copy()
+end, { desc = "Copy the context of this file as Markdown" })
+
+local group = vim.api.nvim_create_augroup("hunch", { clear = true })
+
+local function on(events, run)
+  vim.api.nvim_create_autocmd(events, { group = group, callback = run })
+end
+
+on("BufEnter", function(event)
+  require("hunch.files").entered(event.buf)
+end)
+on("BufWritePost", function(event)
+  require("hunch.files").saved(event.buf)
+end)
+on({ "BufDelete", "BufWipeout" }, function(event)
+  require("hunch.files").closed(event.buf)
+end)
+on("DiagnosticChanged", function(event)
+  require("hunch.diagnostics").changed(event.buf)
+end)
+on("VimLeavePre", function()
+  require("hunch.files").leaving()
+end)

@@ -1,0 +1,67 @@
+"""Each editor that is installed, on a home and a project of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors.editor import Editor
+from tests.editors.neovim import Neovim
+from tests.editors.replaying import Replay, replaying
+from tests.repositories import make_shop
+
+EDITORS: tuple[type[Editor], ...] = (Neovim,)
+
+
+_made: dict[str, Path] = {}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shop of one's own; made once, as git takes its time."""
+    if "shop" not in _made:
+        _made["shop"] = make_shop(tmp_path_factory.mktemp("original") / "shop")
+    return Path(shutil.copytree(_made["shop"], tmp_path / "shop"))
+
+
+@pytest.fixture
+def replay(shop: Path) -> Iterator[Replay]:
+    with replaying(shop) as running:
+        yield running
+        assert running.strangers == []
+
+
+@pytest.fixture(params=EDITORS, ids=lambda kind: kind.name)
+def kind(request: pytest.FixtureRequest) -> type[Editor]:
+    kind: type[Editor] = request.param
+    if reason := kind.missing():
+        # `tests/editors/run` installs them all: there a missing one is a mistake.
+        assert not os.environ.get("HUNCHD_TEST_ALL_EDITORS"), reason
+        pytest.skip(reason)
+    return kind
+
+
+@pytest.fixture
+def start(kind: type[Editor], hunchd_home: Path) -> Iterator[Callable[..., Editor]]:
+    """Start the editor, with settings of the plugin."""
+    started: list[Editor] = []
+
+    def start(**settings: object) -> Editor:
+        # Beside the homes: short, as a socket's path must be.
+        editor = kind(kind.find(), Path(f"{hunchd_home}-user") / f"ed{len(started)}", settings)
+        started.append(editor)
+        editor.start()
+        return editor
+
+    yield start
+    for editor in started:
+        editor.stop()
+
+
+@pytest.fixture
+def editor(start: Callable[..., Editor]) -> Editor:
+    return start(start=False)

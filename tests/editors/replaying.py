@@ -1,0 +1,185 @@
+"""A daemon made of transcripts: it answers what was recorded, and remembers what no transcript has."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from hunchd import PROTOCOL
+from hunchd.config.places import make_private, places
+from hunchd.protocol import rendezvous
+from hunchd.protocol.rendezvous import Rendezvous
+from tests.editors.transcripts import Exchange, agrees, context_of, filled, transcript
+
+VALUES = {"decision": "m-decision", "etag": "e-tag"}
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    given: Any  # the query of a GET, else the body
+    if_none_match: str | None
+    authorised: bool
+
+
+@dataclass
+class Replay:
+    """What is answered: to each request the first recorded exchange of its kind that was not answered yet, or again
+    the last one; 304 to who has that answer. Signals may come in other bundles than they were recorded in."""
+
+    project: Path
+    token: str = "t" * 43
+    exchanges: list[Exchange] = field(default_factory=list)
+    signals: list[dict[str, Any]] = field(default_factory=list)  # as they came
+    asked: list[Request] = field(default_factory=list)
+    strangers: list[Request] = field(default_factory=list)  # what no transcript has
+    url: str = ""
+    _served: set[int] = field(default_factory=set)
+    _told: int = 0  # how many of the recorded signals have come
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self, *names: str, others: Sequence[str] = ()) -> None:
+        """Answer by these transcripts from now on. `others` are files whose context is asked for too, when they are
+        opened: it is that of the transcript "open"."""
+        self.exchanges = [exchange for name in names for exchange in transcript(name).exchanges]
+        self.exchanges += [context_of(file) for file in others]
+        self._served, self._told = set(), 0
+        self.signals, self.asked, self.strangers = [], [], []
+
+    @property
+    def values(self) -> dict[str, str]:
+        return VALUES | {"project": str(self.project)}
+
+    def kinds(self) -> list[str]:
+        return [signal["kind"] for signal in list(self.signals)]
+
+    def times(self, method: str, path: str) -> int:
+        return sum((each.method, each.path) == (method, path) for each in list(self.asked))
+
+    def publish(self) -> None:
+        """Write the rendezvous file, as a daemon does that has just started."""
+        where = places()
+        make_private(where.runtime)
+        told = Rendezvous(PROTOCOL, self.url, None, self.token, os.getpid(), "0.1.0")
+        rendezvous.write(where.rendezvous_file, told)
+
+    def answer(self, request: Request) -> tuple[int, Any]:
+        with self._lock:
+            self.asked.append(request)
+            if not request.authorised and request.path != "/health":
+                refused = transcript("stale-token").exchanges[0]
+                return refused.status, refused.answer
+            found = self._accepted(request) if request.path == "/signals" else self._recorded(request)
+            if found is None:
+                self.strangers.append(request)
+                return 400, {"error": {"code": "stranger", "message": f"no transcript has {request}"}}
+            return found
+
+    def _recorded(self, request: Request) -> tuple[int, Any] | None:
+        matching = [index for index, each in enumerate(self.exchanges) if self._agrees(request, each)]
+        if not matching:
+            return None
+        index = next((each for each in matching if each not in self._served), matching[-1])
+        self._served.add(index)
+        exchange = self.exchanges[index]
+        answer = filled(exchange.answer, self.values)
+        if exchange.status == 200 and request.if_none_match == f'"{_etag(answer)}"':
+            return 304, None
+        return exchange.status, answer
+
+    def _agrees(self, request: Request, exchange: Exchange) -> bool:
+        recorded = exchange.query if request.method == "GET" else exchange.body
+        return (
+            exchange.token is None
+            and exchange.if_none_match is None
+            and (request.method, request.path) == (exchange.method, filled(exchange.path, self.values))
+            and agrees(request.given or None, filled(recorded, self.values) or None)
+        )
+
+    def _accepted(self, request: Request) -> tuple[int, Any] | None:
+        """Each signal is answered like the recorded one that it is; they come in the recorded order."""
+        recorded = self._recorded_signals()
+        rejected = []
+        for index, signal in enumerate(request.given["signals"]):
+            if self._told >= len(recorded) or not agrees(signal, recorded[self._told][0]):
+                return None
+            refusal = recorded[self._told][1]
+            self._told += 1
+            self.signals.append(signal)
+            if refusal is not None:
+                rejected.append(refusal | {"index": index})
+        return 202, {"accepted": len(request.given["signals"]) - len(rejected), "rejected": rejected}
+
+    def _recorded_signals(self) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+        """All recorded signals with their rejections."""
+        return [
+            (signal, next((each for each in answer["rejected"] if each["index"] == index), None))
+            for exchange in self.exchanges
+            if exchange.path == "/signals"
+            for answer in [filled(exchange.answer, self.values)]
+            for index, signal in enumerate(filled(exchange.body, self.values)["signals"])
+        ]
+
+
+def _etag(answer: Any) -> Any:
+    return answer.get("etag") if isinstance(answer, dict) else None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    replay: Replay
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silence: a test that fails says enough."""
+
+    def _any(self) -> None:
+        replay = self.server.replay
+        address = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        status, answer = replay.answer(
+            Request(
+                self.command,
+                unquote(address.path),
+                dict(parse_qsl(address.query)) if self.command == "GET" else body,
+                self.headers["If-None-Match"],
+                self.headers["Authorization"] == f"Bearer {replay.token}",
+            )
+        )
+        content = b"" if answer is None else json.dumps(answer, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = _any
+
+
+@contextmanager
+def replaying(project: Path) -> Iterator[Replay]:
+    """A replay that listens and has left its rendezvous file, until the block ends."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.replay = Replay(project, url=f"http://127.0.0.1:{server.server_port}")
+    server.replay.publish()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.replay
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
