@@ -15,6 +15,7 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
+from hunchd.prediction import snapshot
 from hunchd.prediction.adaptation import Correction
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.session import SessionEvent
@@ -195,8 +196,10 @@ def test_a_damaged_file_is_refused_and_the_old_one_survives(predictor: Predictor
     path = tmp_path / "predictor"
     predictor.save(path)
     whole = path.read_bytes()
+    foreign = whole.replace(b'"version": %d' % snapshot.VERSION, b'"version": 9')
+    assert foreign != whole
 
-    for damaged in (b"", b"nonsense" * 10, whole[: len(whole) // 2], whole.replace(b'"version": 1', b'"version": 9')):
+    for damaged in (b"", b"nonsense" * 10, whole[: len(whole) // 2], foreign):
         path.write_bytes(damaged)
         with pytest.raises(StoreError):
             Predictor.load(path)
@@ -251,3 +254,22 @@ def taught(predictor: Predictor, past: list[tuple[str, list[str], str]], start: 
 def answers(predictor: Predictor) -> list[Prediction]:
     asked = [focus("src/a.py"), focus(query="page flags"), focus("tests/test_a.py", query="cache"), focus("src/b.py")]
     return [predictor.predict(one, now=NOW) for one in asked]
+
+
+def test_what_was_worked_out_once_is_worked_out_anew_after_each_lesson(predictor: Predictor) -> None:
+    asked = focus("src/views.py")
+    before = predictor.predict(asked, now=NOW)
+
+    for number in range(60, 72):
+        predictor.learn(unit(number, f"colours {number}", "src/views.py", "src/colours.py", status="A"))
+
+    assert names(before)[0] == "tests/test_views.py"
+    assert "src/colours.py" in names(predictor.predict(asked, now=NOW))[:2]
+    predictor.remove("src/colours.py")
+    assert "src/colours.py" not in names(predictor.predict(asked, now=NOW))
+
+
+def test_a_prediction_asked_for_again_is_the_same(predictor: Predictor) -> None:
+    asked = focus("src/views.py", query="render the command line", author="ada@example.org")
+
+    assert predictor.predict(asked, now=NOW) == predictor.predict(asked, now=NOW)

@@ -6,8 +6,7 @@ import numpy as np
 
 from hunchd.domain.context import Focus
 from hunchd.prediction import evidence
-from hunchd.prediction.evidence import Scores
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, Scores, summed
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.state import State
 
@@ -55,19 +54,15 @@ def _by_seeds(state: State, query: Query, everything: Array) -> dict[str, Scores
 
 
 def _by_text(state: State, query: Query) -> dict[str, Scores]:
-    size = len(state.files)
-    everything = np.arange(size, dtype="<i4")
     return {
-        "BM25 paths": (everything, state.contents.paths.search(query.keys, size)),
-        "BM25 contents": (everything, state.contents.words.search(query.keys, size)),
+        "BM25 paths": state.contents.paths.search(query.keys),
+        "BM25 contents": state.contents.words.search(query.keys),
         "nearest messages": evidence.voted(state, state.messages.nearest(query.keys)),
     }
 
 
 def _merged(scores: list[Scores]) -> Scores:
-    return evidence.summed(
-        np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores])
-    )
+    return summed(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))
 
 
 def _ordered(state: State, usable: Array, files: Array, values: Array) -> Array:
@@ -83,5 +78,5 @@ def _fused(orders: list[Array]) -> Array:
         return np.empty(0, "<i4")
     files = np.concatenate(orders)
     places = np.concatenate([1.0 / (FUSION + 1 + np.arange(len(order))) for order in orders])
-    unique, values = evidence.summed(files, places)
+    unique, values = summed(files, places)
     return unique[np.argsort(-values, kind="stable")]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from hunchd.prediction import evidence
-from hunchd.prediction.evidence import Scores, Together
+from hunchd.prediction.evidence import Together
 from hunchd.prediction.messages import FURTHER, NEAREST, Nearest
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, Scores, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
@@ -23,11 +24,12 @@ MOST_RECENT = 50
 MOST_OF_AUTHOR = 30
 MOST_VOTED = 60
 MOST_BY_WORDS = 50  # each of paths, contents, definitions
+NO_UNITS = Nearest(np.empty(0, "<i4"), np.empty(0, "<f4"))
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What each source said about one query. Dense arrays are by file number, the rest are (files, values)."""
+    """What each source said about one query."""
 
     query: Query
     now: int  # seconds since the epoch
@@ -35,26 +37,29 @@ class Evidence:
     together: list[Together]
     nearest: Nearest
     sparse: dict[str, Scores] = field(default_factory=dict)
-    dense: dict[str, Array] = field(default_factory=dict)
 
 
 def gather(state: State, query: Query, now: int) -> Evidence:
-    """Ask every source, and take the best of each as candidates."""
+    """Ask every source, and take the best of each as candidates.
+
+    What a file, an author or a text says is kept until something more is learned: one open file is asked about again
+    and again, and a branch keeps its name.
+    """
+    keys = query.keys
     found = Evidence(
         query,
         now,
         np.empty(0, "<i4"),
-        [evidence.together(state, seed) for seed in query.seeds],
-        state.messages.nearest(query.keys, FURTHER) if query.keys else Nearest(np.empty(0, "<i8"), np.empty(0, "<f4")),
+        [state.once(("together", seed), partial(evidence.together, state, seed)) for seed in query.seeds],
+        state.once(("nearest", keys), partial(state.messages.nearest, keys, FURTHER)) if keys else NO_UNITS,
     )
     pools: list[Array] = [np.array([*query.traced, *query.mentioned], "<i4")]
     _by_seeds(state, found, pools)
     _by_text(state, found, pools)
     _by_habit(state, found, pools, now)
     files = np.unique(np.concatenate(pools)).astype("<i4")
-    usable = state.files.alive.view & ~state.hubs()
-    usable[list(query.seeds)] = False
-    found.files = files[usable[files]]
+    files = files[state.once(("usable",), lambda: state.files.alive.view & ~state.hubs())[files]]
+    found.files = files[np.isin(files, query.seeds, invert=True)] if query.seeds else files
     return found
 
 
@@ -65,23 +70,36 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
     seeds = found.query.seeds
     if not seeds:
         return
-    newest = found.together[-1]
-    found.sparse["second_step"] = evidence.second_step(state, newest)
+    newest, author = found.together[-1], found.query.author
+    said = [state.once(("seed", seed, author), partial(_one_seed, state, seed, author)) for seed in seeds[-3:]]
+    for name in _OF_SEED:
+        found.sparse[name] = merged([one.sparse[name] for one in said])
+        pools.append(best(*found.sparse[name], MOST_LINKED))
+    found.sparse["second_step"] = state.once(("step", newest.seed), partial(evidence.second_step, state, newest))
     pools.append(best(*found.sparse["second_step"], MOST_SECOND_STEP))
-    for name, source in _LINKS.items():
-        found.sparse[name] = merged([source(state, seed) for seed in seeds[-3:]])
-        pools.append(best(*found.sparse[name], MOST_LINKED))
-    readings = [evidence.lately(state, seed, found.query.author) for seed in seeds[-3:]]
-    for place, name in enumerate(("lately", "lately_author", "beside")):
-        found.sparse[name] = merged([reading[place] for reading in readings])
-        pools.append(best(*found.sparse[name], MOST_LINKED))
-    near = siblings(state, newest.seed)
-    found.sparse["siblings"] = evidence.siblings_together(state, near[near != newest.seed])
+    near = said[-1].folder
+    found.sparse["siblings"] = state.once(
+        ("siblings", newest.seed), lambda: evidence.siblings_together(state, near[near != newest.seed])
+    )
     pools.append(best(*found.sparse["siblings"], MOST_LINKED))
-    for seed in seeds[-3:]:
-        pools.append(siblings(state, seed))
-        stem = state.files.stem.view
-        pools.append(np.flatnonzero(stem == stem[seed])[:MOST_LINKED].astype("<i4"))
+    for one in said:
+        pools += [one.folder, one.namesakes]
+
+
+@dataclass(frozen=True, slots=True)
+class OneSeed:
+    """What is linked to one file, and its folder's and its name's other files."""
+
+    sparse: dict[str, Scores]
+    folder: Array
+    namesakes: Array
+
+
+def _one_seed(state: State, seed: int, author: int) -> OneSeed:
+    answers = (*(source(state, seed) for source in _LINKS.values()), *evidence.lately(state, seed, author))
+    stem = state.files.stem.view
+    namesakes = (stem == stem[seed]).nonzero()[0][:MOST_LINKED].astype("<i4")
+    return OneSeed(dict(zip(_OF_SEED, answers, strict=True)), siblings(state, seed), namesakes)
 
 
 _LINKS = {
@@ -90,29 +108,37 @@ _LINKS = {
     "defines": evidence.defining,
     "uses": evidence.using,
 }
+_OF_SEED = (*_LINKS, "lately", "lately_author", "beside")
 
 
 def _by_text(state: State, found: Evidence, pools: list[Array]) -> None:
-    if not found.query.keys:
+    keys = found.query.keys
+    if not keys:
         return
-    size = len(state.files)
-    found.sparse["voted"] = evidence.voted(state, found.nearest.first(NEAREST))
-    found.sparse["voted_softly"] = evidence.voted(state, found.nearest, 1.0)
-    found.sparse["message_words"] = evidence.message_words(state, found.query.keys)
-    pools.append(best(*found.sparse["message_words"], MOST_LINKED))
+    found.sparse |= state.once(("text", keys), partial(_of_text, state, keys, found.nearest))
     found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(state, found.nearest, found.query.seeds)
+    pools.append(best(*found.sparse["message_words"], MOST_LINKED))
     pools.append(best(*found.sparse["voted"], MOST_VOTED))
-    for name in ("paths", "words", "names"):
-        scores = getattr(state.contents, name).search(found.query.keys, size)
-        found.dense[name] = scores
-        hits = np.flatnonzero(scores)
-        pools.append(best(hits.astype("<i4"), scores[hits], MOST_BY_WORDS))
+    pools += [best(*found.sparse[name], MOST_BY_WORDS) for name in _FIELDS]
+
+
+def _of_text(state: State, keys: tuple[int, ...], nearest: Nearest) -> dict[str, Scores]:
+    return {
+        "voted": evidence.voted(state, nearest.first(NEAREST)),
+        "voted_softly": evidence.voted(state, nearest, 1.0),
+        "message_words": evidence.message_words(state, keys),
+        **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
+    }
+
+
+_FIELDS = ("paths", "words", "names")
 
 
 def _by_habit(state: State, found: Evidence, pools: list[Array], now: int) -> None:
+    author = found.query.author
     sources = {
-        "author": (evidence.of_author(state, found.query.author), MOST_OF_AUTHOR),
-        "recent": (evidence.recent(state), MOST_RECENT),
+        "author": (state.once(("author", author), partial(evidence.of_author, state, author)), MOST_OF_AUTHOR),
+        "recent": (state.once(("recent",), partial(evidence.recent, state)), MOST_RECENT),
         "interest": (evidence.interesting(state), MOST_RECENT),
         "opened_next": (evidence.opened_next(state, found.query, now), MOST_LINKED),
     }
@@ -124,7 +150,7 @@ def _by_habit(state: State, found: Evidence, pools: list[Array], now: int) -> No
 def siblings(state: State, seed: int) -> Array:
     """Files of the same folder, the most recently changed first."""
     folder = state.folder_of.view
-    same = np.flatnonzero(folder == folder[seed])
+    same = (folder == folder[seed]).nonzero()[0]
     same = same[state.files.alive.view[same]]
     newest_first: Array = same[np.argsort(-state.files.last.view[same], kind="stable")]
     return newest_first[:MOST_SIBLINGS].astype("<i4")
@@ -141,6 +167,4 @@ def merged(scores: list[Scores]) -> Scores:
     """Several answers added up."""
     if len(scores) == 1:
         return scores[0]
-    return evidence.summed(
-        np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores])
-    )
+    return summed(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))

@@ -10,14 +10,13 @@ import math
 import numpy as np
 
 from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE, Files
-from hunchd.prediction.packed import Array, Arrays, Rows
+from hunchd.prediction.packed import Array, Arrays, Rows, concatenated
 
 LONGEST_ROW = 128  # neighbours; beyond it lie accidents
 KEPT_OF_FULL = 96  # what a full row is cut back to, so that cutting is rare
 LARGEST_CHANGE = 50  # files; larger changes are moves, formatting, licences
 
 ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<u2"), ("last", "<i4")])
-_BYTES = np.dtype(f"V{ROW.itemsize}")
 
 
 def weight_of(size: int) -> float:
@@ -62,7 +61,7 @@ class CoChange:
             added = np.empty(len(fresh), ROW)
             added["file"], added["long"], added["short"] = fresh, weight, weight
             added["count"], added["last"] = 1, unit
-            row = _joined([row, added])
+            row = concatenated([row, added])
             if len(row) > LONGEST_ROW:
                 row = _cut(row, unit)
             self.rows[number] = row
@@ -75,9 +74,7 @@ class CoChange:
 
     def shares_of(self, numbers: Array, files: Files, unit: int, prior: float) -> tuple[Array, Array, Array]:
         """Neighbours of several files, P(neighbour | file) for each, and the place of the file in `numbers`."""
-        rows = [self.rows[number] for number in numbers.tolist()]
-        which = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-        row = _joined(rows)
+        row, which = self.rows.joined(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)
         own, _ = files.faded(numbers, unit)
         return row["file"], weight / (own + prior)[which], which
@@ -89,12 +86,6 @@ class CoChange:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> CoChange:
         return cls(Rows(arrays["rows"], arrays["offsets"]))
-
-
-def _joined(rows: list[Array]) -> Array:
-    """Concatenated as bytes: numpy compares structured types field by field, which costs more than copying."""
-    joined: Array = np.concatenate([row.view(_BYTES) for row in rows]).view(ROW)
-    return joined
 
 
 def _cut(row: Array, unit: int) -> Array:

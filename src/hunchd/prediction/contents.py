@@ -16,6 +16,7 @@ from hunchd.prediction.packed import Array, Arrays, Column
 MOST_WORDS = 1_000  # different words kept of one file, the most frequent
 MOST_NAMES = 400  # definitions, and uses, kept of one file
 SKETCH = 48  # heaviest words of a file that stand for it in comparisons
+WHOLE = 65_535.0  # a weight of 1 in a sketch
 
 _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
@@ -33,7 +34,7 @@ class Contents:
         self.modules = Field()  # keys by which others import a file
         self._seen = Column.of("<u8")  # digest of the blob that was placed; 0: none
         self._sketch_keys = np.zeros((0, SKETCH), "<u4")
-        self._sketch_weights = np.zeros((0, SKETCH), "<f2")
+        self._sketch_weights = np.zeros((0, SKETCH), "<u2")
         self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
     def name(self, file: int, path: str) -> None:
@@ -69,18 +70,20 @@ class Contents:
         self._seen.view[file] = 0
         for name in _FIELDS:
             getattr(self, name).drop(file)
-        self._sketch_weights[file] = 0.0
+        self._sketch_weights[file] = 0
 
     def likeness(self, file: int, others: Array) -> Array:
         """Cosine of the sketches of one file and others, 0..1."""
         likeness = np.zeros(len(others), "<f4")
         if file >= len(self._seen):
             return likeness
-        known = others < len(self._seen)
-        keys, weights = self._sketch_keys[file], self._sketch_weights[file]
-        self._scratch[keys] = weights
+        known = (others < len(self._seen)).nonzero()[0]
+        keys = self._sketch_keys[file]
+        self._scratch[keys] = self._sketch_weights[file]
         kept = others[known]
-        likeness[known] = np.einsum("ij,ij->i", self._scratch[self._sketch_keys[kept]], self._sketch_weights[kept])
+        shared = self._scratch.take(self._sketch_keys.take(kept, axis=0))
+        shared *= self._sketch_weights.take(kept, axis=0)
+        likeness[known] = shared.sum(axis=1) / (WHOLE * WHOLE)
         self._scratch[keys] = 0.0
         return likeness
 
@@ -89,7 +92,7 @@ class Contents:
         if size > len(self._sketch_keys):
             grown = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
             self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH), "<u4")))
-            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<f2")))
+            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<u2")))
 
     def _sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """tf-idf as things stand now; it drifts as the project grows, and is renewed with the next save."""
@@ -100,9 +103,9 @@ class Contents:
         heaviest = np.argsort(-weights, kind="stable")[:SKETCH]
         norm = float(np.linalg.norm(weights[heaviest])) or 1.0
         self._sketch_keys[file] = 0
-        self._sketch_weights[file] = 0.0
+        self._sketch_weights[file] = 0
         self._sketch_keys[file, : len(heaviest)] = keys[heaviest] & LOW_BITS
-        self._sketch_weights[file, : len(heaviest)] = weights[heaviest] / norm
+        self._sketch_weights[file, : len(heaviest)] = np.rint(weights[heaviest] * (WHOLE / norm))
 
     def arrays(self) -> Arrays:
         arrays: Arrays = {"seen": self._seen.view}

@@ -8,39 +8,25 @@ import numpy as np
 
 from hunchd.prediction.fields import Field
 from hunchd.prediction.messages import Nearest
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, Scores, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
-
-Scores = tuple[Array, Array]  # file numbers, once each, and a value for each
 
 DEFINED_ONCE = 5  # files: a name that more of them define is a habit, not a symbol
 USED_RARELY = 60  # files: a name that more of them use ties nothing together
 NEWEST_OF_AUTHOR = 12  # units
 RECENT_UNITS = 60
 NEWEST_OF_SEED = 30  # units
+STEPS = np.array([[-2], [-1], [1], [2]], "<i4")  # from a unit to those around it
 LATELY = 0.85  # weight left after one more unit of the seed
 MOST_SIBLINGS = 6
 MOST_LINKS = 32  # names a file is followed by
-SPARSE = 4  # files numbered so many times beyond how many they are: sorting beats counting
 MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
 PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
 
 
 def nothing() -> Scores:
     return np.empty(0, "<i4"), np.empty(0, "<f4")
-
-
-def summed(files: Array, values: Array) -> Scores:
-    """The same files once each, their values added."""
-    if not len(files):
-        return nothing()
-    if int(files.max()) > SPARSE * len(files):
-        unique, inverse = np.unique(files, return_inverse=True)
-        return unique.astype("<i4"), np.bincount(inverse, weights=values).astype("<f4")
-    totals = np.bincount(files, weights=values)
-    unique = np.flatnonzero(totals)
-    return unique.astype("<i4"), totals[unique].astype("<f4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +52,8 @@ class Together:
 
 def together(state: State, seed: int) -> Together:
     row, long, short = state.together.neighbours(seed, state.now)
-    own_long, own_short = state.files.faded(np.array([seed]), state.now)
-    return Together(seed, row, long, short, float(own_long[0]), float(own_short[0]))
+    own_long, own_short = state.files.faded_of(seed, state.now)
+    return Together(seed, row, long, short, own_long, own_short)
 
 
 def second_step(state: State, first: Together, most: int = 12) -> Scores:
@@ -83,26 +69,24 @@ def second_step(state: State, first: Together, most: int = 12) -> Scores:
 def imported(state: State, seed: int) -> Scores:
     """Files that the seed imports; the name it wrote most fully counts most."""
     contents = state.contents
-    found = [contents.modules.holders(int(key))[0] for key in contents.imports.keys_of(seed)]
-    values = [np.full(len(files), 1.0 / len(files), "<f4") for files in found if len(files)]
-    found = [files for files in found if len(files)]
-    return _strongest(found, values)
+    files, _, which = contents.modules.holders_of(contents.imports.keys_of(seed))
+    return _strongest(files, 1.0 / np.bincount(which)[which])
 
 
 def importers(state: State, seed: int) -> Scores:
     contents = state.contents
-    found = [contents.imports.holders(int(key))[0] for key in contents.modules.keys_of(seed)]
-    found = [files for files in found if len(files)]
-    return _strongest(found, [np.full(len(files), 1.0 / np.log2(1 + len(files)), "<f4") for files in found])
+    files, _, which = contents.imports.holders_of(contents.modules.keys_of(seed))
+    return _strongest(files, 1.0 / np.log2(1 + np.bincount(which))[which])
 
 
-def _strongest(found: list[Array], values: list[Array]) -> Scores:
-    if not found:
+def _strongest(files: Array, values: Array) -> Scores:
+    """The same files once each, with the highest of their values."""
+    if not len(files):
         return nothing()
-    files, weights = np.concatenate(found), np.concatenate(values)
-    order = np.argsort(-weights, kind="stable")
-    unique, first = np.unique(files[order], return_index=True)
-    return unique, weights[order][first]
+    order = np.lexsort((-values, files))
+    files, values = files[order], values[order]
+    first = np.concatenate(([True], files[1:] != files[:-1]))
+    return files[first], values[first]
 
 
 def defining(state: State, seed: int) -> Scores:
@@ -129,9 +113,9 @@ def _held(field: Field, keys: Array, weights: Array) -> Scores:
     """Files of a field that hold these keys, with the weights of the keys they hold."""
     if not len(keys):
         return nothing()
-    order = np.argsort(-weights, kind="stable")[:MOST_LINKS]
-    held = [field.holders(key)[0] for key in keys[order].tolist()]
-    return summed(np.concatenate(held), np.repeat(weights[order], [len(files) for files in held]))
+    order = (-weights).argsort(kind="stable")[:MOST_LINKS]
+    files, _, which = field.holders_of(keys[order])
+    return summed(files, weights[order][which])
 
 
 def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
@@ -144,23 +128,32 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
     if not len(units):
         return nothing(), nothing(), nothing()
     files, which = state.messages.flattened(units)
-    fading = LATELY**which
+    fading = (LATELY ** np.arange(len(units)))[which]
     total = (1 - LATELY ** len(units)) / (1 - LATELY)
     sizes = np.log2(1.0 + state.messages.size_of(units))[which]
     authors = state.messages.author.view
-    own = authors[units][which] == author
-    around = np.concatenate([units + step for step in (-2, -1, 1, 2)])
-    by = np.tile(authors[units], 4)
+    by = authors[units]
+    around, by_around = (units + STEPS).ravel(), np.tile(by, len(STEPS))
     inside = (around >= 0) & (around < state.now)
-    around, by = around[inside], by[inside]
-    around = np.setdiff1d(around[authors[around] == by], units)
+    around = around[inside]
+    around = np.unique(around[authors[around] == by_around[inside]])
+    around = around[~_among(around, units[::-1])]
     beside, which_beside = state.messages.flattened(around)
-    share = 1.0 / (np.log2(1.0 + state.messages.size_of(around))[which_beside] * (1.0 + len(units)))
+    share = 1.0 / (np.log2(1.0 + state.messages.size_of(around)) * (1.0 + len(units)))
+    own = (by == author)[which]
     return (
         summed(files, fading / (sizes * (total + PRIOR))),
         summed(files[own], 1.0 / sizes[own]) if author else nothing(),
-        summed(beside, share),
+        summed(beside, share[which_beside]),
     )
+
+
+def _among(values: Array, rising: Array) -> Array:
+    """Which values are among others that are in rising order."""
+    at = rising.searchsorted(values)
+    at[at == len(rising)] = 0
+    among: Array = rising[at] == values
+    return among
 
 
 def siblings_together(state: State, siblings: Array) -> Scores:
@@ -175,19 +168,17 @@ def siblings_together(state: State, siblings: Array) -> Scores:
 def message_words(state: State, keys: tuple[int, ...]) -> Scores:
     """BM25 over what was ever said of a file: all messages of its units as one document."""
     messages = state.messages
-    found = []
-    for key in keys:
-        units = messages.units_with(key)
-        if not len(units):
-            continue
-        files, which = messages.flattened(units)
-        files, counts = summed(files, (1.0 / np.sqrt(messages.size_of(units)))[which])
-        said = np.maximum(state.files.count.view[files], 1)
-        rarity = np.log1p(state.now / len(units))
-        found.append((files, rarity * counts * 2.2 / (counts + 1.2 * (0.25 + 0.75 * said / MEAN_CHANGES))))
-    if not found:
+    said = messages.saying(keys)
+    if not len(said.units):
         return nothing()
-    return summed(np.concatenate([files for files, _ in found]), np.concatenate([values for _, values in found]))
+    files, place = messages.flattened(said.units)
+    shares = 1.0 / np.sqrt(messages.size_of(said.units))
+    size = np.int64(len(state.files))
+    pairs, counts = summed(said.which[place] * size + files, shares[place])
+    words, files = np.divmod(pairs, size)
+    changes = np.maximum(state.files.count.view[files], 1)
+    saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
+    return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
 
 
 def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:
@@ -195,7 +186,8 @@ def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:
     if not len(nearest.units):
         return nothing()
     files, which = state.messages.flattened(nearest.units)
-    votes = nearest.similarity**sharpness / np.sqrt(state.messages.size_of(nearest.units))
+    similarity = nearest.similarity * nearest.similarity if sharpness == 2.0 else nearest.similarity**sharpness
+    votes = similarity / np.sqrt(state.messages.size_of(nearest.units))
     return summed(files, votes[which])
 
 
@@ -232,10 +224,14 @@ def recent(state: State) -> Scores:
 
 def interesting(state: State) -> Scores:
     interest = state.session.interest()
+    if not interest:
+        return nothing()
     return np.array(list(interest), "<i4"), np.array(list(interest.values()), "<f4")
 
 
 def opened_next(state: State, query: Query, now: int) -> Scores:
     rows = [state.session.followers(seed, now) for seed in query.seeds[-3:]]
+    if not any(rows):
+        return nothing()
     files = np.array([file for row in rows for file in row], "<i4")
     return summed(files, np.array([value for row in rows for value in row.values()], "<f4"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.evidence import Scores, Together
+from hunchd.prediction.evidence import Together
 from hunchd.prediction.files import CODE, DOCUMENT, GENERATED, TEST
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, Scores
 from hunchd.prediction.state import State
 
 FEATURES = (
@@ -193,27 +195,29 @@ def _any_of(values: Array, few: Array) -> Array:
 def _shared_prefix(state: State, seed: int, files: Array) -> Array:
     """Worked out once a folder."""
     paths = state.files.paths
-    own = paths[seed].split("/")[:-1]
+    own = paths[seed].rpartition("/")[0]
     _, first, inverse = np.unique(state.folder_of.view[files], return_index=True, return_inverse=True)
-    shares = np.zeros(len(first), "<f4")
-    for place, file in enumerate(files[first].tolist()):
-        other = paths[file].split("/")[:-1]
-        common = 0
-        for a, b in zip(own, other, strict=False):
-            if a != b:
-                break
-            common += 1
-        shares[place] = (common + 1) / (max(len(own), len(other)) + 1)
-    return shares[inverse]
+    shares = [_in_common(own, paths[file].rpartition("/")[0]) for file in files[first].tolist()]
+    shared: Array = np.array(shares, "<f4")[inverse]
+    return shared
+
+
+@lru_cache(maxsize=1 << 15)
+def _in_common(folder: str, other: str) -> float:
+    """Share of leading parts in common; the root is one."""
+    parts, others = folder.split("/") if folder else [], other.split("/") if other else []
+    common = next(
+        (place for place, (a, b) in enumerate(zip(parts, others, strict=False)) if a != b), min(len(parts), len(others))
+    )
+    return (common + 1) / (max(len(parts), len(others)) + 1)
 
 
 def _path_likeness(state: State, seed: int, files: Array) -> Array:
     field = state.contents.paths
     own = field.keys_of(seed)
-    rows = [field.keys_of(file) for file in files.tolist()]
-    sizes = np.array([len(row) for row in rows])
-    which = np.repeat(np.arange(len(rows)), sizes)
-    common = np.bincount(which, weights=_any_of(np.concatenate(rows), own), minlength=len(rows))
+    keys, which = field.keys_of_each(files)
+    sizes = np.bincount(which, minlength=len(files))
+    common = np.bincount(which, weights=_any_of(keys, own), minlength=len(files))
     likeness: Array = common / np.maximum(len(own) + sizes - common, 1.0)
     return likeness
 
@@ -226,8 +230,8 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
     columns["mentioned"] = _any_of(files, np.array(query.mentioned, "<i4"))
     columns["stem_in_text"] = np.isin(state.files.stem.view[files], np.array(query.keys, "<u4")).astype("<f4")
     for name, source in (("path_words", "paths"), ("content_words", "words"), ("name_words", "names")):
-        if source in found.dense:
-            raw = found.dense[source][files]
+        raw = spread.scores(found.sparse.get(source))
+        if isinstance(raw, np.ndarray):
             columns[name] = _relative(raw)
             if f"{name}_raw" in INDEX:
                 columns[f"{name}_raw"] = raw / max(len(query.keys), 1)
@@ -272,8 +276,10 @@ def _days(state: State, last: Array, now: int) -> Array:
     return np.where(last >= 0, 1.0 / np.log2(2.0 + days), 0.0)
 
 
-def _traced(found: Evidence) -> Array:
+def _traced(found: Evidence) -> Array | float:
     """1 at the raise site, less with each frame further from it."""
+    if not found.query.traced:
+        return 0.0
     places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.traced)}
     return np.array([places.get(file, 0.0) for file in found.files.tolist()], "<f4")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, summed
 
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -75,6 +75,17 @@ class Field:
         alive = files >= 0
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
+    def holders_of(self, keys: Array) -> tuple[Array, Array, Array]:
+        """Files that hold any of these keys, how often, and the place of the key; in no certain order."""
+        slots, counts, which = self._postings.of_keys(keys)
+        files = self._file_of.view[slots]
+        alive = files >= 0
+        return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
+
+    def keys_of_each(self, files: Array) -> tuple[Array, Array]:
+        """The keys that several files hold, and for each the place of its file."""
+        return self._keys.joined(files)
+
     def frequencies(self, keys: Array) -> Array:
         """Holders of each key; rarely a few too many, where two keys share their low bits."""
         frequencies: Array = self._frequency[keys & LOW_BITS]
@@ -93,26 +104,19 @@ class Field:
         lengths[known] = np.where(self._slot_of.view[kept] >= 0, self._length.view[kept], 0)
         return lengths
 
-    def holder_count(self, key: int) -> int:
-        return len(self.holders(key)[0])
-
-    def rarity(self, holders: int) -> float:
-        """Inverse document frequency of a key with so many holders."""
-        return float(np.log1p((self.documents - holders + 0.5) / (holders + 0.5)))
-
-    def search(self, keys: Iterable[int], size: int) -> Array:
-        """BM25 by file number; `size` is the number of files."""
-        scores = np.zeros(size, "<f4")
-        if not self.documents:
-            return scores
+    def search(self, keys: Sequence[int]) -> Scores:
+        """BM25 of the files that hold any of these keys."""
+        if not self.documents or not keys:
+            return np.empty(0, "<i4"), np.empty(0, "<f4")
+        files, counts, which = self.holders_of(np.array(keys, "<u4"))
+        holders = np.bincount(which, minlength=len(keys))
+        rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
+        if (holders > MOST_HOLDERS).any():
+            kept = (holders <= MOST_HOLDERS)[which]
+            files, counts, which = files[kept], counts[kept], which[kept]
         mean = max(self._total_length / self.documents, 1.0)
-        for key in keys:
-            files, counts = self.holders(key)
-            if not 0 < len(files) <= MOST_HOLDERS:
-                continue
-            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * self._length.view[files] / mean)
-            scores[files] += self.rarity(len(files)) * counts * (SATURATION + 1) / (counts + norm)
-        return scores
+        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
+        return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
 
     def arrays(self) -> Arrays:
         """Packed, with dead slots gone; the field itself stays as it is."""

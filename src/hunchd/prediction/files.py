@@ -122,6 +122,14 @@ class Files:
             self.short.view[numbers] * np.exp2(-elapsed / SHORT_HALF_LIFE),
         )
 
+    def faded_of(self, number: int, unit: int) -> tuple[float, float]:
+        """The two decayed weights of one file."""
+        elapsed = max(unit - int(self.last.view[number]), 0)
+        return (
+            float(self.long.view[number]) * 0.5 ** (elapsed / LONG_HALF_LIFE),
+            float(self.short.view[number]) * 0.5 ** (elapsed / SHORT_HALF_LIFE),
+        )
+
     def known(self, paths: Iterable[str]) -> list[int]:
         """Numbers of those paths that are known, in order, once each."""
         numbers = (self.numbers.get(path) for path in paths)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Strings
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Strings, spans, summed
 
 NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
 TOO_COMMON = 0.05  # share of units above which a word says nothing …
 TOO_COMMON_AT_LEAST = 25  # … in a history long enough to tell
+MOST_TOUCHING = 64  # units remembered of one file
 NEAREST = 40  # past units that vote
 FURTHER = 250  # past units that vote softly
 HALF_LIFE = 3_000.0  # units: the words of a project outlive its structure
@@ -30,6 +30,15 @@ class Nearest:
         return Nearest(self.units[:most], self.similarity[:most])
 
 
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Units that say words, the place of the word they say, and by place how rare the word is (0: says nothing)."""
+
+    units: Array
+    which: Array
+    rarity: Array
+
+
 class Messages:
     """Units in the order they were learned, and the postings of their words."""
 
@@ -41,6 +50,7 @@ class Messages:
         self.words = Column.of("<u2")  # number of different words of the unit's text
         self._digest = Column.of("<u8")  # of the id, to find a unit again
         self._files = Column.of("<i4")
+        self._touching = Rows.of("<i4")  # by file: the units that touched it, the oldest first
         self._offsets = Column(np.zeros(1, "<i8"))
         self._postings = Postings.of()
         self._moved: dict[int, str] = {}  # units whose id was rewritten
@@ -48,7 +58,7 @@ class Messages:
     def __len__(self) -> int:
         return len(self.at)
 
-    def add(self, sha: str, subject: str, *, at: int, author: int, keys: Sequence[int], files: Iterable[int]) -> int:
+    def add(self, sha: str, subject: str, *, at: int, author: int, keys: Sequence[int], files: Array) -> int:
         unit = len(self)
         self.shas.append(sha)
         self.subjects.append(subject)
@@ -56,7 +66,10 @@ class Messages:
         self.author.append(author)
         self.words.append(min(len(keys), 65_535))
         self._digest.append(_digest(sha))
-        self._files.extend(list(files))
+        for file in files.tolist():
+            row = self._touching[file]
+            self._touching[file] = np.append(row[-MOST_TOUCHING + 1 :], np.int32(unit))
+        self._files.extend(files)
         self._offsets.append(len(self._files))
         self._postings.add(unit, keys, [1] * len(keys))
         return unit
@@ -85,44 +98,40 @@ class Messages:
     def flattened(self, units: Array) -> tuple[Array, Array]:
         """The files of several units in one array, and for each the position of its unit in `units`."""
         offsets = self._offsets.view
-        starts, ends = offsets[units], offsets[units + 1]
-        sizes = ends - starts
-        which = np.repeat(np.arange(len(units)), sizes)
-        first = np.repeat(starts - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
-        files: Array = self._files.view[first + np.arange(int(sizes.sum()))]
-        return files, which
+        starts = offsets[units]
+        sizes = offsets[units + 1] - starts
+        files: Array = self._files.view[spans(starts, sizes)]
+        return files, np.arange(len(units)).repeat(sizes)
 
     def size_of(self, units: Array) -> Array:
         offsets = self._offsets.view
         sizes: Array = np.maximum(offsets[units + 1] - offsets[units], 1)
         return sizes
 
-    def units_with(self, key: int) -> Array:
-        """The newest units that say this word; none when nearly all do."""
-        units, _ = self._postings.of_key(key, NEWEST_PER_WORD)
-        if len(units) > max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self)):
-            return units[:0]
-        return units
+    def saying(self, keys: Sequence[int]) -> Saying:
+        """The newest units that say each of these words, and how rare it is; a word that nearly all say is left out."""
+        if not len(self) or not keys:
+            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.empty(0, "<f8"))
+        units, _, which = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
+        sizes = np.bincount(which, minlength=len(keys))
+        telling = sizes <= max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self))
+        rarity = np.where(telling & (sizes > 0), np.log1p(len(self) / np.maximum(sizes, 1)), 0.0)
+        if not telling.all():
+            kept = telling[which]
+            units, which = units[kept], which[kept]
+        return Saying(units, which, rarity)
 
     def nearest(self, keys: Sequence[int], most: int = NEAREST) -> Nearest:
         """The units whose texts share the most and the rarest words with these keys (cosine of idf weights)."""
-        total = len(self)
-        scores = np.zeros(total, "<f4")
-        norm = 0.0
-        for key in keys:
-            units = self.units_with(key)
-            if not len(units):
-                continue
-            rarity = math.log1p(total / len(units))
-            scores[units] += rarity * rarity
-            norm += rarity * rarity
-        found = np.flatnonzero(scores)
+        said = self.saying(keys)
+        found, scores = summed(said.units, (said.rarity * said.rarity)[said.which])
         if not len(found):
-            return Nearest(found, scores[:0])
+            return Nearest(found, scores)
         # The norm of a unit is not stored (document frequencies move): its number of words stands in for it.
+        norm = float((said.rarity * said.rarity).sum())
         typical = norm / max(len(keys), 1)
-        similarity = scores[found] / np.sqrt(norm * typical * np.maximum(self.words.view[found], 2))
-        similarity *= np.exp2(-(total - found) / HALF_LIFE)
+        similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view[found], 2))
+        similarity *= np.exp2(-(len(self) - found) / HALF_LIFE)
         if len(found) > most:
             best = np.argpartition(-similarity, most)[:most]
             found, similarity = found[best], similarity[best]
@@ -136,10 +145,9 @@ class Messages:
         return hits + start
 
     def units_of_file(self, file: int, most: int) -> Array:
-        """The newest units that touched a file, newest first."""
-        hits = np.flatnonzero(self._files.view == file)[::-1][:most]
-        units: Array = np.searchsorted(self._offsets.view, hits, side="right") - 1
-        return units
+        """The newest units that touched a file, newest first; never more than the last MOST_TOUCHING."""
+        row = self._touching[file] if file < len(self._touching) else self._touching[len(self._touching)]
+        return row[: -most - 1 : -1]
 
     def arrays(self) -> Arrays:
         shas = Strings()
@@ -173,10 +181,20 @@ class Messages:
         messages._digest = Column(arrays["digest"])
         messages._files = Column(arrays["files"])
         messages._offsets = Column(arrays["offsets"])
+        messages._touching = _touching(arrays["files"], arrays["offsets"])
         messages._postings = Postings.from_arrays(
             {name.removeprefix("postings."): array for name, array in arrays.items() if name.startswith("postings.")}
         )
         return messages
+
+
+def _touching(files: Array, offsets: Array) -> Rows:
+    """By file, the units that touched it."""
+    units = np.arange(len(offsets) - 1, dtype="<i4").repeat(np.diff(offsets))
+    counts = np.bincount(files, minlength=1)
+    starts = np.zeros(len(counts) + 1, "<i8")
+    counts.cumsum(out=starts[1:])
+    return Rows(units[files.argsort(kind="stable")], starts)
 
 
 def _digest(sha: str) -> int:

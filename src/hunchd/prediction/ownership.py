@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Rows
+from hunchd.prediction.packed import Array, Arrays, Rows, concatenated
 
 MOST_OWNERS = 64  # units kept of one file
 
 OWNED = np.dtype([("unit", "<i4"), ("lines", "<f4")])
-_BYTES = np.dtype(f"V{OWNED.itemsize}")
 
 
 class Ownership:
@@ -31,7 +30,7 @@ class Ownership:
             row["lines"] *= max(1.0 - deleted / total, 0.0)
         if added:
             own = np.array([(unit, added)], OWNED)
-            row = np.concatenate([row.view(_BYTES), own.view(_BYTES)]).view(OWNED)
+            row = concatenated([row, own])
         if len(row) > MOST_OWNERS:
             row = row[np.sort(np.argpartition(-row["lines"], MOST_OWNERS)[:MOST_OWNERS])]
         self.rows[file] = row

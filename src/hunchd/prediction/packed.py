@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,8 +11,42 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
+Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a value for each
 
 FIRST_CAPACITY = 16
+SPARSE, FEW = 8, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
+
+
+def spans(starts: Array, sizes: Array) -> Array:
+    """The indexes start, start + 1, … of several stretches, one after the other."""
+    ends = sizes.cumsum()
+    indexes: Array = (starts - ends + sizes).repeat(sizes)
+    indexes += np.arange(len(indexes))
+    return indexes
+
+
+def concatenated(arrays: list[Array]) -> Array:
+    """Records as bytes: numpy compares structured types field by field, which costs more than copying."""
+    dtype = arrays[0].dtype
+    if dtype.names is None:
+        return np.concatenate(arrays)
+    raw = np.dtype((np.void, dtype.itemsize))
+    joined: Array = np.concatenate([array.view(raw) for array in arrays]).view(dtype)
+    return joined
+
+
+def summed(numbers: Array, values: Array) -> Scores:
+    """The same numbers once each, rising, their values added."""
+    if not len(numbers):
+        return np.empty(0, "<i4"), np.empty(0, "<f4")
+    if int(numbers.max()) < SPARSE * len(numbers) + FEW:
+        totals = np.bincount(numbers, weights=values)
+        unique = totals.nonzero()[0]
+        return unique.astype("<i4"), totals[unique].astype("<f4")
+    order = numbers.argsort(kind="stable")
+    ordered = numbers[order]
+    starts = np.concatenate(([True], ordered[1:] != ordered[:-1])).nonzero()[0]
+    return ordered[starts].astype("<i4", copy=False), np.add.reduceat(values[order], starts).astype("<f4", copy=False)
 
 
 class Column:
@@ -82,6 +117,24 @@ class Rows:
         if index + 1 < len(self._offsets):
             return self._base[self._offsets[index] : self._offsets[index + 1]]
         return self._base[:0]
+
+    def joined(self, indexes: Array) -> tuple[Array, Array]:
+        """Several rows in one array, and for each element the place of its row in `indexes`; in no certain order."""
+        listed = indexes.tolist()
+        changed = [place for place, index in enumerate(listed) if index in self._changed] if self._changed else []
+        held = np.minimum(indexes, max(len(self._offsets) - 2, 0))
+        starts = self._offsets[held]
+        sizes = self._offsets[held + 1] - starts if len(self._offsets) > 1 else np.zeros(len(listed), "<i8")
+        sizes[indexes != held] = 0
+        sizes[changed] = 0
+        joined, which = self._base[spans(starts, sizes)], np.arange(len(listed)).repeat(sizes)
+        if not changed:
+            return joined, which
+        rows = [self._changed[listed[place]] for place in changed]
+        return (
+            concatenated([joined, *rows]),
+            np.concatenate([which, np.repeat(changed, [len(row) for row in rows])]),
+        )
 
     def __setitem__(self, index: int, row: Array) -> None:
         self._changed[index] = row
@@ -176,6 +229,33 @@ class Postings:
         if newest is not None:
             documents, counts = documents[-newest:], counts[-newest:]
         return documents, counts
+
+    def of_keys(self, keys: Array, newest: int = sys.maxsize) -> tuple[Array, Array, Array]:
+        """Documents and counts of several keys, at most the `newest` of each, and for each the place of its key.
+
+        In no certain order.
+        """
+        added = [(place, self._added_of(key, newest)) for place, key in enumerate(keys.tolist()) if key in self._added]
+        documents, counts, which = self._base_documents[:0], self._base_counts[:0], np.empty(0, np.intp)
+        if len(self._keys):
+            keys = keys.astype("<u4", copy=False)
+            at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
+            ends = self._offsets[at + 1]
+            sizes = np.where(self._keys[at] == keys, ends - self._offsets[at], 0)
+            limits = np.full(len(keys), newest)
+            for place, (late, _) in added:
+                limits[place] -= len(late)
+            sizes = np.minimum(sizes, limits)
+            every = spans(ends - sizes, sizes)
+            documents, counts = self._base_documents[every], self._base_counts[every]
+            which = np.arange(len(keys)).repeat(sizes)
+        if not added:
+            return documents, counts, which
+        return (
+            np.concatenate([documents, *(late for _, (late, _) in added)]),
+            np.concatenate([counts, *(late for _, (_, late) in added)]),
+            np.concatenate([which, *(np.full(len(late), place) for place, (late, _) in added)]),
+        )
 
     def _added_of(self, key: int, newest: int | None) -> tuple[Array, Array]:
         entry = self._added.get(key)

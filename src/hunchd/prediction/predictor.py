@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hunchd.domain.code import FileOutline
-from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.history import Unit
 from hunchd.domain.work import existing_paths, is_work, plain_title
 from hunchd.prediction import snapshot, units, weights
@@ -21,7 +21,7 @@ from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
-from hunchd.prediction.reasons import reasons_for
+from hunchd.prediction.reasons import Reasons
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.state import State
 from hunchd.prediction.weights import Weights
@@ -30,7 +30,7 @@ from hunchd.prediction.weights import Weights
 WEIGHT_OF_CHORES = 0.25
 LARGEST_REHEARSED = 15  # files of a unit
 REHEARSED_FILES = 2  # of each unit, drawn at random
-CLOSELY = 150  # candidates scored by the trained table; the rest is far behind by any reckoning
+CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figures are the same
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -175,14 +175,17 @@ class Predictor:
         ranked = self.ranked(query, now)
         best = ranked.order[:k]
         confidences = self._weights.calibrations[query.head](ranked.chances[best])
+        numbers = ranked.found.files[best].tolist()
+        why: list[tuple[str, ...]] = [()] * len(numbers)
+        if explain:
+            reasons = Reasons(self._state, ranked.found, now)
+            why = [reasons.of(file, row) for file, row in zip(numbers, ranked.matrix[best].tolist(), strict=True)]
+        paths = self._state.files.paths
         files = tuple(
-            PredictedFile(
-                self._state.files.paths[int(ranked.found.files[place])],
-                float(ranked.scores[place]),
-                round(float(confidence), 4),
-                reasons_for(self._state, ranked.found, int(place), ranked.matrix[place], now) if explain else (),
+            PredictedFile(paths[number], score, round(confidence, 4), said)
+            for number, score, confidence, said in zip(
+                numbers, ranked.scores[best].tolist(), confidences.tolist(), why, strict=True
             )
-            for place, confidence in zip(best, confidences, strict=True)
         )
         if len(best):
             shown = ranked.order[: max(k, 40)]
@@ -191,7 +194,7 @@ class Predictor:
             )
         return Prediction(
             files,
-            self._past(query, ranked, now) if explain else (),
+            units.recalled(self._state, query, ranked.found, now) if explain else (),
             max((file.confidence for file in files), default=0.0),
         )
 
@@ -204,9 +207,6 @@ class Predictor:
         plain, chances = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
-
-    def _past(self, query: Query, ranked: Ranked, now: int) -> tuple[PredictedUnit, ...]:
-        return units.recalled(self._state, query, ranked.found, now)
 
     def save(self, path: Path) -> None:
         """Everything, in one file, atomically."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,26 +37,45 @@ class Trees:
     value: Array
 
     def scores(self, matrix: Array) -> Array:
+        total: Array = self.leaves(matrix).sum(axis=0)
+        return total
+
+    def leaves(self, matrix: Array) -> Array:
+        """The value of each tree, a row, for each row of the matrix, a column.
+
+        The first two levels are compared for all at once; below, each place is looked up. Buffers are reused, and
+        indexes are in numpy's own width throughout, or it would copy and convert them at each step.
+        """
         rows, (trees, inner) = len(matrix), self.feature.shape
         depth = (inner + 1).bit_length() - 1
-        flat = np.ascontiguousarray(matrix, "<f4").ravel()
-        row = (np.arange(rows) * matrix.shape[1])[:, None]
-        tree = (np.arange(trees) * inner)[None, :]
-        feature, threshold = self.feature.ravel(), self.threshold.ravel()
-        at = np.repeat(tree, rows, axis=0)  # in 64 bits throughout: numpy would convert other indices each time
-        for _ in range(depth):
-            value = flat.take(feature.take(at) + row)
-            right = value > threshold.take(at)
-            at = 2 * at + right + (1 - tree)
-        leaf = at - tree - inner + np.arange(trees) * (inner + 1)
-        total: Array = self.value.ravel().take(leaf).sum(axis=1)
-        return total
+        columns = np.ascontiguousarray(matrix.T, "<f4")
+        flat, feature, threshold = columns.ravel(), (self.feature * rows).ravel(), self.threshold.ravel()
+        tree, row = (np.arange(trees) * inner)[:, None], np.arange(rows)
+        above = columns[self.feature[:, :DENSE].T] > self.threshold[:, :DENSE].T[:, :, None]
+        at = tree + 3 + 2 * above[0].astype(np.intp) + np.where(above[0], above[2], above[1])
+        place, right = np.empty_like(at), np.empty(at.shape, "?")
+        value, limit = np.empty(at.shape, "<f4"), np.empty(at.shape, "<f4")
+        for _ in range(depth - 2):
+            feature.take(at, out=place, mode="clip")
+            place += row
+            flat.take(place, out=value, mode="clip")
+            threshold.take(at, out=limit, mode="clip")
+            np.greater(value, limit, out=right)
+            at += at
+            at += right
+            at += 1 - tree
+        at -= tree + inner - np.arange(trees)[:, None] * (inner + 1)
+        leaves: Array = self.value.ravel().take(at)
+        return leaves
+
+
+DENSE = 3  # nodes of a tree's first two levels
 
 
 Model = Linear | Trees
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
     """`order` sorts well, `chance` tells the log odds of use, comparable between questions; the ranking adds both."""
 
@@ -64,8 +84,24 @@ class Head:
 
     def scores(self, matrix: Array) -> tuple[Array, Array]:
         """What to rank by, and what to be sure by."""
-        chance = self.chance.scores(matrix)
-        return self.order.scores(matrix) + chance, chance
+        if self._all_trees is None:
+            chance = self.chance.scores(matrix)
+            return self.order.scores(matrix) + chance, chance
+        leaves = self._all_trees.leaves(matrix)
+        chance = leaves[-len(self.chance.value) :].sum(axis=0) if isinstance(self.chance, Trees) else leaves
+        return leaves.sum(axis=0), chance
+
+    @cached_property
+    def _all_trees(self) -> Trees | None:
+        """Both sets in one, where they are of one depth: passed through together."""
+        match self.order, self.chance:
+            case Trees() as order, Trees() as chance if order.feature.shape[1] == chance.feature.shape[1]:
+                return Trees(
+                    np.concatenate([order.feature, chance.feature]),
+                    np.concatenate([order.threshold, chance.threshold]),
+                    np.concatenate([order.value, chance.value]),
+                )
+        return None
 
 
 # Where no trained table is shipped: co-change and nearest messages lead, the rest breaks ties.

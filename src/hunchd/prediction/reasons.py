@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hunchd.prediction.candidates import Evidence
+from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
 from hunchd.prediction.files import TEST
 from hunchd.prediction.packed import Array
@@ -14,63 +13,82 @@ MOST_REASONS = 3
 DAY = 86_400  # seconds
 
 
-def reasons_for(state: State, found: Evidence, place: int, row: Array, now: int) -> tuple[str, ...]:
-    """The strongest few, the most telling first."""
-    file = int(found.files[place])
+class Reasons:
+    """What can be said of the candidates of one prediction; what all of them share is looked up once."""
 
-    def value(name: str) -> float:
-        return float(row[INDEX[name]])
+    def __init__(self, state: State, found: Evidence, now: int) -> None:
+        self._state, self._found, self._now = state, found, now
+        self._rows = [
+            {file: place for place, file in enumerate(first.row["file"].tolist())} for first in found.together
+        ]
+        self._names = [state.files.paths[first.seed].rpartition("/")[2] for first in found.together]
+        self._of_nearest: tuple[Array, Array] | None = None
 
-    said: list[tuple[float, str]] = []
-    if value("traced"):
-        said.append((9.0, "raised the error" if value("traced") == 1.0 else "in the traceback"))
-    if value("mentioned"):
-        said.append((8.0, "named in the question"))
-    said.extend(_together(state, found, file, now))
-    if value("same_stem") and found.query.seeds:
-        said.append((2.5, _kinship(state, found.query.seeds[-1], file)))
-    if value("voted") >= 0.3 and (unit := _supporting_unit(state, found, file)) is not None:
-        said.append((2.0 + value("voted"), f"past work on '{_short(state.messages.subjects[unit])}' touched it"))
-    said.extend((weight, text) for name, weight, text in _LINKS if value(name) > 0)
-    if max(value("name_words"), value("content_words")) >= 0.8:
-        said.append((1.2, "its contents match the words"))
-    elif value("path_words") >= 0.8:
-        said.append((1.2, "its path matches the words"))
-    if value("opened_next") > 0.15:
-        said.append((1.5, "often opened next"))
-    if value("interest") > 0.5:
-        said.append((1.0, "used in this session"))
-    if not said:
-        said.extend(_faint(row))
-    said.sort(key=lambda reason: -reason[0])
-    return tuple(text for _, text in said[:MOST_REASONS])
+    def of(self, file: int, row: list[float]) -> tuple[str, ...]:
+        """The strongest few for a file with these features, the most telling first."""
+        said: list[tuple[float, str]] = []
+        if row[_TRACED]:
+            said.append((9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback"))
+        if row[_MENTIONED]:
+            said.append((8.0, "named in the question"))
+        said.extend(self._together(file))
+        if row[_SAME_STEM] and self._found.query.seeds:
+            said.append((2.5, _kinship(self._state, self._found.query.seeds[-1], file)))
+        if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
+            subject = _short(self._state.messages.subjects[unit])
+            said.append((2.0 + row[_VOTED], f"past work on '{subject}' touched it"))
+        said.extend((weight, text) for place, weight, text in _LINKS if row[place] > 0)
+        if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
+            said.append((1.2, "its contents match the words"))
+        elif row[_PATH_WORDS] >= 0.8:
+            said.append((1.2, "its path matches the words"))
+        if row[_OPENED_NEXT] > 0.15:
+            said.append((1.5, "often opened next"))
+        if row[_INTEREST] > 0.5:
+            said.append((1.0, "used in this session"))
+        if not said:
+            said.append(_faint(row))
+        said.sort(key=_weight)
+        return tuple(text for _, text in said[:MOST_REASONS])
+
+    def _together(self, file: int) -> list[tuple[float, str]]:
+        """With the seed it changes most likely with."""
+        strongest: list[tuple[float, str]] = []
+        for first, rows, name in zip(self._found.together, self._rows, self._names, strict=True):
+            place = rows.get(file)
+            if place is None:
+                continue
+            times, last = int(first.row["count"][place]), int(first.row["last"][place])
+            changes = max(int(self._state.files.count.view[first.seed]), times)
+            with_whom = "" if len(self._rows) == 1 else f" with {name}"
+            when = ago(self._now - int(self._state.messages.at.view[last]))
+            weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
+            strongest.append((weight, f"changed together{with_whom} {times} of {changes} times, last {when}"))
+        return [max(strongest)] if strongest else []
+
+    def _supporting_unit(self, file: int) -> int | None:
+        """The nearest past unit that touched the file."""
+        if self._of_nearest is None:
+            self._of_nearest = self._state.messages.flattened(self._found.nearest.units)
+        files, which = self._of_nearest
+        places = (files == file).nonzero()[0]
+        return int(self._found.nearest.units[which[places[0]]]) if len(places) else None
 
 
+def _weight(reason: tuple[float, str]) -> float:
+    return -reason[0]
+
+
+_TRACED, _MENTIONED, _SAME_STEM = INDEX["traced"], INDEX["mentioned"], INDEX["same_stem"]
+_VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX["content_words"]
+_PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
+_AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
 _LINKS = (
-    ("importers", 1.4, "imports it"),
-    ("imports", 1.3, "imported by it"),
-    ("uses", 1.1, "uses what it defines"),
-    ("defines", 1.1, "defines what it uses"),
+    (INDEX["importers"], 1.4, "imports it"),
+    (INDEX["imports"], 1.3, "imported by it"),
+    (INDEX["uses"], 1.1, "uses what it defines"),
+    (INDEX["defines"], 1.1, "defines what it uses"),
 )
-
-
-def _together(state: State, found: Evidence, file: int, now: int) -> list[tuple[float, str]]:
-    said = []
-    for first in found.together:
-        hits = np.flatnonzero(first.row["file"] == file)
-        if not len(hits):
-            continue
-        entry = first.row[hits[0]]
-        times, changes = int(entry["count"]), max(int(state.files.count.view[first.seed]), int(entry["count"]))
-        with_whom = "" if len(found.together) == 1 else f" with {state.files.paths[first.seed].rsplit('/', 1)[-1]}"
-        when = ago(now - int(state.messages.at.view[int(entry["last"])]))
-        said.append(
-            (
-                3.0 * float(first.shares[hits[0]]) + 1.0,
-                f"changed together{with_whom} {times} of {changes} times, last {when}",
-            )
-        )
-    return sorted(said, reverse=True)[:1]
 
 
 def _kinship(state: State, seed: int, file: int) -> str:
@@ -82,21 +100,14 @@ def _kinship(state: State, seed: int, file: int) -> str:
     return "named alike"
 
 
-def _supporting_unit(state: State, found: Evidence, file: int) -> int | None:
-    for unit in found.nearest.units.tolist():
-        if file in state.messages.files_of(unit):
-            return int(unit)
-    return None
-
-
-def _faint(row: Array) -> list[tuple[float, str]]:
-    if row[INDEX["author"]] > 0:
-        return [(0.5, "among your latest changes")]
-    if row[INDEX["likeness"]] > 0.3:
-        return [(0.5, "similar contents")]
-    if row[INDEX["same_folder"]]:
-        return [(0.4, "same folder")]
-    return [(0.3, "changed lately")]
+def _faint(row: list[float]) -> tuple[float, str]:
+    if row[_AUTHOR] > 0:
+        return (0.5, "among your latest changes")
+    if row[_LIKENESS] > 0.3:
+        return (0.5, "similar contents")
+    if row[_SAME_FOLDER]:
+        return (0.4, "same folder")
+    return (0.3, "changed lately")
 
 
 def _short(subject: str, most: int = 60) -> str:

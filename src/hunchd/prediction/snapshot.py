@@ -14,7 +14,7 @@ from hunchd.domain.errors import StoreError
 from hunchd.prediction.packed import Arrays
 
 MAGIC = b"hunch-predictor\n"
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 16  # bytes
 LARGEST_HEADER = 1 << 20  # bytes; ours is a few thousand
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
 import numpy as np
 
 from hunchd.domain.code import FileOutline
@@ -15,6 +18,9 @@ from hunchd.prediction.ownership import Ownership
 from hunchd.prediction.packed import Array, Arrays, Column
 from hunchd.prediction.session import Session
 
+T = TypeVar("T")
+
+MOST_KEPT = 400  # answers of sources kept between two lessons
 HUB_WINDOW = 400  # units
 HUB_SHARE = 0.12  # of those units: a non-code file in more of them is touched by habit, not by topic
 HUB_AT_LEAST = 30  # units seen before a share means anything
@@ -34,6 +40,18 @@ class State:
         self.folder_numbers: dict[int, int] = {}
         self.folder_of = Column.of("<i4")  # by file: its number in `folders`
         self._hubs: tuple[int, Array] = (-1, np.empty(0, "?"))
+        self._lessons = 0
+        self._kept: dict[tuple[Hashable, ...], Any] = {}
+        self._kept_at = 0
+
+    def once(self, key: tuple[Hashable, ...], work: Callable[[], T]) -> T:
+        """What `work` gives, kept until something more is learned."""
+        if self._kept_at != self._lessons or len(self._kept) > MOST_KEPT:
+            self._kept, self._kept_at = {}, self._lessons
+        if key not in self._kept:
+            self._kept[key] = work()
+        kept: T = self._kept[key]
+        return kept
 
     @property
     def now(self) -> int:
@@ -42,6 +60,7 @@ class State:
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """A unit happened; a change of more than 50 files only moves files."""
+        self._lessons += 1
         now = self.now
         touched = self._moved(unit, now)
         numbers = np.array(touched, "<i4")
@@ -81,14 +100,17 @@ class State:
         known = self.files.numbers.get(path)
         if known is not None and self.files.alive.view[known]:
             return known
+        self._lessons += 1
         number = self.files.number(path)
         self._named(number, path)
         return number
 
     def place(self, outline: FileOutline) -> bool:
+        self._lessons += 1
         return self.contents.place(self.file(outline.path), outline)
 
     def remove(self, path: str) -> None:
+        self._lessons += 1
         number = self.files.remove(path)
         if number is not None:
             self.contents.drop(number)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hunchd.domain.context import PredictedUnit
 from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, Scores, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.reasons import ago
 from hunchd.prediction.state import State
@@ -14,41 +16,48 @@ NEWEST_OF_FILE = 40  # units of a seed that are considered
 HALVING = 5.0  # changes of the file
 OF_WORDS = 0.2  # weight of likeness of words beside the share of lines written
 OF_RECENCY = 0.1
+_FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
 
 def recalled(
     state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
 ) -> tuple[PredictedUnit, ...]:
     """Units whose words are near, and units that wrote what the open files consist of or touched them lately."""
-    likeness = dict(zip(found.nearest.units.tolist(), found.nearest.similarity.tolist(), strict=True))
-    owned, lately = _owned(state, query), _lately(state, query)
-    scores = {
-        unit: OF_WORDS * likeness.get(unit, 0.0) + owned.get(unit, 0.0) + OF_RECENCY * lately.get(unit, 0.0)
-        for unit in {*likeness, *owned, *lately}
-    }
-    best = sorted(scores, key=lambda unit: -scores[unit])[:most]
+    nearest = found.nearest
+    parts = [
+        (nearest.units, OF_WORDS * nearest.similarity),
+        *_owned(state, query),
+        *_lately(state, query),
+    ]
+    units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+    best = (-scores).argsort(kind="stable")[:most]
+    likeness = dict(zip(nearest.units.tolist(), nearest.similarity.tolist(), strict=True))
+    owned = _by_unit(_owned(state, query))
+    touched = _by_unit(_lately(state, query))
     return tuple(
-        _unit(state, unit, scores[unit], likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in lately, now)
-        for unit in best
+        _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in touched, now)
+        for unit, score in zip(units[best].tolist(), scores[best].tolist(), strict=True)
     )
 
 
-def _owned(state: State, query: Query) -> dict[int, float]:
-    """Share of the lines of the open files that each unit wrote."""
-    owned: dict[int, float] = {}
-    for seed in query.seeds:
-        for unit, share in zip(*state.ownership.shares(seed), strict=True):
-            owned[int(unit)] = owned.get(int(unit), 0.0) + float(share) / len(query.seeds)
-    return owned
+def _owned(state: State, query: Query) -> list[Scores]:
+    """By open file, the share of its lines that each unit wrote."""
+    shares = [state.ownership.shares(seed) for seed in query.seeds]
+    return [(units, share / len(query.seeds)) for units, share in shares]
 
 
-def _lately(state: State, query: Query) -> dict[int, float]:
-    """Units that touched an open file: 1 for its newest, half for each HALVING further back."""
-    lately: dict[int, float] = {}
-    for seed in query.seeds:
-        for place, unit in enumerate(state.messages.units_of_file(seed, NEWEST_OF_FILE).tolist()):
-            lately[unit] = lately.get(unit, 0.0) + 0.5 ** (place / HALVING) / len(query.seeds)
-    return lately
+def _lately(state: State, query: Query) -> list[Scores]:
+    """By open file, the units that touched it: 1 for its newest, half for each HALVING further back."""
+    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in query.seeds]
+    return [(units, (OF_RECENCY / len(query.seeds)) * _FADING[: len(units)]) for units in touching]
+
+
+def _by_unit(parts: list[Scores]) -> dict[int, float]:
+    total: dict[int, float] = {}
+    for units, values in parts:
+        for unit, value in zip(units.tolist(), values.tolist(), strict=True):
+            total[unit] = total.get(unit, 0.0) + value
+    return total
 
 
 def _unit(

@@ -1,0 +1,69 @@
+"""Packed rows and postings give several keys at once what they give one by one, loaded or just added."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.prediction.packed import Postings, Rows, spans, summed
+
+KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True)
+LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
+
+
+def pairs(documents: np.ndarray, counts: np.ndarray) -> list[tuple[int, int]]:
+    return sorted(zip(documents.tolist(), counts.tolist(), strict=True))
+
+
+@settings(deadline=None)
+@given(LESSONS, LESSONS, KEYS, st.sampled_from((1, 3, 100)))
+def test_many_keys_hold_what_each_holds(
+    loaded: list[tuple[int, int]], added: list[tuple[int, int]], keys: list[int], newest: int
+) -> None:
+    postings = Postings.of()
+    for document, (key, count) in enumerate(loaded):
+        postings.add(document, [key], [count])
+    postings = postings.packed()
+    for document, (key, count) in enumerate(added, start=len(loaded)):
+        postings.add(document, [key], [count])
+
+    documents, counts, which = postings.of_keys(np.array(keys, "<u4"), newest)
+
+    for place, key in enumerate(keys):
+        one = which == place
+        assert pairs(documents[one], counts[one]) == pairs(*postings.of_key(key, newest))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 9), max_size=5), max_size=6), st.dictionaries(st.integers(0, 8), st.just([7, 7]))
+)
+def test_joined_rows_are_the_rows(base: list[list[int]], changed: dict[int, list[int]]) -> None:
+    offsets = np.cumsum([0, *(len(row) for row in base)])
+    rows = Rows(np.array([value for row in base for value in row], "<i4"), offsets)
+    for index, row in changed.items():
+        rows[index] = np.array(row, "<i4")
+    indexes = np.arange(9)
+
+    joined, which = rows.joined(indexes)
+
+    for place in range(9):
+        assert joined[which == place].tolist() == rows[place].tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from((0, 1, 2, 90_000)), st.integers(1, 5))))
+def test_sums_are_sums_for_few_and_for_far_numbers(given_pairs: list[tuple[int, int]]) -> None:
+    expected: dict[int, float] = {}
+    for number, value in given_pairs:
+        expected[number] = expected.get(number, 0.0) + value
+
+    numbers, values = summed(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
+
+    assert dict(zip(numbers.tolist(), values.tolist(), strict=True)) == expected
+    assert numbers.tolist() == sorted(expected)
+
+
+def test_stretches_are_laid_end_to_end() -> None:
+    assert spans(np.array([5, 9, 2]), np.array([2, 0, 3])).tolist() == [5, 6, 2, 3, 4]
