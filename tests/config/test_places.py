@@ -45,3 +45,23 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
     folder.chmod(0o777)
     with pytest.raises(ConfigError, match="chmod 700"):
         make_private(folder)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_below_another_users_is_not_trusted(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 12345, -1)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        make_private(home / "data")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_folder_that_everybody_can_replace_is_not_trusted(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    with pytest.raises(ConfigError, match="can be written by everybody"):
+        make_private(home / "data")
+    home.chmod(0o1777)  # as /tmp is: nobody can take away what is another's
+    assert make_private(home / "data").is_dir()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.domain.errors import StoreError
+from hunchd.domain.errors import ConfigError
 from hunchd.signals.spool import MOST_ASIDE, SpoolWatcher, drain, prepare
 
 
@@ -169,7 +169,7 @@ def test_a_spool_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "spool").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(StoreError, match="link"):
+    with pytest.raises(ConfigError, match="link"):
         prepare(tmp_path / "spool")
 
 

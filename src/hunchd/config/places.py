@@ -84,4 +84,14 @@ def make_private(folder: Path) -> Path:
             raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
         if stat.S_IMODE(found.st_mode) != 0o700:
             folder.chmod(0o700)
+        _refuse_foreign(folder.parent)
     return folder
+
+
+def _refuse_foreign(above: Path) -> None:
+    """Who owns the folder above ours, or may write there, could put another one in its place."""
+    found = above.stat()
+    if found.st_uid not in (0, os.getuid()):
+        raise ConfigError(f"{above} belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX:
+        raise ConfigError(f"{above} can be written by everybody; run: chmod o-w {above}")

@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from hunchd.config.places import make_private
 from hunchd.domain.errors import ConfigError
 from hunchd.serving.http import ACCESS, CONNECTIONS, LIMITS
 from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
@@ -102,7 +103,7 @@ def _tcp(host: str, port: int) -> socket.socket:
 def _unix(path: Path) -> socket.socket:
     if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
         raise ConfigError(f"the socket's path is longer than {_LONGEST_SOCKET_PATH} bytes: {path}")
-    _private_folder(path.parent)
+    make_private(path.parent)
     _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)  # so that it is never, not even for a moment, open to others
@@ -115,13 +116,6 @@ def _unix(path: Path) -> socket.socket:
     finally:
         os.umask(before)
     return listening
-
-
-def _private_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise ConfigError(f"{folder} must be a folder of this user alone (0700)")
 
 
 def _remove_stale(path: Path) -> None:

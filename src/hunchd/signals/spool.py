@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hunchd.domain.errors import StoreError
+from hunchd.config.places import make_private
 from hunchd.signals.folders import Unwatchable
 from hunchd.signals.watching import Timer, WatchThread
 
@@ -169,14 +169,9 @@ def drain(directory: Path) -> Drain:
 
 
 def prepare(directory: Path) -> None:
-    """Make the spool and its folders, for us alone. Raises StoreError if somebody else could write there."""
+    """Make the spool and its folders, for us alone. Raises ConfigError if somebody else could write there."""
     for folder in (directory, *(directory / name for name in ("tmp", "new", "aside"))):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != _own_uid(found.st_uid):
-            raise StoreError(f"{folder} is a link or belongs to another user; remove it")
-        if found.st_mode & 0o077:
-            folder.chmod(0o700)
+        make_private(folder)
 
 
 class SpoolWatcher:
