@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.commands import COMMANDS, GROUPS
+from hunchd.cli.command import GROUPS
+from hunchd.cli.commands import COMMANDS
 from hunchd.cli.main import main
 from hunchd.cli.parser import help_of, overview
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at

@@ -34,7 +34,7 @@ def test_every_command_that_is_shown_can_be_given(page: str, words: list[str]) -
 
 @pytest.mark.parametrize("example", [each for command in COMMANDS for each in command.examples if "bench" not in each])
 def test_every_example_of_the_help_can_be_given(example: str) -> None:
-    words = shlex.split(example.partition("|")[0])
+    words = shlex.split(example.partition("|")[0], comments=True)
 
     assert words[0] == "hunch"
     assert parse(words[1:]).runs

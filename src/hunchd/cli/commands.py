@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-GROUPS: Final = ("What comes next", "What is known", "Projects", "The daemon", "Your data")
+from hunchd.cli.agent_commands import AGENT_COMMANDS
+from hunchd.cli.command import DAEMON, DATA, KNOWN, NEXT, PROJECTS, RUN, Command
+from hunchd.cli.system_commands import SYSTEM_COMMANDS
+
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
 KINDS: Final = ("fact", "episode", "error", "pattern", "workflow", "document", "message")
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
 LEVELS: Final = ("full", "summary", "compressed", "index")
-
-
-class Command(NamedTuple):
-    name: str
-    group: str
-    summary: str
-    description: str
-    runs: str  # "module:function", imported when it runs
-    arguments: Callable[[ArgumentParser], None]
-    examples: tuple[str, ...] = ()
-    prints_data: bool = True
-    asks_daemon: bool = True
 
 
 def _context(parser: ArgumentParser) -> None:
@@ -182,8 +172,6 @@ _count.__name__ = "whole number"
 _seconds.__name__ = "number of seconds up to 3600"
 _share.__name__ = "number from 0 to 1"
 
-NEXT, KNOWN, PROJECTS, DAEMON, DATA = GROUPS
-_RUN: Final = "hunchd.cli"
 
 COMMANDS: Final = (
     Command(
@@ -193,7 +181,7 @@ COMMANDS: Final = (
         "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, the files that\n"
         "belong to it with their signatures, what happened here before, and topics to ask for. Each piece says why it\n"
         "is there. The repository is added the first time; while it is being read, the answer is the best so far.",
-        f"{_RUN}.answers:context",
+        f"{RUN}.answers:context",
         _context,
         (
             "hunch context src/app.py",
@@ -206,7 +194,7 @@ COMMANDS: Final = (
         NEXT,
         "which files come next after FILE",
         "Prints the files you will most likely touch after FILE, each with its probability and the reasons.",
-        f"{_RUN}.answers:predict",
+        f"{RUN}.answers:predict",
         _predict,
         ("hunch predict src/app.py", "hunch predict src/app.py -k 3 --json"),
     ),
@@ -215,7 +203,7 @@ COMMANDS: Final = (
         NEXT,
         "the full text behind a topic or a pointer",
         "Bundles end with topics and pointers that cost a word each. This prints what is behind one.",
-        f"{_RUN}.memories:expand",
+        f"{RUN}.memories:expand",
         _expand,
         ("hunch expand testing",),
     ),
@@ -225,7 +213,7 @@ COMMANDS: Final = (
         "why something was shown, and where it comes from",
         "For a file: every piece of its context with its reasons, its score and its tokens.\n"
         "For a memory: its source, how far it is trusted, how it changed and how often it helped.",
-        f"{_RUN}.memories:why",
+        f"{RUN}.memories:why",
         _why,
         ("hunch why src/app.py",),
     ),
@@ -235,7 +223,7 @@ COMMANDS: Final = (
         "keep a fact, a decision, a note",
         "Keeps TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
         "A fact with --key has one value: remembering another replaces it and keeps the old one as history.",
-        f"{_RUN}.memories:remember",
+        f"{RUN}.memories:remember",
         _remember,
         (
             'hunch remember "sessions stay signed cookies: server side costs operations" --category decision',
@@ -249,17 +237,17 @@ COMMANDS: Final = (
         "find memories by words and meaning",
         "Searches what is known of the project you are in. shallow is quick, deep follows links and widens the words,\n"
         "specific looks for exactly one thing: a path, an id, a key.",
-        f"{_RUN}.memories:search",
+        f"{RUN}.memories:search",
         _search,
         ("hunch search signed cookies", "hunch search release --kind workflow -k 3"),
     ),
-    Command("show", KNOWN, "one memory in full", "Prints one memory in full.", f"{_RUN}.memories:show", _id),
+    Command("show", KNOWN, "one memory in full", "Prints one memory in full.", f"{RUN}.memories:show", _id),
     Command(
         "edit",
         KNOWN,
         "change a memory",
         "Changes a memory. Without options its text opens in $VISUAL or $EDITOR.",
-        f"{_RUN}.memories:edit",
+        f"{RUN}.memories:edit",
         _edit,
         ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9',),
     ),
@@ -268,7 +256,7 @@ COMMANDS: Final = (
         KNOWN,
         "delete memories",
         "Deletes memories for good. What is deleted is no longer served from the moment this returns.",
-        f"{_RUN}.memories:forget",
+        f"{RUN}.memories:forget",
         _forget,
     ),
     Command(
@@ -277,7 +265,7 @@ COMMANDS: Final = (
         "watch a repository or folder",
         "Makes the repository (or plain folder) known: its history and code are read and its files watched.\n"
         "Doing it twice does no harm. `hunch context FILE` does it by itself.",
-        f"{_RUN}.projects:add",
+        f"{RUN}.projects:add",
         _add,
         ("hunch add", "hunch add ~/src/flask --wait"),
     ),
@@ -286,7 +274,7 @@ COMMANDS: Final = (
         PROJECTS,
         "stop watching, erase what is kept of it",
         "Stops watching a project and erases all that is kept of it. The repository itself is not touched.",
-        f"{_RUN}.projects:remove",
+        f"{RUN}.projects:remove",
         _remove,
     ),
     Command(
@@ -294,15 +282,16 @@ COMMANDS: Final = (
         PROJECTS,
         "what is watched",
         "Lists the projects that are known.",
-        f"{_RUN}.projects:listing",
+        f"{RUN}.projects:listing",
         _nothing,
     ),
+    *AGENT_COMMANDS,
     Command(
         "start",
         DAEMON,
         "start it, if it is not running",
         "Starts the daemon in the background and returns when it answers.",
-        f"{_RUN}.lifecycle:start",
+        f"{RUN}.lifecycle:start",
         _start,
         asks_daemon=False,
         prints_data=False,
@@ -312,7 +301,7 @@ COMMANDS: Final = (
         DAEMON,
         "stop it",
         "Stops the daemon. Nothing that was accepted is lost; the next command starts it again.",
-        f"{_RUN}.lifecycle:stop",
+        f"{RUN}.lifecycle:stop",
         _nothing,
         asks_daemon=False,
         prints_data=False,
@@ -322,7 +311,7 @@ COMMANDS: Final = (
         DAEMON,
         "stop and start it",
         "Stops the daemon, even one that no longer answers, and starts a new one.",
-        f"{_RUN}.lifecycle:restart",
+        f"{RUN}.lifecycle:restart",
         _nothing,
         asks_daemon=False,
         prints_data=False,
@@ -332,7 +321,7 @@ COMMANDS: Final = (
         DAEMON,
         "what it is doing and what it costs",
         "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
-        f"{_RUN}.status:status",
+        f"{RUN}.status:status",
         _nothing,
     ),
     Command(
@@ -340,7 +329,7 @@ COMMANDS: Final = (
         DAEMON,
         "what it has logged",
         "Prints the end of the daemon's log. Works when the daemon does not.",
-        f"{_RUN}.logs:logs",
+        f"{RUN}.logs:logs",
         _logs,
         ("hunch logs -f",),
         asks_daemon=False,
@@ -351,7 +340,7 @@ COMMANDS: Final = (
         DAEMON,
         "find out what is wrong, and how to mend it",
         "Checks everything hunchd rests on, says what is wrong and how to mend it. Works when the daemon does not.",
-        f"{_RUN}.doctor:doctor",
+        f"{RUN}.doctor:doctor",
         _doctor,
         asks_daemon=False,
     ),
@@ -361,18 +350,19 @@ COMMANDS: Final = (
         "measure the predictions on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
         "latency measures predictions on a made-up big repository. Neither needs a daemon or changes anything.",
-        f"{_RUN}.benchmarks:run",
+        f"{RUN}.benchmarks:run",
         _bench,
         ("hunch bench replay --repo . --task first-file --test-units 100",),
         asks_daemon=False,
         prints_data=False,
     ),
+    *SYSTEM_COMMANDS,
     Command(
         "export",
         DATA,
         "everything kept, as JSON Lines",
         "Writes everything that is kept, one JSON object a line. The file is readable by you alone.",
-        f"{_RUN}.transfer:export",
+        f"{RUN}.transfer:export",
         _export,
         ("hunch export hunchd.jsonl", "hunch export --project . | wc -l"),
         prints_data=False,
@@ -382,7 +372,7 @@ COMMANDS: Final = (
         DATA,
         "take in an export",
         "Takes in an export. What is already there is recognised and kept once.",
-        f"{_RUN}.transfer:import_",
+        f"{RUN}.transfer:import_",
         _import,
         ("hunch import hunchd.jsonl",),
     ),
@@ -391,7 +381,7 @@ COMMANDS: Final = (
         DATA,
         "delete a project's data, or everything",
         "Deletes for good. --everything stops the daemon and removes every file hunchd has written.",
-        f"{_RUN}.transfer:erase",
+        f"{RUN}.transfer:erase",
         _erase,
         ("hunch erase --project .", "hunch erase --everything"),
         prints_data=False,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hunchd import __version__
-from hunchd.cli.commands import COMMANDS, GROUPS, Command
+from hunchd.cli.command import GROUPS, Command
+from hunchd.cli.commands import COMMANDS
 from hunchd.cli.errors import WrongUsage
 
 

@@ -40,6 +40,13 @@ class SignalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellSettings:
+    """What shells tell (`hunch shell-init`)."""
+
+    private_folders: tuple[str, ...] = ()  # commands given in or below these are never told; new shells know it
+
+
+@dataclass(frozen=True, slots=True)
 class IndexSettings:
     """How history and code are read."""
 
@@ -84,6 +91,7 @@ class Settings:
     serving: ServingSettings = field(default_factory=ServingSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     signals: SignalSettings = field(default_factory=SignalSettings)
+    shell: ShellSettings = field(default_factory=ShellSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)

@@ -1,0 +1,133 @@
+"""The text of the git hooks: a few lines of POSIX sh for each event, put into a hook or taken out of it again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+EVENTS: Final = ("post-commit", "post-checkout", "post-merge", "post-rewrite")
+# What an earlier hook that is no shell script is called while ours calls it.
+BEFORE: Final = "before-hunch"
+SHEBANG: Final = b"#!/bin/sh\n"
+
+# What each event tells; indented as it stands in the template.
+_TOLD: Final = {
+    "post-commit": """\
+    look
+    rebasing || tell commit "\\"sha\\":\\"$sha\\""
+""",
+    # While the daemon runs it sees this by itself, and who came from where too.
+    "post-checkout": """\
+    [ "$3" = 1 ] && ! [ -e @RENDEZVOUS@ ] || exit 0
+    look
+    escape "$branch"
+    [ -z "$branch" ] || rebasing || tell branch_checkout "\\"branch\\":\\"$escaped\\""
+""",
+    "post-merge": """\
+    [ "$1" = 1 ] && exit 0 # squashed: nothing is committed yet
+    look
+    rebasing || tell merge "\\"sha\\":\\"$sha\\""
+""",
+    "post-rewrite": """\
+    set -f
+    IFS='
+'
+    for pair in $hunch_rewritten; do
+        new=${pair#* }
+        tell rewrite "\\"old\\":\\"${pair%% *}\\",\\"new\\":\\"${new%% *}\\""
+    done
+""",
+}
+# What git says on standard input is read once, and given back for whatever comes after these lines.
+_READ: Final = "hunch_rewritten=$(cat)\n"
+_GIVEN_BACK: Final = """\
+if [ -n "$hunch_rewritten" ]; then
+    exec <<HUNCH
+$hunch_rewritten
+HUNCH
+else
+    exec </dev/null
+fi
+"""
+# The guard: hooks that call each other in a circle would never end.
+_CHAINED: Final = """\
+hunch_file=@FILE@
+case "|$HUNCH_CHAINED|" in *"|$hunch_file|"*) exit 0 ;; esac
+[ -x "${0%/*}/@BEFORE@/@EVENT@" ] || exit 0
+HUNCH_CHAINED="$HUNCH_CHAINED|$hunch_file" exec "${0%/*}/@BEFORE@/@EVENT@" "$@"
+"""
+_MADE: Final = " (a file of hunch)"
+_BARE: Final = " (added a line end)"
+
+_BLOCK: Final = re.compile(
+    rb"# >>> hunch (?P<event>[a-z-]+)(?P<note>[^:\n]*):[^\n]*\n(?:.*?\n)?# <<< hunch <<<\n", re.DOTALL
+)
+_SHELL: Final = re.compile(
+    rb"#! ?/(?:usr/)?(?:local/)?bin/(?:env (?:-S )?)?(?:sh|bash|dash|ksh|ash)(?: -[A-Za-z]+)*\s*$"
+)
+
+
+def block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained: Path | None = None) -> bytes:
+    """The lines for one event, for a script that sh understands. `chained` is the file they are in, if they are to call
+    the hook that was there before."""
+    rewrite = event == "post-rewrite"
+    text = _template()
+    for name, value in (
+        ("TOLD", _TOLD[event].rstrip("\n")),
+        ("BEFORE", _READ if rewrite else ""),
+        ("AFTER", (_GIVEN_BACK if rewrite else "") + (_chain(chained) if chained is not None else "")),
+        ("EVENT", event),
+        ("NOTE", note),
+        ("SPOOL", shlex.quote(str(spool))),
+        ("RENDEZVOUS", shlex.quote(str(rendezvous))),
+    ):
+        text = text.replace(f"@{name}@", value)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def own_script(event: str, *, spool: Path, rendezvous: Path, chained: Path | None = None) -> bytes:
+    """A hook that is nothing but ours."""
+    return SHEBANG + block(event, spool=spool, rendezvous=rendezvous, note=_MADE, chained=chained)
+
+
+def with_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> bytes:
+    """A shell script with our lines behind its first one."""
+    first, end, rest = script.partition(b"\n")
+    return first + b"\n" + block(event, spool=spool, rendezvous=rendezvous, note="" if end else _BARE) + rest
+
+
+def without_block(script: bytes) -> bytes | None:
+    """The script as it was before, or None when it was ours alone: there was no file."""
+    found = _BLOCK.search(script)
+    if found is None:
+        return script
+    before, rest = script[: found.start()], script[found.end() :]
+    if found["note"] == _MADE.encode() and before == SHEBANG and not rest:
+        return None
+    return before.removesuffix(b"\n") if found["note"] == _BARE.encode() else before + rest
+
+
+def has_block(script: bytes) -> bool:
+    return _BLOCK.search(script) is not None
+
+
+def is_own(script: bytes) -> bool:
+    """Whether the script is ours and nothing else."""
+    return has_block(script) and without_block(script) is None
+
+
+def is_shell(script: bytes) -> bool:
+    """Whether lines of sh can be put into the script."""
+    return _SHELL.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
+
+
+def _chain(file: Path) -> str:
+    return _CHAINED.replace("@BEFORE@", BEFORE).replace("@FILE@", shlex.quote(str(file)))
+
+
+@cache
+def _template() -> str:
+    return (Path(__file__).parent / "shell" / "hook.sh").read_text(encoding="utf-8")

@@ -1,0 +1,68 @@
+"""The commands that tie hunchd to git, shells and the system; a part of the table in `commands`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Final
+
+from hunchd.cli.command import RUN, TOOLS, Command
+
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+def _hooks(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do with them")
+    parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="the repository (default: where you are)")
+    parser.add_argument("--everywhere", action="store_true", help="uninstall: from every repository that has them")
+
+
+def _shell(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="which one you use")
+
+
+SYSTEM_COMMANDS: Final = (
+    Command(
+        "hooks",
+        TOOLS,
+        "let git tell of commits, checkouts, merges, rewrites",
+        "Puts a few lines of shell into four of the repository's hooks, beside whatever is there: git then tells\n"
+        "hunchd what happened, also while no daemon runs. They take milliseconds and never stop git. core.hooksPath,\n"
+        "husky, pre-commit, lefthook, linked working trees and submodules are respected; a file that the repository\n"
+        "itself tracks is left alone. uninstall leaves every file as it was found.",
+        f"{RUN}.hooks:hooks",
+        _hooks,
+        ("hunch hooks install", "hunch hooks status ~/src/flask", "hunch hooks uninstall --everywhere"),
+        asks_daemon=False,
+    ),
+    Command(
+        "shell-init",
+        TOOLS,
+        "let your shell tell which commands failed",
+        "Prints what makes a shell tell hunchd of each command that ended: the command line, its exit code, how long\n"
+        "it took and where. No output is read. Only commands inside git working trees count, while the daemon runs;\n"
+        "one that begins with a space is not told, and [shell] private_folders names folders to keep out of.",
+        f"{RUN}.shells:shell_init",
+        _shell,
+        (
+            'hunch shell-init bash  # in ~/.bashrc:  eval "$(hunch shell-init bash)"',
+            "hunch shell-init fish  # in config.fish:  hunch shell-init fish | source",
+        ),
+        prints_data=False,
+        asks_daemon=False,
+    ),
+    Command(
+        "completion",
+        TOOLS,
+        "complete hunch's own commands with Tab",
+        "Prints the completion of every command and option for a shell.",
+        f"{RUN}.completion:completion",
+        _shell,
+        (
+            "hunch completion bash  # > ~/.local/share/bash-completion/completions/hunch",
+            "hunch completion zsh   # > ~/.zfunc/_hunch, with that folder in $fpath",
+            "hunch completion fish  # > ~/.config/fish/completions/hunch.fish",
+        ),
+        prints_data=False,
+        asks_daemon=False,
+    ),
+)

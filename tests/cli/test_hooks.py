@@ -1,0 +1,420 @@
+"""Git tells of what happened, whatever hooks were there before; taken out again, everything is as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli.hook_scripts import EVENTS
+from hunchd.cli.main import main
+from hunchd.config.places import places
+from hunchd.protocol.messages import parse_signal
+from tests.repositories import commit, git
+
+SH = '#!/bin/sh\necho mine "$@" >>"$LOG"\n'
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit, to be copied."""
+    folder = tmp_path_factory.mktemp("example")
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a.txt").write_text("1\n")
+    git(folder, "add", "a.txt")
+    git(folder, *who, "commit", "-q", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def root(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in a folder whose name is a trap; $LOG is where hooks of the tests write."""
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    return shutil.copytree(example, tmp_path / 'it\'s a "trap" \\n $HOME')
+
+
+def write_hook(file: Path, text: str = SH, mode: int = 0o755) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+
+
+def hunch(*words: str) -> None:
+    assert main(["hooks", *words]) == 0
+
+
+def told() -> list[dict[str, Any]]:
+    """What lies in the spool, each a signal that the daemon takes; then it is emptied."""
+    lines = places().spool / "lines"
+    if not lines.exists():
+        return []
+    found = [json.loads(line) for line in lines.read_text().splitlines()]
+    lines.unlink()
+    for raw in found:
+        parse_signal(raw, now=datetime.now(UTC))
+    return found
+
+
+def facts(found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    own = ("sha", "branch", "old", "new")
+    return [(one["kind"], *(one[name] for name in own if name in one)) for one in found]
+
+
+def log(tmp_path: Path) -> list[str]:
+    file = tmp_path / "log"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def everything_in(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and link below a folder, with its mode and content."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        mode = path.lstat().st_mode
+        content = os.fsencode(path.readlink()) if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+        found[str(path.relative_to(folder))] = (stat.S_IFMT(mode) if path.is_symlink() else mode, content)
+    return found
+
+
+def test_each_event_is_told_with_its_place_and_time(root: Path) -> None:
+    hunch("install", str(root))
+    first = git(root, "rev-parse", "HEAD")
+
+    second = commit(root, "second", {"b.txt": "1\n"})
+    git(root, "checkout", "-q", "-b", 'topic/"one"', first)
+    third = commit(root, "third", {"c.txt": "1\n"})
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-ff", "-m", "both", 'topic/"one"')
+
+    found = told()
+    assert facts(found) == [
+        ("commit", second),
+        ("branch_checkout", 'topic/"one"'),
+        ("commit", third),
+        ("branch_checkout", "main"),
+        ("merge", git(root, "rev-parse", "HEAD")),
+    ]
+    assert {one["project"] for one in found} == {os.path.realpath(root)}
+    assert {one["source"] for one in found} == {"hook"}
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(found[0]["at"])).total_seconds()) < 3600
+
+
+def test_an_amended_commit_is_told_with_its_old_and_new_id(root: Path) -> None:
+    hunch("install", str(root))
+    old = git(root, "rev-parse", "HEAD")
+
+    git(root, "commit", "-q", "--amend", "-m", "better")
+
+    assert ("rewrite", old, git(root, "rev-parse", "HEAD")) in facts(told())
+
+
+def test_a_rebase_is_told_at_its_end_commit_by_commit_and_its_steps_are_not(root: Path) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    old = [commit(root, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(3)]
+    git(root, "checkout", "-q", "main")
+    commit(root, "meanwhile", {"a.txt": "2\n"})
+    hunch("install", str(root))
+
+    git(root, "checkout", "-q", "topic")
+    told()
+    git(root, "rebase", "-q", "main")
+
+    new = git(root, "rev-list", "--reverse", "main..topic").splitlines()
+    assert facts(told()) == [("rewrite", *pair) for pair in zip(old, new, strict=True)]
+
+
+def test_nothing_is_written_where_hunchd_is_gone_and_git_does_not_notice(root: Path) -> None:
+    hunch("install", str(root))
+    shutil.rmtree(places().state)
+
+    done = subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "on"], cwd=root, capture_output=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert not places().state.exists()
+
+
+@pytest.mark.skipif(os.name == "posix" and os.getuid() == 0, reason="root may write everywhere")
+def test_a_spool_that_cannot_be_written_is_nobody_s_business(root: Path) -> None:
+    hunch("install", str(root))
+    places().spool.chmod(0o500)
+    try:
+        done = subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "on"], cwd=root, capture_output=True)
+    finally:
+        places().spool.chmod(0o700)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        SH,
+        SH.replace("/bin/sh", "/usr/bin/env bash").replace("echo", "set -eu\necho"),
+        SH.rstrip("\n"),
+        '#!/bin/bash -eu\necho mine "$@" >>"$LOG"\n\n',
+        f"#!{shutil.which('python3')}\nimport os, sys\n"
+        "print('mine', *sys.argv[1:], file=open(os.environ['LOG'], 'a'))\n",
+    ],
+    ids=["sh", "env bash", "no newline at the end", "options", "python"],
+)
+def test_a_hook_that_is_there_goes_on_and_is_found_again_unchanged(root: Path, tmp_path: Path, script: str) -> None:
+    for event in EVENTS:
+        write_hook(root / ".git" / "hooks" / event, script)
+    before = everything_in(root / ".git" / "hooks")
+
+    hunch("install", str(root))
+    hunch("install", str(root))
+    old = git(root, "rev-parse", "HEAD")
+    git(root, "checkout", "-q", "-b", "topic")
+    git(root, "commit", "-q", "--amend", "-m", "better")
+    new = git(root, "rev-parse", "HEAD")
+
+    assert log(tmp_path) == [f"mine {old} {old} 1", "mine", "mine amend"]
+    assert facts(told()) == [("branch_checkout", "topic"), ("commit", new), ("rewrite", old, new)]
+    hunch("uninstall", str(root))
+    assert everything_in(root / ".git" / "hooks") == before
+
+
+def test_a_hook_that_reads_what_git_tells_it_still_can(root: Path, tmp_path: Path) -> None:
+    write_hook(root / ".git" / "hooks" / "post-rewrite", '#!/bin/sh\ncat >>"$LOG"\n')
+    hunch("install", str(root))
+    old = git(root, "rev-parse", "HEAD")
+
+    git(root, "commit", "-q", "--amend", "-m", "better")
+
+    assert log(tmp_path) == [f"{old} {git(root, 'rev-parse', 'HEAD')}"]
+
+
+def test_the_exit_code_of_a_hook_that_is_there_still_counts(root: Path) -> None:
+    write_hook(root / ".git" / "hooks" / "post-checkout", "#!/bin/sh\nexit 7\n")
+    hunch("install", str(root))
+
+    assert (
+        subprocess.run(["git", "checkout", "-q", "-b", "topic"], cwd=root, check=False).returncode == 1
+    )  # so git says it
+
+
+def test_a_linked_hook_keeps_its_name_and_its_link(root: Path, tmp_path: Path) -> None:
+    write_hook(root / "tools" / "any-hook", '#!/bin/sh\necho "${0##*/}" >>"$LOG"\n')
+    (root / ".git" / "hooks" / "post-commit").symlink_to("../../tools/any-hook")
+    before = everything_in(root)
+    hunch("install", str(root))
+
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+
+    assert log(tmp_path) == ["post-commit"]
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert (root / "tools" / "any-hook").read_bytes() == before["tools/any-hook"][1]
+    hunch("uninstall", str(root))
+    assert (root / ".git" / "hooks" / "post-commit").readlink() == Path("../../tools/any-hook")
+
+
+def test_a_hook_that_is_switched_off_stays_so(root: Path, tmp_path: Path) -> None:
+    write_hook(root / ".git" / "hooks" / "post-commit", mode=0o644)
+    before = everything_in(root / ".git" / "hooks")
+    hunch("install", str(root))
+
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+
+    assert log(tmp_path) == []
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    hunch("uninstall", str(root))
+    assert everything_in(root / ".git" / "hooks") == before
+
+
+def test_what_others_append_to_our_file_stays_when_we_go(root: Path) -> None:
+    hunch("install", str(root))
+    file = root / ".git" / "hooks" / "post-commit"
+    file.write_text(file.read_text() + "git lfs post-commit\n")
+
+    hunch("uninstall", str(root))
+
+    assert file.read_text() == "#!/bin/sh\ngit lfs post-commit\n"
+
+
+def test_a_generated_folder_of_hooks_is_used_as_husky_does(root: Path, tmp_path: Path) -> None:
+    for event in EVENTS:
+        write_hook(root / ".husky" / "_" / event, '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n')
+    (root / ".husky" / "_" / "h").write_text('echo "husky $(basename "$0")" >>"$LOG"\n')
+    (root / ".husky" / "_" / ".gitignore").write_text("*")
+    git(root, "config", "core.hooksPath", ".husky/_")
+    before = everything_in(root)
+    hunch("install", str(root))
+    (root / "src").mkdir()
+
+    git(root / "src", "commit", "-q", "--allow-empty", "-m", "from a folder below")
+
+    assert log(tmp_path) == ["husky post-commit"]
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert git(root, "status", "--porcelain") == ""
+    (root / "src").rmdir()
+    hunch("uninstall", str(root))
+    after = everything_in(root)
+    assert {name: after[name] for name in before if not name.startswith(".git/")} == {
+        name: before[name] for name in before if not name.startswith(".git/")
+    }
+
+
+def test_hooks_that_the_repository_tracks_are_left_alone_and_ours_are_not_offered_for_commit(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_hook(root / ".githooks" / "post-commit")
+    git(root, "config", "core.hooksPath", ".githooks")
+    git(root, "add", ".githooks")
+    git(root, "commit", "-q", "-m", "hooks for all")
+    before = everything_in(root / ".githooks"), everything_in(root / ".git" / "info")
+
+    hunch("install", str(root))
+    git(root, "checkout", "-q", "-b", "topic")
+
+    assert "tracked" in capsys.readouterr().out
+    assert (root / ".githooks" / "post-commit").read_text() == SH
+    assert facts(told()) == [("branch_checkout", "topic")]
+    assert git(root, "status", "--porcelain") == ""
+    hunch("uninstall", str(root))
+    assert (everything_in(root / ".githooks"), everything_in(root / ".git" / "info")) == before
+
+
+def test_a_folder_of_hooks_for_all_repositories_is_used_and_said_to_be_so(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(root, "config", "core.hooksPath", str(tmp_path / "my hooks"))
+    hunch("install", str(root))
+
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+
+    assert "serves more than this repository" in capsys.readouterr().err
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    hunch("uninstall", str(root))
+    assert not (tmp_path / "my hooks").exists()
+
+
+def test_hooks_that_are_switched_off_are_said_to_be_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(root, "config", "core.hooksPath", os.devnull)
+
+    assert main(["hooks", "install", str(root)]) == 1
+    assert "hooks are switched off here: core.hooksPath is /dev/null" in capsys.readouterr().err
+
+
+def test_a_tool_that_moves_our_hook_away_and_calls_it_is_followed(root: Path, tmp_path: Path) -> None:
+    """As pre-commit does it."""
+    hooks = root / ".git" / "hooks"
+    hunch("install", str(root))
+    (hooks / "post-commit").rename(hooks / "post-commit.legacy")
+    write_hook(hooks / "post-commit", '#!/bin/sh\n"$(dirname "$0")/post-commit.legacy" "$@"\necho tool >>"$LOG"\n')
+
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert log(tmp_path) == ["tool"]
+    hunch("uninstall", str(root))
+    assert not (hooks / "post-commit.legacy").exists()
+    assert "tool" in (hooks / "post-commit").read_text()
+
+
+def test_hooks_that_call_each_other_in_a_circle_come_to_an_end(root: Path, tmp_path: Path) -> None:
+    hooks = root / ".git" / "hooks"
+    caller = "import os, subprocess\nopen(os.environ['LOG'], 'a').write('tool\\n')\n"
+    caller += "subprocess.run([os.path.dirname(__file__) + '/../post-commit'])\n"
+    write_hook(hooks / "post-commit", f"#!{shutil.which('python3')}\n{caller}")
+    hunch("install", str(root))
+
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+
+    assert log(tmp_path) == ["tool"] * len(log(tmp_path))
+    assert 1 <= len(log(tmp_path)) <= 3
+
+
+def test_status_says_what_another_tool_has_overwritten(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hunch("install", str(root))
+    write_hook(root / ".git" / "hooks" / "post-commit")
+    capsys.readouterr()
+
+    hunch("status", str(root), "--json")
+
+    states = {hook["event"]: hook["state"] for hook in json.loads(capsys.readouterr().out)["hooks"]}
+    assert states == {event: "not installed" if event == "post-commit" else "installed" for event in EVENTS}
+
+
+def test_a_linked_working_tree_tells_under_its_own_name(root: Path, tmp_path: Path) -> None:
+    hunch("install", str(root))
+    tree = tmp_path / "beside it"
+    git(root, "worktree", "add", "-q", "-b", "side", str(tree))
+    told()
+
+    sha = commit(tree, "aside", {"b.txt": "1\n"})
+
+    found = told()
+    assert facts(found) == [("commit", sha)]
+    assert found[0]["project"] == str(tree)
+
+
+def test_a_submodule_has_hooks_of_its_own(root: Path, example: Path) -> None:
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(example), "lib")
+    hunch("install", str(root / "lib"))
+
+    commit(root, "the outer one", {"b.txt": "1\n"})
+    inner = commit(root / "lib", "the inner one", {"b.txt": "1\n"})
+
+    found = told()
+    assert facts(found) == [("commit", inner)]
+    assert found[0]["project"] == os.path.realpath(root / "lib")
+
+
+def test_a_bare_repository_needs_working_trees(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(root), str(bare))
+    before = everything_in(bare)
+
+    assert main(["hooks", "install", str(bare)]) == 2
+    assert "nobody commits in it" in capsys.readouterr().err
+    assert everything_in(bare) == before
+
+    git(bare, "worktree", "add", "-q", str(tmp_path / "tree"), "main")
+    hunch("install", str(bare))
+    sha = commit(tmp_path / "tree", "in a tree of a bare repository", {"b.txt": "1\n"})
+    assert facts(told()) == [("commit", sha)]
+
+
+def test_references_packed_away_and_a_detached_head_are_read_too(root: Path) -> None:
+    hunch("install", str(root))
+    git(root, "pack-refs", "--all")
+    git(root, "checkout", "-q", "-b", "topic")
+    git(root, "checkout", "-q", "--detach")
+
+    sha = commit(root, "on no branch", {"b.txt": "1\n"})
+
+    assert facts(told()) == [("branch_checkout", "topic"), ("commit", sha)]
+
+
+def test_hooks_of_another_home_are_renewed(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hunch("install", str(root))
+    monkeypatch.setenv("HUNCHD_HOME", os.environ["HUNCHD_HOME"] + "/other")
+    hunch("status", str(root))
+    assert "outdated" in capsys.readouterr().out
+
+    hunch("install", str(root))
+    commit(root, "second", {"b.txt": "1\n"})
+
+    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert (root / ".git" / "hooks" / "post-commit").read_text().count(">>> hunch") == 1
+
+
+def test_all_hooks_are_found_again_when_everything_is_to_go(root: Path, example: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(example, tmp_path / "other")
+    before = everything_in(root / ".git" / "hooks"), everything_in(other / ".git" / "hooks")
+    hunch("install", str(root))
+    hunch("install", str(other))
+
+    hunch("uninstall", "--everywhere")
+
+    assert (everything_in(root / ".git" / "hooks"), everything_in(other / ".git" / "hooks")) == before
