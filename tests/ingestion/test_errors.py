@@ -26,7 +26,7 @@ def test_the_same_error_elsewhere_has_the_same_fingerprint() -> None:
 def test_another_message_or_another_function_is_another_error() -> None:
     prints = {
         understood(TRACE).fingerprint,
-        understood(TRACE.replace("basket", "voucher")).fingerprint,
+        understood(TRACE.replace("KeyError: '", "KeyError: no '")).fingerprint,
         understood(TRACE.replace("in run", "in walk")).fingerprint,
         understood(TRACE.replace("KeyError", "IndexError")).fingerprint,
     }
@@ -38,7 +38,7 @@ def test_compilers_and_runners_are_read() -> None:
     assert (rust.type, rust.places) == ("error[e0308]", (Place("src/net/tcp.rs", 10),))
     pytest_line = understood("tests/test_a.py:7: in test_x\nE   AssertionError: assert 1 == 2\n")
     assert pytest_line.headline == "AssertionError: assert 1 == 2"
-    assert pytest_line.places[0] == Place("tests/test_a.py", 7)
+    assert pytest_line.places[0] == Place("tests/test_a.py", 7, "test_x")
     typescript = understood("src/a.ts(3,14): error TS2304: Cannot find name 'x'.")
     assert typescript.places == (Place("src/a.ts", 3),)
 
@@ -51,3 +51,50 @@ def test_any_text_has_a_headline_or_none() -> None:
 
 def test_masking_leaves_the_words() -> None:
     assert masked("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)") == "timeout after <n> s for <path> (id <address>)"
+
+
+LONG = """self = <shop.Cart object at 0x7f3c>
+
+    def test_total():
+        cart = Cart()
+>       assert cart.total(1) == "12 EUR"
+E       AssertionError: assert '10 EUR' == '12 EUR'
+E
+E         - 12 EUR
+
+tests/test_cart.py:31: AssertionError
+"""
+SHORT = """tests/test_cart.py:31: in test_total
+    assert cart.total(1) == "12 EUR"
+E   AssertionError: assert '10 EUR' == '12 EUR'
+"""
+
+
+def test_pytest_says_the_same_at_length_and_in_short() -> None:
+    long, short = understood(LONG), understood(SHORT)
+
+    assert long.headline == short.headline == "AssertionError: assert '10 EUR' == '12 EUR'"
+    assert long.places[-1] == short.places[-1] == Place("tests/test_cart.py", 31, "test_total")
+    assert long.fingerprint == short.fingerprint
+    assert understood(LONG.replace("'10 EUR'", "'9 EUR'")).fingerprint == long.fingerprint
+    assert understood(LONG.replace("test_total", "test_sum")).fingerprint != long.fingerprint
+
+
+def test_a_name_in_the_message_is_no_value() -> None:
+    text = "app.py:3: in main\nE   AttributeError: 'Cart' object has no attribute '{}'\n"
+
+    assert understood(text.format("total")).fingerprint != understood(text.format("sum")).fingerprint
+
+
+def test_an_upgraded_library_does_not_make_a_new_error() -> None:
+    deeper = TRACE.replace(
+        "KeyError: ", '  File "/v/lib/python3.12/site-packages/dicts/core.py", line 3, in get\nKeyError: '
+    )
+    assert understood(deeper).fingerprint == understood(TRACE).fingerprint
+
+
+def test_frames_of_node_name_their_functions() -> None:
+    text = "TypeError: x is not a function\n    at total (/w/src/cart.ts:3:14)\n    at main (/w/src/app.ts:9:1)\n"
+
+    assert understood(text).places == (Place("/w/src/cart.ts", 3, "total"), Place("/w/src/app.ts", 9, "main"))
+    assert understood(text).fingerprint != understood(text.replace("at total", "at sum")).fingerprint

@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hunchd.bench import baselines, episodes, metrics, report
+from hunchd.bench import baselines, episodes, metrics, recurrence, report, tracebacks
 from hunchd.bench.outlines import Outlines
 from hunchd.bench.results import Results
 from hunchd.bench.tasks import TASKS, Question, questions
 from hunchd.bench.walk import Moment, Windows, walk
 from hunchd.domain.context import Prediction
-from hunchd.domain.errors import HunchError
+from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.history import Unit
 from hunchd.ingestion import history
 from hunchd.prediction import weights
@@ -28,12 +28,13 @@ from hunchd.repository.git import Git
 
 OURS = "hunch"
 K = 20
-ALL_TASKS = (*TASKS, "all")
+OF_CASES = ("error", "recurrence")  # tasks that need cases beside a history
+ALL_TASKS = (*TASKS, *OF_CASES, "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `bench replay`."""
-    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="a git repository; repeatable")
     parser.add_argument("--task", action="append", choices=ALL_TASKS, help="what is asked (default: all); repeatable")
     parser.add_argument(
         "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--development-units", type=int, default=700, help="units before them to rehearse on, or to learn contents from"
     )
+    parser.add_argument("--cases", type=Path, metavar="FILE", help="tracebacks, for the tasks error and recurrence")
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
@@ -54,6 +56,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 done, 1 when a repository could not be replayed."""
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
+    cases = []
+    try:
+        if (options.cases is None) == bool(set(tasks) & set(OF_CASES)):
+            raise InvalidInput("the tasks error and recurrence, and only they, need --cases")
+        if not options.repo and set(tasks) != {"recurrence"}:
+            raise InvalidInput("--repo says which history to replay")
+        cases = tracebacks.cases_in(options.cases) if options.cases else []
+    except HunchError as error:
+        print(f"hunch: {error.message}", file=sys.stderr)
+        return 2
+    if "recurrence" in tasks:
+        print(recurrence.told(cases, as_json=options.json))
     results = []
     with ExitStack() as open_files:
         dump = None
@@ -61,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             dump = open_files.enter_context(options.dump.open("w", encoding="utf-8"))
         for path in options.repo:
             try:
-                results.append(replayed(path, tasks, options, dump))
+                results.append(replayed(path, tasks, options, dump, cases))
             except HunchError as error:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
@@ -74,29 +88,52 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def replayed(path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None) -> Results:
+def replayed(
+    path: str,
+    tasks: Sequence[str],
+    options: argparse.Namespace,
+    dump: IO[str] | None,
+    cases: Sequence[tracebacks.Case] = (),
+) -> Results:
     """One repository walked through, its test window scored."""
     git = Git(path)
     units = list(history.units(git, lines="memory" in tasks))
     windows = Windows.of(len(units), options.test_units, options.development_units)
     table = weights.loaded(options.weights) if options.weights else weights.shipped()
-    predictor = Predictor(table)
     results = Results(name_of(path), units=len(units), provenance=str(table.provenance.get("trained", "")))
-    learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
-    created = []
     with Outlines(git, options.cache) as outlines:
-        for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
-            if moment.gold and moment.position >= windows.test:
-                results.scored += 1
-                created.append(moment.unpredictable / len(moment.unit.changes))
-                for question in _asked(moment, tasks, options.seed):
-                    _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
-            if options.rehearse and moment.gold:
-                predictor.rehearse(moment.unit)
-    results.created = sum(created) / max(len(created), 1)
+        if set(tasks) - {"memory", *OF_CASES}:
+            _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
+        if "error" in tasks:
+            tracebacks.score(git, units, Predictor(table), outlines, cases, results, dump)
     if "memory" in tasks:
         episodes.score(git, units, windows, results, options, table)
     return results
+
+
+def _replay_window(
+    git: Git,
+    units: Sequence[Unit],
+    windows: Windows,
+    outlines: Outlines,
+    tasks: Sequence[str],
+    options: argparse.Namespace,
+    dump: IO[str] | None,
+    results: Results,
+    table: weights.Weights,
+) -> None:
+    predictor = Predictor(table)
+    learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
+    created = []
+    for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
+        if moment.gold and moment.position >= windows.test:
+            results.scored += 1
+            created.append(moment.unpredictable / len(moment.unit.changes))
+            for question in _asked(moment, tasks, options.seed):
+                _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
+        if options.rehearse and moment.gold:
+            predictor.rehearse(moment.unit)
+    results.created = sum(created) / max(len(created), 1)
 
 
 def shuffled(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
@@ -128,7 +165,7 @@ def name_of(path: str) -> str:
 
 def _asked(moment: Moment, tasks: Sequence[str], seed: int) -> Iterator[Question]:
     for task in tasks:
-        if task != "memory":
+        if task in TASKS and task != "memory":
             yield from questions(moment.unit, moment.gold, task, seed)
 
 

@@ -6,9 +6,15 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-# Places in a text: Python frames, then path:line[:column] as compilers, linters and stack traces write it.
+# Places in a text: Python frames, frames that name their function first (JavaScript, Java), then path:line[:column] as
+# compilers, linters and stack traces write it, pytest with the function behind it.
 _PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
-_PATH_LINE = re.compile(r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})[:(](\d+)(?:[:,](\d+))?")
+_CALLED_AT = re.compile(r"^\s+at (?:async )?([\w.$<>]+) ?\((?:file://)?([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE)
+_IN_FUNCTION = re.compile(r": in (\S+)")
+_DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
+_PATH_LINE = re.compile(
+    r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
+)
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
 _NAMED = re.compile(
     r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration))\b:?\s*(.*)$"
@@ -16,6 +22,26 @@ _NAMED = re.compile(
 _LABELLED = re.compile(
     r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
 )
+
+# pytest's message lines, and the line below them that names place and type.
+_MARKED = re.compile(r"^E(?:  |$)")
+_ENDED = re.compile(r"^\S+\.\w+:\d+: ([A-Z]\w+)$")
+_PYTHONIC = re.compile(r'File "[^"\n]+", line \d|^E  |^\S+\.py:\d+: ', re.MULTILINE)
+
+# Code of others, whose functions and lines change with each upgrade; and tests, of which many may meet one error.
+_FOREIGN = re.compile(r"(?:site-packages|dist-packages|node_modules|lib/python[\d.]+|\.cargo/registry)/|^<|^node:")
+_TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests?/")
+
+# Errors whose quotations are names in the code: another name is another error.
+_OF_NAMES = frozenset(
+    {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "UnboundLocalError"}
+)
+_QUOTED = re.compile(
+    r"""\b[bruf]{0,2}'((?:[^'\\\n]|\\.)*)'|\b[bruf]{0,2}"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\""""
+)
+_NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
+_REPEATED = re.compile(r"(<(?:value|n|path|hex|address|time|uuid)>)(?:, \1)+")
+_FRAMES = 3  # that tell an error from another
 
 # What differs between two occurrences of one error, and the word put in its place.
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -53,37 +79,90 @@ def understood(text: str) -> ErrorText:
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
     places = _places(text)
     kind, headline = _headline(text)
-    frames = [f"{place.path.rsplit('/', 1)[-1]}:{place.function}" for place in places if place.function]
-    template = masked(headline)
-    known_by = "\n".join([kind, template, *frames[-3:]])
-    return ErrorText(headline, kind, places, hashlib.blake2b(known_by.encode(), digest_size=8).hexdigest())
+    frames = _frames(places, raised_last=bool(_PYTHONIC.search(text)))
+    named = kind in _OF_NAMES or not any(place.function for place in places)
+    template = masked(_without_values(headline, names_stay=named))[:_HEADLINE_LENGTH]
+    known_by = "\n".join([kind, template, *frames])
+    return ErrorText(
+        headline[:_HEADLINE_LENGTH], kind, places, hashlib.blake2b(known_by.encode(), digest_size=8).hexdigest()
+    )
+
+
+def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:
+    """The project's own frames nearest to the raise site, without lines; those of tests where there are no others."""
+    ordered = places[::-1] if raised_last else places
+    own = [place for place in ordered if not _FOREIGN.search(place.path)] or list(ordered)
+    called = [place for place in own if place.function] or own
+    sources = [place for place in called if not _TEST.search(place.path)] or called
+    told = (f"{place.path.rsplit('/', 1)[-1]}:{place.function}" for place in sources)
+    return list(dict.fromkeys(told))[:_FRAMES]
+
+
+def _without_values(text: str, *, names_stay: bool) -> str:
+    """`text` without what it quotes; where names stay, only without quotations that are none."""
+
+    def mask(found: re.Match[str]) -> str:
+        quoted = next((part for part in found.groups() if part is not None), "")
+        return found[0] if names_stay and _NAME.fullmatch(quoted) else "<value>"
+
+    return _QUOTED.sub(mask, text)
 
 
 def masked(text: str) -> str:
     """`text` with everything replaced that differs between two occurrences of the same error."""
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
-    return " ".join(text.split())
+    return _REPEATED.sub(r"\1", " ".join(text.split()))
 
 
 def _places(text: str) -> tuple[Place, ...]:
-    found: dict[tuple[int, str, int], Place] = {}
+    found: dict[int, Place] = {}
     for match in _PYTHON_FRAME.finditer(text):
-        found[match.start(), match[1], int(match[2])] = Place(match[1], int(match[2]), match[3] or "")
+        found[match.start(1)] = Place(match[1], int(match[2]), match[3] or "")
+    for match in _CALLED_AT.finditer(text):
+        found[match.start(2)] = Place(match[2].replace("\\", "/"), int(match[3][:9]), match[1])
+    definitions = list(_DEFINED.finditer(text))
     for match in _PATH_LINE.finditer(text):
-        found.setdefault(
-            (match.start(), match[1], int(match[2][:9])), Place(match[1].replace("\\", "/"), int(match[2][:9]))
-        )
-    return tuple(found[key] for key in sorted(found))
+        if match.start(1) not in found:
+            function = _IN_FUNCTION.match(text, match.end())
+            name = function[1] if function else _defined_before(match.start(), definitions)
+            line = int((match[2] or match[3])[:9])
+            found[match.start(1)] = Place(match[1].replace("\\", "/"), line, name)
+    return tuple(found[start] for start in sorted(found))
+
+
+def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
+    """pytest prints a function down to the line that failed, then where that is."""
+    before = [match for match in definitions if match.start() < position]
+    return before[-1][1] if before else ""
 
 
 def _headline(text: str) -> tuple[str, str]:
-    """(type, headline): the last line that names an exception, else the first one labelled an error, else the last."""
+    """(type, headline): what pytest marks; else the last line that names an exception, the first labelled an error, the
+    last."""
     lines = [line for line in _MASKS[0][0].sub("", text).splitlines() if line.strip()]
+    if marked := _marked(lines):
+        return marked
     for line in reversed(lines):
         if named := _NAMED.match(line):
-            return named[1].rsplit(".", 1)[-1], line.strip().removeprefix("E ").strip()[:_HEADLINE_LENGTH]
+            return named[1].rsplit(".", 1)[-1], line.strip()
     for line in lines:
         if labelled := _LABELLED.match(line):
-            return labelled[1].lower(), line.strip()[:_HEADLINE_LENGTH]
-    return "", (lines[-1].strip() if lines else "")[:_HEADLINE_LENGTH]
+            return labelled[1].lower(), line.strip()
+    return "", lines[-1].strip() if lines else ""
+
+
+def _marked(lines: list[str]) -> tuple[str, str] | None:
+    """The first line of the last message that pytest marks; its type may stand below, beside the place."""
+    ends = [number for number, line in enumerate(lines) if _MARKED.match(line)]
+    if not ends:
+        return None
+    first = last = ends[-1]
+    while first > 0 and lines[first - 1].startswith("E"):
+        first -= 1
+    headline = lines[first][1:].strip()
+    if named := _NAMED.match(headline):
+        return named[1].rsplit(".", 1)[-1], headline
+    ended = _ENDED.match(lines[last + 1]) if last + 1 < len(lines) else None
+    kind = ended[1] if ended else "AssertionError" if headline.startswith("assert ") else ""
+    return kind, f"{kind}: {headline}" if kind else headline

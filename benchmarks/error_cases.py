@@ -1,0 +1,188 @@
+"""Real tracebacks with known answers: a change's new tests run against its parent, in a throw-away folder.
+
+    python benchmarks/error_cases.py --repo PATH --needs "flask pytest" --cases cases.jsonl
+
+For each unit of a history, from the newest on, that changes both tests and sources: the parent's tree with the unit's
+tests is run. Tests that fail there and pass at the unit itself are kept, with what pytest printed of them. Gold are
+the sources that the unit changed, by the names they had before. One line a test:
+
+    {"repository", "unit", "parent", "test", "style", "text", "gold"}
+
+`--needs` is installed into an environment of its own below `--environments`: the project's released packages (for
+their metadata) and what its tests import. The project's own code is found first, through PYTHONPATH. This runs code of
+the repository: use it on projects whose tests you would run anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
+
+from hunchd.bench.replay import name_of
+from hunchd.domain.history import Unit
+from hunchd.domain.work import existing_paths, is_work
+from hunchd.ingestion import history
+from hunchd.repository.git import Git
+
+SECONDS = 90  # a run of a few test files; what takes longer is not an everyday traceback
+MOST_OF_A_UNIT = 2  # different tracebacks kept
+LARGEST_GOLD = 10  # files
+STYLES = ("long", "native", "short")  # as pytest prints them: each unit gets one, in turn
+ELSEWHERE = re.compile(r"(?:^|/)(?:docs?|examples?|scripts?|benchmarks?|bench|tasks|artwork)/|(?:^|/)setup\.py$")
+TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+TESTED = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repo", required=True, help="a git repository, bare or not")
+    parser.add_argument("--needs", default="pytest", help="packages to install, for pip")
+    parser.add_argument("--cases", type=Path, required=True, help="lines are added to this file")
+    parser.add_argument("--environments", type=Path, default=Path(tempfile.gettempdir()) / "hunchd-error-cases")
+    parser.add_argument("--units", type=int, default=25, help="units to find (25)")
+    parser.add_argument("--looked-at", type=int, default=600, help="newest units looked at (600)")
+    parser.add_argument("--minutes", type=float, default=20, help="time after which it ends (20)")
+    asked = parser.parse_args()
+    name = name_of(asked.repo)
+    python = environment(asked.environments / name, shlex.split(asked.needs))
+    git = Git(asked.repo)
+    found = 0
+    with asked.cases.open("a", encoding="utf-8") as out:
+        for unit in list(history.units(git, newest=asked.looked_at, newest_first=True)):
+            if found >= asked.units or out_of(asked.minutes):
+                break
+            gold, tests = split(unit)
+            if gold and tests:
+                found += written(name, git, unit, gold, tests, python, STYLES[found % len(STYLES)], out)
+    print(f"{name}: {found} units")
+    return 0
+
+
+_BEGAN = os.times().elapsed
+
+
+def out_of(minutes: float) -> bool:
+    return os.times().elapsed - _BEGAN > minutes * 60
+
+
+def environment(folder: Path, needs: Sequence[str]) -> Path:
+    """The interpreter of a virtual environment with `needs`, made at the first call."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-qq", *needs], check=True)
+    return python
+
+
+def split(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(sources that were there before, test files that can be run) of a unit; nothing where it is no work."""
+    if not is_work(unit):
+        return (), ()
+    sources = [
+        path
+        for path in existing_paths(unit)
+        if path.endswith(".py") and not (TEST.search(path) or ELSEWHERE.search(path))
+    ]
+    tests = [change.path for change in unit.changes if change.status in "AMR" and TESTED.search(change.path)]
+    return (tuple(sources) if len(sources) <= LARGEST_GOLD else ()), tuple(tests)
+
+
+def written(
+    name: str,
+    git: Git,
+    unit: Unit,
+    gold: Sequence[str],
+    tests: Sequence[str],
+    python: Path,
+    style: str,
+    out: TextIO,
+) -> int:
+    """1 if this unit gave a case, after writing it."""
+    with tempfile.TemporaryDirectory(prefix="case-") as folder:
+        tree = Path(folder) / name
+        unpack(git, unit.parents[0], tree)
+        overlay(git, unit, tree)
+        failed = dict(failures(tree, tests, python, style))
+        if not failed:
+            return 0
+        shutil.rmtree(tree)
+        unpack(git, unit.sha, tree)
+        still = {test for test, _ in failures(tree, tests, python, style)}
+        fixed = {test: text for test, text in failed.items() if test not in still}
+        if not fixed or still & {"", "timeout"}:
+            return 0
+        for test, text in different(fixed):
+            line = {"repository": name, "unit": unit.sha, "parent": unit.parents[0], "test": test, "style": style}
+            out.write(json.dumps(line | {"text": text, "gold": list(gold)}, ensure_ascii=False) + "\n")
+        out.flush()
+    return 1
+
+
+def unpack(git: Git, sha: str, folder: Path) -> None:
+    paths = git.tree(sha)
+    contents = dict(git.blobs(set(paths.values())))
+    for path, blob in paths.items():
+        if blob in contents:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(contents[blob])
+
+
+def overlay(git: Git, unit: Unit, tree: Path) -> None:
+    """The unit's tests, and what lies beside them, over the parent's tree."""
+    contents = dict(git.blobs([change.new_blob for change in unit.changes if change.new_blob]))
+    for change in unit.changes:
+        if TEST.search(change.path):
+            for path in filter(None, (change.path, change.old_path)):
+                (tree / path).unlink(missing_ok=True)
+            if change.new_blob in contents:
+                (tree / change.path).parent.mkdir(parents=True, exist_ok=True)
+                (tree / change.path).write_bytes(contents[change.new_blob])
+
+
+def failures(tree: Path, tests: Sequence[str], python: Path, style: str) -> Iterator[tuple[str, str]]:
+    """(test, what pytest printed of its failure); a test named "timeout" when the run took too long."""
+    report = tree.parent / "report.xml"
+    report.unlink(missing_ok=True)
+    command = [
+        str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default",
+        f"--tb={style}", "-o", "junit_family=xunit2", f"--junitxml={report}", *tests,
+    ]  # fmt: skip
+    paths = [str(tree / "src"), str(tree), str(tree / "tests")]
+    settings = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tree)}
+    try:
+        subprocess.run(command, cwd=tree, env=settings, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        yield "timeout", ""
+        return
+    if not report.exists():
+        yield "", ""
+        return
+    for case in ElementTree.parse(report).iter("testcase"):
+        for kind in ("failure", "error"):
+            told = case.find(kind)
+            if told is not None and told.text:
+                yield f"{case.get('classname')}::{case.get('name')}", told.text
+
+
+def different(fixed: dict[str, str]) -> list[tuple[str, str]]:
+    """A few of the failures, no two that end alike."""
+    kept: dict[str, tuple[str, str]] = {}
+    for test, text in sorted(fixed.items()):
+        last = text.strip().splitlines()[-1] if text.strip() else ""
+        kept.setdefault(re.sub(r"\d+", "", last), (test, text))
+    return list(kept.values())[:MOST_OF_A_UNIT]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

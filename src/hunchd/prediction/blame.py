@@ -1,0 +1,94 @@
+"""Which files an error speaks against, beside what the ranker thinks of them: a few signs, weighed as log odds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hunchd.prediction import evidence
+from hunchd.prediction.files import DOCUMENT, TEST
+from hunchd.prediction.packed import Array
+from hunchd.prediction.state import State
+from hunchd.prediction.traces import Trace
+
+SIGNS = (
+    "raised",  # the source nearest to the raise site
+    "second",
+    "third",
+    "further",
+    "blamed",  # a module that the message finds fault with
+    "spoken",  # defines names of the message
+    "shown",  # defines names of the lines that the trace quotes
+    "spoken_best",
+    "shown_best",
+    "together",  # changes with the sources of the trace
+    "with_tests",  # changes with the tests of the trace
+    "stem",  # named after the test
+    "test",
+    "document",
+)
+DEFINED_ONCE = 8  # files: names that more of them define point nowhere
+MOST_SOURCES = 3
+
+
+# Log odds added for each sign.
+WEIGHTS = np.array([1.5, 0.8, 0.5, 0.2, 1.0, 0.5, 0.3, 0.8, 0.8, 1.0, 0.5, 0.5, -1.5, -1.5], "<f4")
+
+
+def swing(state: State, trace: Trace, files: Array) -> Array:
+    """By how much the log odds of each file change because of the error."""
+    changed: Array = signs(state, trace, files) @ WEIGHTS
+    return changed
+
+
+def signs(state: State, trace: Trace, files: Array) -> Array:
+    """One row a candidate, one column a sign."""
+    traits, size = state.files.traits.view, len(state.files)
+    columns = np.zeros((len(files), len(SIGNS)), "<f4")
+    place = {name: number for number, name in enumerate(SIGNS)}
+    for rank, file in enumerate(trace.files):
+        columns[files == file, place[("raised", "second", "third")[rank] if rank < 3 else "further"]] = 1.0
+    columns[:, place["blamed"]] = np.isin(files, trace.blamed)
+    for name in ("spoken", "shown"):
+        scores = _defining(state, getattr(trace, name), size)[files]
+        best = float(scores.max()) if len(scores) else 0.0
+        columns[:, place[name]] = np.minimum(scores, 4.0)
+        columns[:, place[f"{name}_best"]] = scores / best if best > 0 else 0.0
+    for name, seeds in (("together", trace.files[:MOST_SOURCES]), ("with_tests", trace.tests[:MOST_SOURCES])):
+        columns[:, place[name]] = _together(state, seeds, size)[files]
+    stems = state.files.stem.view
+    columns[:, place["stem"]] = np.isin(stems[files], stems[list(trace.tests)]) & ((traits[files] & TEST) == 0)
+    columns[:, place["test"]] = (traits[files] & TEST) > 0
+    columns[:, place["document"]] = (traits[files] & DOCUMENT) > 0
+    return columns
+
+
+def candidates(state: State, trace: Trace) -> Array:
+    """Files worth ranking because of the error alone."""
+    scores = _defining(state, (*trace.spoken, *trace.shown), len(state.files))
+    defining = np.flatnonzero(scores)
+    defining = defining[np.argsort(-scores[defining], kind="stable")][:30]
+    rows = [evidence.together(state, file) for file in (*trace.files[:MOST_SOURCES], *trace.tests[:MOST_SOURCES])]
+    near = [row.row["file"][np.argsort(-row.long, kind="stable")[:30]] for row in rows]
+    found = [np.array([*trace.files, *trace.tests, *trace.blamed], "<i4"), defining.astype("<i4"), *near]
+    return np.unique(np.concatenate(found)).astype("<i4")
+
+
+def _defining(state: State, keys: tuple[int, ...], size: int) -> Array:
+    """By file: how many of the names it defines, each shared among those that define it, the common ones left out."""
+    scores = np.zeros(size, "<f4")
+    traits = state.files.traits.view
+    for key in keys:
+        files, _ = state.contents.definitions.holders(key)
+        files = files[(traits[files] & TEST) == 0]
+        if 0 < len(files) <= DEFINED_ONCE:
+            scores[files] += 1.0 / len(files)
+    return scores
+
+
+def _together(state: State, seeds: tuple[int, ...], size: int) -> Array:
+    shares = np.zeros(size, "<f4")
+    for seed in seeds:
+        row = evidence.together(state, seed)
+        if len(row.row):
+            shares[row.row["file"]] += row.shares / len(seeds)
+    return shares

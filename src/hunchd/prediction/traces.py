@@ -1,0 +1,157 @@
+"""What a traceback says: the project's files in it, the raise site first, and the names it speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hunchd.prediction import words
+from hunchd.prediction.contents import imported_modules
+from hunchd.prediction.files import TEST
+from hunchd.prediction.state import State
+
+LONGEST = 16 * 1024  # characters looked at of each text: the end of a trace says most
+MOST_TEXTS = 3
+MOST_NAMES = 64  # of each kind
+MOST_FILES = 12
+MOST_LINES = 3  # of a message
+LONGEST_SAID = 400  # characters
+
+# "path/to/file.py", line 12 · at fn (/path/file.ts:3:4) · src/main.rs:10:5 · (File.java:12) · file.go:12
+_LOCATION = re.compile(r"""((?:[A-Za-z]:)?[\w.\-@+/\\]*[\w\-@+]\.[A-Za-z]{1,5})(?:"?, line |:|\()(\d+)""")
+# Python, and pytest in any of its styles, print the raise site last.
+_LAST_IS_WORST = re.compile(r'most recent call last|File "[^"\n]+", line \d|^E   |^\S+\.py:\d+: (?:in |[A-Z]\w+)', re.M)
+_FRAME = re.compile(r'^\s*File "([^"\n]+)", line \d+|^(\S+\.\w+):\d+: in |^\s+at .*?\(?([^\s()]+):\d+(?::\d+)?\)?$')
+_FUNCTION = re.compile(r"(?:, in |: in |^\s+at (?:async )?)([\w.$<>]+)")
+_MESSAGE = re.compile(
+    r"^(?:E\s+)?(?:[\w.]+(?:Error|Exception|Warning|Exit|Failure|Failed|Interrupt|Iteration)\b|panic|error)"
+)
+_MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
+_INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
+_FOREIGN = re.compile(r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:")
+_TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """`files` and `tests`: project files, the nearest to the raise site first. Names are keys as definitions have them.
+
+    `spoken` are names in the message, `shown` those in the project's own lines that the trace quotes, `blamed` the
+    files of modules that the message finds fault with. `said` is the message with the names of the failing tests.
+    """
+
+    files: tuple[int, ...] = ()
+    tests: tuple[int, ...] = ()
+    spoken: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
+    blamed: tuple[int, ...] = ()
+    said: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.tests or self.spoken)
+
+
+NO_TRACE = Trace()
+
+
+def read(texts: Iterable[str], state: State) -> Trace:
+    """The newest text counts; places that older ones name come behind its own."""
+    texts = [text[-LONGEST:] for text in texts if text.strip()][:MOST_TEXTS]
+    if not texts:
+        return NO_TRACE
+    places = dict.fromkeys(file for text in texts for file in files_of(text, state))
+    traits = state.files.traits.view
+    message, shown = _said(texts[0])
+    return Trace(
+        tuple(file for file in places if not traits[file] & TEST)[:MOST_FILES],
+        tuple(file for file in places if traits[file] & TEST)[:MOST_FILES],
+        _keys(words.identifiers(" ".join(message))),
+        _keys(words.identifiers(" ".join(shown))),
+        tuple(_blamed(message, state))[:MOST_FILES],
+        " ".join((*message[:MOST_LINES], *dict.fromkeys(_TEST_NAME.findall(texts[0]))))[:LONGEST_SAID],
+    )
+
+
+def files_of(text: str, state: State) -> list[int]:
+    """Project files among the places of one text, the raise site first."""
+    names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
+    if _LAST_IS_WORST.search(text):
+        names.reverse()
+    found = (place_of(name, state) for name in dict.fromkeys(names))
+    return list(dict.fromkeys(file for file in found if file is not None))
+
+
+def place_of(name: str, state: State) -> int | None:
+    """The file of this project that a trace means by `name`; None for other people's code.
+
+    A project lies anywhere, so an absolute path is the project's when it ends in one of its paths as a whole, or in
+    two parts of one that is then the only one.
+    """
+    installed = _INSTALLED.split(name)
+    if len(installed) == 1 and _FOREIGN.search(name):
+        return None
+    parts = [part for part in installed[-1].split("/") if part not in {"", ".", ".."}]
+    if not parts or (len(installed) > 1 and len(parts) < 2):
+        return None
+    exact = state.files.numbers.get("/".join(parts))
+    if exact is not None and state.files.alive.view[exact]:
+        return exact
+    fitting = list(_fitting(parts, state, whole=len(installed) > 1, outside=name.startswith("/")))
+    best = max((common for common, _ in fitting), default=0)
+    winners = [file for common, file in fitting if common == best]
+    return winners[0] if len(winners) == 1 else None
+
+
+def _fitting(parts: list[str], state: State, *, whole: bool, outside: bool) -> Iterator[tuple[int, int]]:
+    """(path parts in common from the end, file) of the files that `parts` may mean; `whole`: by all of them."""
+    tail = words.keys_of_text(parts[-1].replace(".", " "))
+    for file in state.contents.paths.holders(tail[0])[0].tolist() if tail else ():
+        own = state.files.paths[file].split("/")
+        common = common_tail(own, parts)
+        if not state.files.alive.view[file]:
+            continue
+        if common == len(parts) or (not whole and common and (common == len(own) or common > 1 or not outside)):
+            yield common, file
+
+
+def common_tail(one: list[str], other: list[str]) -> int:
+    """How many parts two paths share, from their ends."""
+    length = 0
+    for a, b in zip(reversed(one), reversed(other), strict=False):
+        if a != b:
+            break
+        length += 1
+    return length
+
+
+def _said(text: str) -> tuple[list[str], list[str]]:
+    """Lines of the message, and other lines that are not of libraries; each from the end of the text."""
+    message, shown = [], []
+    foreign = False
+    for line in text.splitlines():
+        frame = _FRAME.match(line)
+        if frame:
+            path = next(filter(None, frame.groups())).replace("\\", "/")
+            foreign = bool(_FOREIGN.search(path) or _INSTALLED.search(path))
+            if not foreign:
+                shown.extend(_FUNCTION.findall(line))
+        elif line.startswith("E  ") or _MESSAGE.match(line):
+            message.append(line.removeprefix("E"))
+        elif not foreign and not _LOCATION.match(line):
+            shown.append(line)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return (message or lines[-1:])[::-1][:12], shown[::-1]
+
+
+def _keys(names: list[str]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(words.key(name) for name in names if len(name) > 2))[:MOST_NAMES]
+
+
+def _blamed(message: list[str], state: State) -> Iterator[int]:
+    for line in message:
+        for module in _MODULE.findall(line):
+            for key in list(imported_modules("", [module]))[:1]:
+                yield from (
+                    file for file in state.contents.modules.holders(key)[0].tolist() if state.files.alive.view[file]
+                )
