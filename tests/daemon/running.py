@@ -87,7 +87,8 @@ class RunningDaemon:
     ) -> tuple[int, Any]:
         """The status and the answer: JSON where it is, text where it is not."""
         assert self.told is not None
-        given = {"Authorization": f"Bearer {self.told.token}"} | ({"Content-Type": "application/json"} if body else {})
+        given = {"Authorization": f"Bearer {self.told.token}"}
+        given |= {} if body is None else {"Content-Type": "application/json"}
         response = http.request(
             http.Address(self.told.socket, "127.0.0.1", int(self.told.url.rpartition(":")[2])),
             method,

@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from fake_conversations import FakeConversations
+
 from hunchd.domain.context import Bundle, Item
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.filters import Filters, matches
@@ -30,6 +32,7 @@ class FakeEngine:
         self.trouble: Exception | None = None  # raised by every call
         self.listening: set[asyncio.Queue[dict[str, Any]]] = set()
         self.prefetched = False
+        self.conversations = FakeConversations()
         self._ids = itertools.count(1)
 
     def _work(self) -> None:

@@ -43,12 +43,13 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the prompt. `message` is the id of what it shows, "" of a condensed stretch."""
+    """One message of the prompt: the id of what it shows and its turn, or "" and 0 of a condensed stretch."""
 
     role: Role
     text: str
     tokens: int
     message: str = ""
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,14 @@ class History:
             last = self._tail[-1]
             self._tail[-1] = Turn(last.number, (*last.messages, message))
         if message.text.strip() and message.event is not Event.SYSTEM:
-            self._shown[message.id] = entry_of(message, most=int(WHOLE_RESULT * self.budget))
+            self._shown[message.id] = entry_of(message, self._turns, most=int(WHOLE_RESULT * self.budget))
 
     def compact(self, *, forced: bool = True) -> None:
         """Replace large stale tool results; unless that made room enough, condense older turns too."""
         for turn in self._tail[:-VERBATIM]:
             for message in turn.messages:
                 if is_large(message):
-                    self._shown[message.id] = pointer_to(message)
+                    self._shown[message.id] = pointer_to(message, turn.number)
         roomy = len(self._tail) < MOST_TURNS and self._tail_tokens() <= KEPT * self.budget
         if forced or not roomy:
             self._condense_older()
@@ -145,7 +146,7 @@ class History:
     def _brief(self, message: Message) -> Entry:
         shown = self._shown[message.id]
         most = int(OPENING_TURN * self.budget)
-        return shown if shown.tokens <= most else entry_of(message, most=most)
+        return shown if shown.tokens <= most else entry_of(message, shown.turn, most=most)
 
     def _told(self, digest: Digest, share: float) -> Entry:
         text = digest_text(digest, budget=max(48, int(share * self.budget)))
@@ -162,23 +163,23 @@ def is_large(message: Message) -> bool:
     return message.event is Event.RESULT and (len(message.text) > LARGE_CHARACTERS or message.tokens > LARGE_TOKENS)
 
 
-def entry_of(message: Message, *, most: int) -> Entry:
+def entry_of(message: Message, turn: int, *, most: int) -> Entry:
     """The message as the prompt shows it: whole, or beginning and end of what takes more than `most` tokens."""
     role, label = _role_and_label(message)
     text = label + message.text
     if message.tokens + ENTRY_TOKENS > most:
         text = label + _excerpt(message, most)
-    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id)
+    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id, turn)
 
 
-def pointer_to(message: Message) -> Entry:
+def pointer_to(message: Message, turn: int) -> Entry:
     """What stands for a tool result that is not shown any more, and says where to read it."""
     role, label = _role_and_label(message)
     first = next((line for line in message.text.splitlines() if line.strip()), "")
     last = next((line for line in reversed(message.text.splitlines()) if line.strip()), "")
     ends = single_line(first, 120) + (f" {ELLIPSIS} {single_line(last, 120)}" if last != first else "")
     text = f"{label}[{message.tokens:,} tokens kept as {message.id}; expand it to read them] {ends}"
-    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id)
+    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id, turn)
 
 
 def _excerpt(message: Message, most: int) -> str:

@@ -15,11 +15,13 @@ from hunchd.assembly.tokens import count
 from hunchd.config.places import make_private
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, InvalidInput, NotFound
+from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.signal import Signal
+from hunchd.domain.signal import SessionEnded, Signal
 from hunchd.engine.absorbing import Effect, absorb, cleaned, seen_error, signal_row
 from hunchd.engine.answers import Answers
+from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded
 from hunchd.engine.indexing import Indexing
@@ -28,6 +30,7 @@ from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.searching import Searching
+from hunchd.engine.sessions import Sessions
 from hunchd.engine.transfer import Transfer
 from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.vitals import Vitals
@@ -77,6 +80,16 @@ class Engine:
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._upkeep = Upkeep(self._indexing, self._project, self._renewed)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
+        self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
+        self.conversations = Conversations(
+            self._sessions,
+            self._memories,
+            self._searching,
+            parts.hot,
+            secret=parts.secret,
+            project_id=lambda named: self._projects.find(named)[0].id,
+            now=parts.now,
+        )
         self._transfer = Transfer(
             self._projects, self._memories, parts.store, self._writer, kept=self._noticed, now=parts.now
         )
@@ -101,6 +114,7 @@ class Engine:
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
+        tasks.start("condensing", self.conversations.keep_condensing)
         tasks.start("warm-up", self._warm_up)
 
     async def settle(self) -> None:
@@ -139,6 +153,7 @@ class Engine:
             await self._erase(begun.name)  # first, or what the journal holds of it would be stored again
         await self._take_up()
         self._parts.tasks.start("writer", self._writer.run)
+        await self._sessions.warm((None, *self._projects.ids))
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
@@ -181,6 +196,7 @@ class Engine:
         if self._project(identifier) is not None:
             await self._projects.remove(identifier)
         self._answers.bundles.forget(identifier)
+        self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
@@ -248,6 +264,8 @@ class Engine:
             self._parts.hot.upsert(memory)
         self._writer.add(Write(sequence, effect.memories, (signal_row(signal, project),)))
         self._answers.wish(project, tree, effect.prefetch)
+        if isinstance(signal, SessionEnded) and signal.session:
+            self.conversations.wish_end(signal.session)
         self._upkeep.note(project, effect)
         self.events.tell("signal", project=project.id, signal=signal_json(signal))
 
@@ -338,6 +356,7 @@ class Engine:
 
     async def forget(self, identifier: str) -> None:
         memory, sequence = await self._memories.forget(identifier, self._projects.ids)
+        self._sessions.changed(Change(deletions=(memory.id,), project=memory.project))
         if memory.project is not None and (project := self._project(memory.project)) is not None:
             project.facts.pop(memory.id, None)
             project.errors.pop(memory.id, None)
@@ -359,6 +378,7 @@ class Engine:
 
     def _noticed(self, memory: Memory) -> None:
         """A kept memory shows in the next bundle of its project."""
+        self._sessions.noticed(memory)
         if memory.project is not None and (project := self._project(memory.project)) is not None:
             if memory.kind is Kind.FACT:
                 project.facts[memory.id] = memory

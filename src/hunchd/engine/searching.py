@@ -11,6 +11,7 @@ from typing import Any
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Status
+from hunchd.engine.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
 from hunchd.retrieval.ranking import ranked
 from hunchd.store.client import StoreClient
@@ -34,7 +35,7 @@ class Searching:
             project=project,
             kinds=request.kinds,
             path_prefix=request.path_prefix,
-            tags=request.tags,
+            tags=(*request.tags, *((session_tag(request.session),) if request.session else ())),
             as_of=request.as_of,
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )

@@ -39,6 +39,7 @@ class Head:
     outcome: str | None = None
     messages: int = 0  # when the head was written last
     last: datetime | None = None
+    episodes: int = 0  # that were made of it
     compactions: tuple[int, ...] = ()  # numbers of the messages behind which the history was condensed on demand
 
 
@@ -147,6 +148,8 @@ def message_of_memory(memory: Memory) -> Message | None:
 
 def memory_of_head(head: Head, now: datetime) -> Memory:
     source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
+    if head.episodes:
+        source["episodes"] = head.episodes
     if head.compactions:
         source["compactions"] = list(head.compactions)
     if head.ended is not None:
@@ -191,6 +194,7 @@ def head_of_memory(memory: Memory) -> Head | None:
         outcome=source.get("outcome"),
         messages=int(source.get("messages", 0)),
         last=_moment(source.get("last")),
+        episodes=int(source.get("episodes", 0)),
         compactions=tuple(source.get("compactions", ())),
     )
 

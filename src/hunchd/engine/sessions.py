@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from hunchd.domain.errors import Conflict, InvalidInput, NotFound
+from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Message
@@ -21,6 +22,7 @@ from hunchd.engine.session_log import (
     HEAD_TAG,
     Head,
     Log,
+    head_id,
     head_of_memory,
     memory_of_head,
     memory_of_message,
@@ -75,6 +77,7 @@ class Sessions:
         self._now = now
         self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
         self._ready = asyncio.Event()
+        self._own: set[str] = set()  # ids of what is being kept or forgotten by us
         self.heads: dict[str, Head] = {}
         self.grown: Callable[[str], None] = lambda session: None  # told of each session that has new messages
 
@@ -88,25 +91,35 @@ class Sessions:
                 self.noticed(memory)
         self._ready.set()
 
+    def changed(self, change: Change) -> None:
+        """Memories were kept or forgotten: what was not our doing is read anew when it is asked for."""
+        for memory in change.memories:
+            self.noticed(memory)
+        gone = set(change.deletions) - self._own
+        for session, shelf in self._shelves.items():
+            if shelf.log is not None and gone.intersection(message.id for message in shelf.log.messages):
+                self._let_go(session)
+        for session, head in list(self.heads.items()):
+            if head_id(session, head.project) in gone:
+                del self.heads[session]
+
     def noticed(self, memory: Memory) -> None:
-        """A memory was kept, changed or taken over by somebody else: it may be one of ours."""
+        """The same of one memory that was kept."""
+        if memory.id in self._own:
+            return
         if (head := head_of_memory(memory)) is not None:
             self.heads[head.session] = head
         elif memory.kind is Kind.MESSAGE:
-            self._let_go(memory)
-
-    def forgotten(self, memory: Memory) -> None:
-        """A memory was forgotten by somebody else."""
-        self._let_go(memory)
+            self._let_go(str(memory.source.get("session")))
 
     def forget_project(self, project: str) -> None:
         for session in [session for session, head in self.heads.items() if head.project == project]:
             del self.heads[session]
             self._shelves.pop(session, None)
 
-    def _let_go(self, memory: Memory) -> None:
+    def _let_go(self, session: str) -> None:
         """Read the session's log anew when it is asked for."""
-        if (shelf := self._shelves.get(str(memory.source.get("session")))) is not None:
+        if (shelf := self._shelves.get(session)) is not None:
             shelf.log = None
 
     # The log
@@ -154,7 +167,7 @@ class Sessions:
         if head.session not in self.heads or head.ended is not None:  # a session may be taken up again
             head = replace(head, title=head.title or _title(fresh), ended=None, outcome=None)
             kept.insert(0, memory_of_head(head, now))
-        await self._memories.keep(kept)
+        await self._keep_own(kept)
         log.extend(fresh)
         log.head = self.heads[head.session] = replace(head, messages=len(log.messages), last=now)
         self._shrink()
@@ -231,7 +244,7 @@ class Sessions:
                 total=len(log.messages),
             )
 
-    async def list(self, request: PageRequest, project: str | None) -> dict[str, Any]:
+    async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
         """A page of the sessions, the newest first; those of one project if `project` names it."""
         await self._ready.wait()
         wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
@@ -265,29 +278,53 @@ class Sessions:
     async def write_head(self, log: Log, head: Head) -> None:
         """Keep a changed head; whoever calls holds the log."""
         log.head = self.heads[head.session] = head
-        await self._memories.keep([memory_of_head(head, self._now())])
+        await self._keep_own([memory_of_head(head, self._now())])
+
+    async def _keep_own(self, memories: Sequence[Memory]) -> None:
+        ids = {memory.id for memory in memories}
+        self._own |= ids
+        try:
+            await self._memories.keep(memories)
+        finally:
+            self._own -= ids
+
+    async def idle_since(self, moment: datetime) -> list[str]:
+        """The open sessions to which nothing was added since."""
+        idle = []
+        for session, head in list(self.heads.items()):
+            if head.ended is None and (await self._counted(head)).last is not None:
+                last = self.heads[session].last
+                if last is not None and last < moment:
+                    idle.append(session)
+        return idle
 
     async def erase(self, session: str) -> dict[str, Any]:
         """Remove the session, its messages and everything made of it: from answers at once, from disk before this
         returns."""
         session = redacted_name(session)
         async with self.held(session) as log:
-            project = log.head.project
-            filters = Filters(project=project, tags=(session_tag(session),), statuses=())
             await self._writer.drained()
-            ids = [message.id for message in log.messages] + [memory.id async for memory in self._everything(filters)]
-            ids = list(dict.fromkeys(ids))
-            last = await self._tombstone(ids, project)
+            gone: list[str] = []
+            last = 0
+            # What a session tells of the user is kept beside the project, with the user's own.
+            owners = dict.fromkeys((log.head.project, None))
+            for owner in owners:
+                filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
+                ids = [memory.id async for memory in self._everything(filters)]
+                if owner == log.head.project:
+                    ids += [message.id for message in log.messages]
+                if ids := list(dict.fromkeys(ids)):
+                    last = max(last, await self.forget(ids, owner))
+                gone += ids
             self.heads.pop(session, None)
             log.clear()
         self._shelves.pop(session, None)
-        gone = frozenset(ids)
+        barred = frozenset(gone)
         await self._writer.drained()
-        await self._journal.rewrite(
-            lambda record: record.type == "memory" and record.data.get("id") in gone, up_to=last
-        )
-        await self._store.purge(project)
-        return {"erased": session, "memories": len(ids)}
+        await self._journal.rewrite(lambda record: _tells_of(record, barred), up_to=last)
+        for owner in owners:
+            await self._store.purge(owner)
+        return {"erased": session, "memories": len(gone)}
 
     async def _everything(self, filters: Filters) -> AsyncIterator[Memory]:
         for memory in self._hot.list(filters):
@@ -301,12 +338,13 @@ class Sessions:
             if cursor is None:
                 return
 
-    async def _tombstone(self, ids: Sequence[str], project: str | None) -> int:
-        """Forget the memories durably; the number of the last record that says so."""
+    async def forget(self, ids: Sequence[str], project: str | None) -> int:
+        """Take memories out of every answer, durably; the number of the last record that says so."""
         records = [
             Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0) for one in ids
         ]
         last = 0
+        self._own |= set(ids)
 
         def queue(sequences: list[int]) -> None:
             nonlocal last
@@ -315,7 +353,10 @@ class Sessions:
                 self._hot.tombstone(one)
                 self._writer.add(Write(sequence, deletions=((project, one),)))
 
-        await self._writer.accept(records, queue)
+        try:
+            await self._writer.accept(records, queue)
+        finally:
+            self._own -= set(ids)
         return last
 
 
@@ -338,6 +379,13 @@ def _title(messages: Sequence[Message]) -> str:
     """The first thing that the user says."""
     first = next((message for message in messages if message.event.value == "user_message"), messages[0])
     return title_of(redact(first.text).text)
+
+
+def _tells_of(record: Record, ids: frozenset[str]) -> bool:
+    """Whether a record holds one of these memories, alone or in a change of several."""
+    if record.type == "memory":
+        return record.data.get("id") in ids
+    return record.type == "change" and any(told.get("id") in ids for told in record.data.get("memories", ()))
 
 
 def _number(cursor: str | None) -> int:

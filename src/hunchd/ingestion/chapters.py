@@ -31,7 +31,8 @@ files code line test run
 _COMMON = frozenset(_COMMON_WORDS.split())
 _GOOD = re.compile(
     r"\b(?:thanks|thank you|great|perfect|works(?: now)?|lgtm|looks good|well done|nice|all tests pass|"
-    r"tests pass(?:ed)?|all green|merged|committed|released|is fixed|fixed it|is done|done)\b|\b\d+ passed\b(?!.*\bfailed\b)",
+    r"tests pass(?:ed)?|all green|merged|committed|released|is fixed|fixed it|is done|done)\b"
+    r"|\b\d+ passed\b(?!.*\bfailed\b)",
     re.IGNORECASE,
 )
 _BAD = re.compile(

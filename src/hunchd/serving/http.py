@@ -45,6 +45,7 @@ from hunchd.serving.events import Listeners
 from hunchd.serving.limits import Connections, Limits
 from hunchd.serving.mcp import Mcp
 from hunchd.serving.openapi import document
+from hunchd.serving.sessions import SessionDoors
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +124,7 @@ class Doors:
         self._engine = engine
         self._limits = limits
         self._bundles = Bundles()
+        self._sessions = SessionDoors(engine.conversations, self._body)
         self._mcp = Mcp(engine, limits)
         self._document = encoded(document())
         self.listeners = Listeners(limits)
@@ -155,6 +157,7 @@ class Doors:
             ("GET", "/metrics", self.metrics),
             ("POST", "/mcp", self._mcp.serve),
             ("GET", "/openapi.json", self.openapi),
+            *self._sessions.routes(),
         ]
 
     async def health(self, _: web.Request) -> web.Response:

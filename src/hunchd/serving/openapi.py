@@ -8,6 +8,7 @@ from typing import Any, Final
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS, LARGEST_PAGE, PAGE, SCOPES, STATUSES
 from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
+from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
 
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
@@ -174,6 +175,9 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
 }
 
+OPERATIONS.update({door: Operation(**told) for door, told in SESSION_OPERATIONS.items()})
+ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS
+
 _MEANINGS: Final = {
     304: "not modified: the ETag still holds",
     400: "the request cannot be read: not JSON, a bad query string",
@@ -210,7 +214,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": SCHEMAS,
+            "schemas": ALL_SCHEMAS,
             "responses": {str(status): _error(meaning) for status, meaning in _MEANINGS.items() if status != 304},
         },
     }

@@ -1,0 +1,359 @@
+"""Sessions as the doors ask for them: taken in, condensed in the background, compiled into a prompt, ended, erased."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
+from hunchd.assembly.history import History, View
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import turns_of
+from hunchd.engine.extracting import Extract, episode_id, extracted, finished
+from hunchd.engine.known import (
+    fact_lines,
+    found_text,
+    looks_back,
+    name_of,
+    profile_lines,
+    volatile_lines,
+    worth_showing,
+)
+from hunchd.engine.memories import Memories
+from hunchd.engine.searching import Searching
+from hunchd.engine.session_log import Head, Log, head_id
+from hunchd.engine.sessions import Sessions, head_json
+from hunchd.ingestion.digesting import digested
+from hunchd.ingestion.redaction import redacted_name
+from hunchd.protocol.requests import Depth, SearchRequest
+from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest
+from hunchd.store.hot import HotTier
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_HISTORY = int(HISTORY * DESIGN)  # tokens
+VIEWS = 32  # histories that are kept folded
+MANY = 50  # messages to fold at once: more are folded in a thread
+FOUND = 8  # results that a prompt may show of the project, and of the user's own
+SEARCH_WITHIN = 3.0  # seconds; afterwards the prompt goes out without what was not found yet
+EPISODE_EVERY = 20  # turns
+IDLE = timedelta(hours=12)  # a session that is not ended and not used for so long has ended
+SWEEP = 3_600.0  # seconds between two looks for idle sessions
+
+
+@dataclass(slots=True)
+class _Folded:
+    """A history folded so far."""
+
+    log: Log
+    history: History
+    consumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Background:
+    """What is known of the project, as it was when the history was compacted last: it changes only with it."""
+
+    compactions: int
+    lines: tuple[str, ...]
+
+
+class Conversations:
+    def __init__(
+        self,
+        sessions: Sessions,
+        memories: Memories,
+        searching: Searching,
+        hot: HotTier,
+        *,
+        secret: bytes,
+        project_id: Callable[[str], str],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._sessions = sessions
+        self._memories = memories
+        self._searching = searching
+        self._hot = hot
+        self._secret = secret
+        self._project_id = project_id  # of a path or an id; raises NotFound
+        self._now = now
+        self._folded: OrderedDict[tuple[str, int], _Folded] = OrderedDict()
+        self._backgrounds: OrderedDict[str, _Background] = OrderedDict()
+        self._told: dict[str, int] = {}  # turns of each session that are in episodes already
+        self._grown: set[str] = set()
+        self._ending: set[str] = set()
+        self._wake = asyncio.Event()
+        sessions.grown = self._note
+
+    # The doors
+
+    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
+        """Take in messages: durable when this returns, searchable at once."""
+        return await self._sessions.append(session, request, self._owner(request.project))
+
+    async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
+        return await self._sessions.page(session, request)
+
+    async def known(self, request: PageRequest) -> dict[str, Any]:
+        return await self._sessions.known(request, self._owner(request.project))
+
+    async def session(self, session: str) -> dict[str, Any]:
+        return head_json(await self._sessions.head(session))
+
+    async def end(self, session: str, outcome: str | None = None) -> dict[str, Any]:
+        """Close the session and keep what it comes down to. Ended again without new messages, nothing changes."""
+        session = redacted_name(session)
+        async with self._sessions.held(session) as log:
+            extract = await self._extract(log, ended=True)
+            facts: list[Memory] = []
+            if extract is not None:
+                head = await self._keep_episodes(log.head, extract)
+                facts = await self._memories.remember(extract.facts, [draft.project for draft in extract.facts])
+                if head.ended is None or outcome is not None:
+                    head = finished(head, extract, at=self._now(), outcome=outcome)
+                await self._sessions.write_head(log, self._compacted(log, head))
+            self._told.pop(session, None)
+            return head_json(replace(log.head, messages=len(log.messages))) | {
+                "episodes": [episode.id for episode in extract.episodes] if extract is not None else [],
+                "facts": [fact.id for fact in facts],
+                "summary": log.head.summary,
+            }
+
+    async def compact(self, session: str) -> dict[str, Any]:
+        """Condense the history now. The log stays as it is."""
+        session = redacted_name(session)
+        async with self._sessions.held(session) as log:
+            before = (await self._view(log, DEFAULT_HISTORY)).tokens
+            await self._sessions.write_head(log, self._compacted(log, log.head))
+            view = await self._view(log, DEFAULT_HISTORY)
+            return {
+                "session": session,
+                "tokens_before": before,
+                "tokens_after": view.tokens,
+                "compactions": view.compactions,
+                "condensed_until": view.condensed_until,
+            }
+
+    def _compacted(self, log: Log, head: Head) -> Head:
+        """The head with a compaction behind the newest message; the histories are folded anew with it."""
+        last = log.messages[-1].number if log.messages else 0
+        for key in [key for key in self._folded if key[0] == head.session]:
+            del self._folded[key]
+        return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
+
+    async def erase(self, session: str) -> dict[str, Any]:
+        """No byte of the session is left when this returns."""
+        erased = await self._sessions.erase(session)
+        name = redacted_name(session)
+        for key in [key for key in self._folded if key[0] == name]:
+            del self._folded[key]
+        self._backgrounds.pop(name, None)
+        self._told.pop(name, None)
+        return erased
+
+    async def compile(self, request: CompileRequest) -> dict[str, Any]:
+        """The prompt for the session's next request. Nothing is added to the log."""
+        session = redacted_name(request.session)
+        try:
+            async with self._sessions.held(session) as log:
+                project = log.head.project
+                view = await self._view(log, whole := int(HISTORY * request.budget))
+        except NotFound:
+            project, whole = self._owner(request.project), 0
+            log = Log(Head(session=session, project=project, began=self._now()))
+            view = History(whole, digested).view()
+        own = self._hot.list(Filters(kinds=(Kind.FACT, Kind.DOCUMENT)))
+        found, degraded = await self._found(request.message, project, view)
+        now = self._now()
+        prompt = compiled(
+            Ingredients(
+                history=lambda tokens: view if tokens == whole else self._folded_to(log, tokens).history.view(),
+                message=request.message,
+                budget=request.budget,
+                system=request.system,
+                tools=request.tools,
+                profile=profile_lines(own),
+                background=self._background(session, project, view),
+                retrieved=[text for _, text in found],
+                volatile=volatile_lines(now.astimezone(), name_of(own), self._last(session, project), degraded),
+                task=request.task,
+            )
+        )
+        return _prompt_json(prompt, found, degraded)
+
+    # What a prompt is made of
+
+    async def _view(self, log: Log, budget: int) -> View:
+        """The history of a log that is held, folded as far as the log goes."""
+        folded = self._folded_to(log, budget, most=MANY)
+        if folded.consumed < len(log.messages):
+            await asyncio.to_thread(_fold, folded)
+        return folded.history.view()
+
+    def _folded_to(self, log: Log, budget: int, *, most: int | None = None) -> _Folded:
+        """The history for a budget, folded as far as the log goes, unless more than `most` messages are missing."""
+        key = (log.head.session, budget)
+        folded = self._folded.get(key)
+        if folded is None or folded.log is not log:
+            folded = self._folded[key] = _Folded(log, History(budget, digested))
+        self._folded.move_to_end(key)
+        while len(self._folded) > VIEWS:
+            self._folded.popitem(last=False)
+        if most is None or len(log.messages) - folded.consumed <= most:
+            _fold(folded)
+        return folded
+
+    def _background(self, session: str, project: str | None, view: View) -> Sequence[str]:
+        """What is known of the project. It stays as it is until the history is compacted, for the cache's sake."""
+        if project is None:
+            return ()
+        known = self._backgrounds.get(session)
+        if known is None or known.compactions != view.compactions:
+            lines = fact_lines(self._hot.list(Filters(project=project, kinds=(Kind.FACT,))))
+            known = self._backgrounds[session] = _Background(view.compactions, lines)
+            while len(self._backgrounds) > VIEWS:
+                self._backgrounds.popitem(last=False)
+        self._backgrounds.move_to_end(session)
+        return known.lines
+
+    async def _found(
+        self, message: str, project: str | None, view: View
+    ) -> tuple[list[tuple[dict[str, Any], str]], list[str]]:
+        """What memory holds about the message and the prompt does not show anyway, and what could not be used."""
+        if not message.strip():
+            return [], []
+        depth: Depth = "deep" if looks_back(message) else "shallow"
+        owners = (project, None) if project is not None else (None,)
+        found: list[tuple[dict[str, Any], str]] = []
+        degraded: list[str] = []
+        shown = {entry.message for entry in view.entries if entry.message}
+        heads = {head_id(head.session, head.project) for head in self._sessions.heads.values()}
+        for owner in owners:
+            asked = SearchRequest(query=message[:2_000], depth=depth, k=FOUND)
+            try:
+                async with asyncio.timeout(SEARCH_WITHIN):
+                    answer = await self._searching.search(asked, owner)
+            except TimeoutError:
+                degraded.append("memory did not answer in time")
+                continue
+            degraded += answer["degraded"]
+            for result in worth_showing(answer["results"], shown, heads):
+                try:
+                    memory = await self._memories.get(str(result["id"]), [owner] if owner else [])
+                except HunchError as error:  # forgotten a moment ago, or the store went away
+                    logger.info("a result is left out of the prompt: %s", error.message)
+                    continue
+                text = found_text(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
+                found.append((dict(result), text))
+        found.sort(key=lambda one: -float(one[0]["score"]))
+        return found, list(dict.fromkeys(degraded))
+
+    def _last(self, session: str, project: str | None) -> Head | None:
+        """The session before this one, in the same project."""
+        others = [
+            head
+            for head in self._sessions.heads.values()
+            if head.session != session and head.project == project and head.last is not None
+        ]
+        return max(others, key=lambda head: (head.last or head.began, head.session), default=None)
+
+    def _owner(self, named: str | None) -> str | None:
+        return self._project_id(named) if named else None
+
+    # In the background
+
+    def _note(self, session: str) -> None:
+        self._grown.add(session)
+        self._wake.set()
+
+    def wish_end(self, session: str) -> None:
+        """A client said that the session is over: close it when there is time."""
+        self._ending.add(redacted_name(session))
+        self._wake.set()
+
+    async def keep_condensing(self) -> None:
+        """Fold what has come in, so that no prompt waits for it; write episodes; end what was left lying."""
+        while True:
+            try:
+                async with asyncio.timeout(SWEEP):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._ending |= set(await self._sessions.idle_since(self._now() - IDLE))
+            self._wake.clear()
+            while self._grown or self._ending:
+                work = (self._grown.pop(), self._advance) if self._grown else (self._ending.pop(), self._close)
+                session, does = work
+                try:
+                    await does(session)
+                except NotFound:  # erased meanwhile
+                    continue
+
+    async def _advance(self, session: str) -> None:
+        async with self._sessions.held(session) as log:
+            view = await self._view(log, DEFAULT_HISTORY)
+            due = view.condensed_until - self._told.get(session, 0) >= EPISODE_EVERY
+            extract = await self._extract(log, ended=False, until=view.condensed_until) if due else None
+            if extract is not None:
+                await self._sessions.write_head(log, await self._keep_episodes(log.head, extract))
+                self._told[session] = view.condensed_until
+
+    async def _close(self, session: str) -> None:
+        head = self._sessions.heads.get(session)
+        if head is not None and head.ended is None:
+            await self.end(session)
+
+    async def _extract(self, log: Log, *, ended: bool, until: int | None = None) -> Extract | None:
+        turns = turns_of(log.messages)
+        turns = turns[:until] if until is not None else turns
+        if not turns:
+            return None
+        return await asyncio.to_thread(extracted, log.head, turns, self._now(), ended=ended)
+
+    async def _keep_episodes(self, head: Head, extract: Extract) -> Head:
+        """Write the episodes; those of an earlier division of the session give way. The head that counts them."""
+        await self._memories.keep(extract.episodes)
+        made = len(extract.episodes)
+        stale = [episode_id(head.session, head.project, number) for number in range(made + 1, head.episodes + 1)]
+        if stale:
+            await self._sessions.forget(stale, head.project)
+        return replace(head, episodes=made)
+
+
+def _fold(folded: _Folded) -> None:
+    forced = frozenset(folded.log.head.compactions)
+    for message in folded.log.messages[folded.consumed :]:
+        folded.history.add(message)
+        if message.number in forced:
+            folded.history.compact()
+    folded.consumed = len(folded.log.messages)
+
+
+def _prompt_json(
+    prompt: Compiled, found: Sequence[tuple[dict[str, Any], str]], degraded: Sequence[str]
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "messages": list(prompt.messages),
+        "token_count": prompt.token_count,
+        "sections": dict(prompt.sections),
+        "prefix_digest": prompt.prefix_digest,
+        "pruned": list(prompt.pruned),
+        "history": {
+            "messages": len(prompt.view.entries),
+            "compactions": prompt.view.compactions,
+            "condensed_until": prompt.view.condensed_until,
+        },
+        "retrieved": [
+            {name: result[name] for name in ("id", "kind", "title", "score", "reasons")}
+            for result, text in found
+            if text in prompt.retrieved
+        ],
+        "degraded": list(degraded),
+    }
+    return answer | ({"tools": list(prompt.tools)} if prompt.tools else {})

@@ -1,0 +1,184 @@
+"""What the session doors take and answer, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hunchd.protocol.requests import LARGEST_BUDGET, LARGEST_PAGE, PAGE
+from hunchd.protocol.sessions import (
+    COMPILE_BUDGET,
+    EVENTS,
+    LEAST_BUDGET,
+    MESSAGE_LIMIT,
+    MESSAGES_LIMIT,
+    OUTCOMES,
+    ROLES,
+    SESSION_LIMIT,
+    TOOLS_LIMIT,
+)
+from hunchd.serving.schemas import (
+    COUNT,
+    OPEN,
+    PROJECT,
+    TEXTS,
+    TIME,
+    Schema,
+    integer,
+    list_of,
+    one_of,
+    page_of,
+    record,
+    ref,
+    text,
+    words,
+)
+
+_LIMIT: Final[Schema] = integer(1, LARGEST_PAGE, default=PAGE)
+_CURSOR: Final[Schema] = text("`next` of the page before")
+_MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
+
+SESSION_SCHEMAS: Final[dict[str, Schema]] = {
+    "Message": record(
+        {
+            "ref": text("your own key: the same message sent again is the same message"),
+            "role": one_of(ROLES),
+            "name": text("of the speaker, or of the tool"),
+            "content": text("a tool call may say it in event_data instead", most=MESSAGE_LIMIT),
+            "at": TIME,
+            "event_type": one_of(EVENTS, "left out: by the role"),
+            "event_data": {"type": "object", "description": "what a tool was called with, its status, …"},
+        },
+        required=("role",),
+    ),
+    "Messages": record(
+        {"messages": list_of(ref("Message"), most=MESSAGES_LIMIT), "project": PROJECT},
+        required=("messages",),
+        meaning="A session belongs to the project of its first request.",
+    ),
+    "MessagesAccepted": record(
+        {
+            "session": text(),
+            "accepted": COUNT,
+            "ids": list_of(text(), "in the order of what was sent; of known ones too"),
+            "rejected": list_of(OPEN),
+        },
+        required=("session", "accepted", "ids"),
+    ),
+    "LoggedMessage": record(
+        {
+            "id": text("of the memory that keeps it"),
+            "session": text(),
+            "number": COUNT,
+            "role": one_of(ROLES),
+            "event_type": one_of(EVENTS),
+            "content": text(),
+            "tokens": COUNT,
+            "at": TIME,
+            "ref": text(),
+            "name": text(),
+            "event_data": OPEN,
+        },
+        required=("id", "session", "number", "role", "event_type", "content", "tokens", "at"),
+    ),
+    "Session": record(
+        {
+            "id": text(),
+            "title": text(),
+            "project": _MAYBE_TEXT,
+            "state": one_of(("open", "ended")),
+            "outcome": _MAYBE_TEXT,
+            "began": TIME,
+            "last": _MAYBE_TEXT,
+            "ended": _MAYBE_TEXT,
+            "messages": COUNT,
+        },
+        required=("id", "title", "state", "began", "messages"),
+    ),
+    "SessionEnd": record({"outcome": one_of(("", *OUTCOMES), "left out: as the last turns tell")}),
+    "CompileRequest": record(
+        {
+            "session": words(most=SESSION_LIMIT),
+            "message": text("what the user says now; it is not added to the log"),
+            "budget": integer(LEAST_BUDGET, LARGEST_BUDGET, "tokens, never exceeded", default=COMPILE_BUDGET),
+            "project": PROJECT,
+            "system": text("your own instructions, the same in every request: part of the static prefix"),
+            "tools": list_of(OPEN, "tool definitions, sorted by name into the static prefix", most=TOOLS_LIMIT),
+            "task": text("where the task stands; the first thing to go when there is no room"),
+        },
+        required=("session",),
+    ),
+    "Prompt": record(
+        {
+            "messages": list_of(OPEN, "the first holds the system blocks; cache_control marks where caching pays"),
+            "tools": list_of(OPEN),
+            "token_count": COUNT,
+            "sections": {"type": "object", "description": "tokens by section"},
+            "prefix_digest": text("of the static prefix; the same for every session and day"),
+            "pruned": list_of(text(), "sections that had to give way to the budget"),
+            "history": OPEN,
+            "retrieved": list_of(OPEN),
+            "degraded": TEXTS,
+        },
+        required=("messages", "token_count", "sections", "prefix_digest"),
+    ),
+}
+
+
+def _json(name: str) -> tuple[tuple[str, Schema], ...]:
+    return (("application/json", ref(name)),)
+
+
+# By method and path: the fields of an `Operation`.
+SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("GET", "/sessions"): {
+        "id": "listSessions",
+        "summary": "All sessions, the newest first.",
+        "query": (("project", PROJECT, False), ("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
+        "answers": (("application/json", page_of(ref("Session"))),),
+        "errors": (404,),
+    },
+    ("GET", "/sessions/{id}"): {
+        "id": "session",
+        "summary": "What is known of a session.",
+        "answers": _json("Session"),
+        "errors": (404,),
+    },
+    ("DELETE", "/sessions/{id}"): {
+        "id": "eraseSession",
+        "summary": "Erase a session and all that was made of it, from disk too.",
+        "errors": (404, 429, 507),
+    },
+    ("POST", "/sessions/{id}/messages"): {
+        "id": "addMessages",
+        "summary": "Add to a session's log; durable once answered. Refused ones are named, the rest is kept.",
+        "body": ref("Messages"),
+        "status": 202,
+        "answers": _json("MessagesAccepted"),
+        "errors": (404, 409, 429, 507),
+    },
+    ("GET", "/sessions/{id}/messages"): {
+        "id": "listMessages",
+        "summary": "The log, oldest first.",
+        "query": (("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
+        "answers": (("application/json", page_of(ref("LoggedMessage"))),),
+        "errors": (404,),
+    },
+    ("POST", "/sessions/{id}/compact"): {
+        "id": "compactSession",
+        "summary": "Condense the history of later prompts now; the log stays as it is.",
+        "errors": (404, 507),
+    },
+    ("POST", "/sessions/{id}/end"): {
+        "id": "endSession",
+        "summary": "Close a session and keep what it comes down to: episodes and facts. The body may be left out.",
+        "body": ref("SessionEnd"),
+        "errors": (404, 507),
+    },
+    ("POST", "/context/compile"): {
+        "id": "compile",
+        "summary": "The prompt for a session's next request: stable sections first, within the budget.",
+        "body": ref("CompileRequest"),
+        "answers": _json("Prompt"),
+        "errors": (404,),
+    },
+}

@@ -1,0 +1,101 @@
+"""Sessions on the real daemon: kept through a kill, listed, compiled, ended, erased without a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import make_shop
+
+CANARY = "zanzibarquokka"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    return str(make_shop(tmp_path / "shop"))
+
+
+def said(number: int, text: str, role: str = "user") -> dict[str, Any]:
+    return {"ref": f"m{number}", "role": role, "content": text}
+
+
+def test_what_was_accepted_is_there_after_a_kill_and_sending_it_again_changes_nothing(daemon: RunningDaemon) -> None:
+    sent = [said(n, f"message number {n} about {CANARY}", "user" if n % 2 else "assistant") for n in range(1, 31)]
+    first = daemon.post("/sessions/s1/messages", {"messages": sent})
+    daemon.kill()
+    daemon.start()
+
+    again = daemon.post("/sessions/s1/messages", {"messages": [*sent, said(31, "one more")]})
+    page = daemon.get("/sessions/s1/messages", limit=20)
+    rest = daemon.get("/sessions/s1/messages", limit=20, cursor=page["next"])
+
+    assert (first["accepted"], again["accepted"]) == (30, 1)
+    assert again["ids"][:30] == first["ids"]
+    assert [one["content"] for one in page["items"] + rest["items"]] == [one["content"] for one in sent] + ["one more"]
+    assert (page["total"], rest["next"]) == (31, None)
+    assert [one["number"] for one in page["items"]] == list(range(1, 21))
+
+
+def test_a_session_is_found_by_its_words_and_only_in_it(daemon: RunningDaemon) -> None:
+    for session in ("a", "b"):
+        daemon.post(f"/sessions/{session}/messages", {"messages": [said(1, f"the {CANARY} cache lives in {session}")]})
+
+    found = daemon.post("/search", {"query": f"{CANARY} cache", "session": "a", "kinds": ["message"]})["results"]
+
+    assert [one["source"]["session"] for one in found] == ["a"]
+
+
+def test_an_ended_session_leaves_episodes_and_facts_that_name_their_turns(daemon: RunningDaemon, shop: str) -> None:
+    project = daemon.add(Path(shop))["id"]
+    talk = [
+        said(1, "We use PostgreSQL instead of MySQL for the ledger, because we need JSON columns."),
+        said(2, "Understood. I will change the driver.", "assistant"),
+        said(3, "I prefer small commits."),
+        said(4, "Done, all tests pass.", "assistant"),
+    ]
+    daemon.post("/sessions/s/messages", {"messages": talk, "project": shop})
+
+    ended = daemon.post("/sessions/s/end", {})
+    episode = daemon.get(f"/memories/{ended['episodes'][0]}")
+    facts = [daemon.get(f"/memories/{one}") for one in ended["facts"]]
+
+    assert (ended["state"], ended["outcome"]) == ("ended", "success")
+    assert len(ended["episodes"]) == 1
+    assert episode["source"]["turns"] == [1, 4]
+    assert {(fact["category"], fact.get("project")) for fact in facts} == {("decision", project), ("preference", None)}
+    assert any("PostgreSQL" in fact["content"] for fact in facts)
+
+
+def test_a_compiled_prompt_holds_the_history_and_what_was_decided_long_ago(daemon: RunningDaemon, shop: str) -> None:
+    daemon.add(Path(shop))
+    talk = [said(1, "Let's go with zstandard for the archive format.")]
+    talk += [said(n, f"step {n}: look at module_{n}", "assistant" if n % 2 else "user") for n in range(2, 60)]
+    daemon.post("/sessions/s/messages", {"messages": talk, "project": shop})
+
+    prompt = daemon.post("/context/compile", {"session": "s", "message": "Which archive format did we decide on?"})
+    later = daemon.post("/context/compile", {"session": "s", "message": "And now something else"})
+
+    assert prompt["token_count"] <= 32_000
+    assert "zstandard" in str(prompt["messages"])
+    assert prompt["prefix_digest"] == later["prefix_digest"]
+    assert prompt["history"]["compactions"] > 0
+    assert prompt["messages"][-1]["content"][-1]["text"] == "Which archive format did we decide on?"
+
+
+def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
+    talk = [said(n, f"I prefer the {CANARY} number {n}") for n in range(1, 25)]
+    daemon.post("/sessions/gone/messages", {"messages": talk})
+    daemon.post("/sessions/stays/messages", {"messages": [said(1, "something else entirely")]})
+    daemon.post("/sessions/gone/end", {})
+
+    status, _ = daemon.request("DELETE", "/sessions/gone")
+
+    assert status == 200
+    assert daemon.request("GET", "/sessions/gone")[0] == 404
+    assert daemon.post("/search", {"query": CANARY})["results"] == []
+    assert [one["id"] for one in daemon.get("/sessions")["items"]] == ["stays"]
+    data = daemon.places.data
+    assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []

@@ -1,0 +1,99 @@
+"""The session doors: what is taken, what is refused and how, and that each field that is parsed is described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opened_doors import Daemon
+
+from hunchd.domain.session import Event
+from hunchd.protocol.sessions import APPEND_FIELDS, COMPILE_FIELDS, END_FIELDS, MESSAGE_FIELDS, message_json
+from hunchd.serving.openapi import document
+
+SCHEMAS = document()["components"]["schemas"]
+
+
+@pytest.mark.parametrize(
+    ("described", "parsed"),
+    [
+        ("Message", MESSAGE_FIELDS),
+        ("Messages", APPEND_FIELDS),
+        ("CompileRequest", COMPILE_FIELDS),
+        ("SessionEnd", END_FIELDS),
+    ],
+)
+def test_every_described_field_is_parsed_and_every_parsed_one_described(
+    described: str, parsed: tuple[str, ...]
+) -> None:
+    assert set(SCHEMAS[described]["properties"]) == set(parsed)
+
+
+async def test_good_messages_are_taken_and_bad_ones_named(daemon: Daemon) -> None:
+    sent = [{"role": "user", "content": "hello"}, {"role": "wizard", "content": "abracadabra"}]
+    response = await daemon.post("/sessions/s1/messages", {"messages": sent})
+    answer = await response.json()
+
+    assert response.status == 202
+    assert (answer["accepted"], [one["index"] for one in answer["rejected"]]) == (1, [1])
+    assert "user, assistant, tool, system" in answer["rejected"][0]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("message", "event"),
+    [
+        ({"role": "user", "content": "x"}, Event.USER),
+        ({"role": "assistant", "content": "x"}, Event.ASSISTANT),
+        ({"role": "tool", "content": "x"}, Event.RESULT),
+        ({"role": "assistant", "event_type": "tool_call", "event_data": {"input": {"path": "a.py"}}}, Event.CALL),
+    ],
+)
+async def test_what_a_message_is_follows_from_its_role_or_is_said(
+    daemon: Daemon, message: dict[str, Any], event: Event
+) -> None:
+    assert (await daemon.post("/sessions/s1/messages", {"messages": [message]})).status == 202
+    [kept] = daemon.engine.conversations.logs["s1"]
+
+    assert kept.event is event
+    assert kept.text
+
+
+async def test_the_end_may_say_how_it_went_or_nothing(daemon: Daemon) -> None:
+    await daemon.post("/sessions/s1/messages", {"messages": [{"role": "user", "content": "x"}]})
+    json_type = {"Content-Type": "application/json"}
+
+    assert (await daemon.client.post(f"{daemon.url}/sessions/s1/end", headers=json_type)).status == 200
+    assert daemon.engine.conversations.outcomes == {"s1": None}
+    assert (await daemon.post("/sessions/s1/end", {"outcome": "partial"})).status == 200
+    assert daemon.engine.conversations.outcomes == {"s1": "partial"}
+    assert (await daemon.post("/sessions/s1/end", {"outcome": "glorious"})).status == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"message": "x"}, "session"),
+        ({"session": "s", "message": "x", "budget": 10}, "budget"),
+        ({"session": "s", "message": "x", "tools": [{"description": "nameless"}]}, "tools"),
+        ({"session": "two\nlines", "message": "x"}, "session"),
+    ],
+)
+async def test_a_question_that_cannot_be_compiled_names_its_field(
+    daemon: Daemon, body: dict[str, Any], field: str
+) -> None:
+    response = await daemon.post("/context/compile", body)
+
+    assert response.status == 422
+    assert (await response.json())["error"]["field"] == field
+
+
+async def test_a_listed_message_is_described_whole(daemon: Daemon) -> None:
+    await daemon.post("/sessions/s1/messages", {"messages": [{"role": "user", "content": "x"}]})
+    [kept] = daemon.engine.conversations.logs["s1"]
+
+    assert set(SCHEMAS["LoggedMessage"]["required"]) == set(message_json(kept, "s1"))
+
+
+async def test_an_unknown_session_is_not_found(daemon: Daemon) -> None:
+    for path in ("/sessions/none", "/sessions/none/messages"):
+        assert (await daemon.get(path)).status == 404
