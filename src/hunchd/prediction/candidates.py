@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from hunchd.prediction import evidence
+from hunchd.prediction import blame, evidence
 from hunchd.prediction.evidence import Together
 from hunchd.prediction.messages import FURTHER, NEAREST, Nearest
 from hunchd.prediction.packed import Array, Scores, summed
@@ -53,7 +53,9 @@ def gather(state: State, query: Query, now: int) -> Evidence:
         [state.once(("together", seed), partial(evidence.together, state, seed)) for seed in query.seeds],
         state.once(("nearest", keys), partial(state.messages.nearest, keys, FURTHER)) if keys else NO_UNITS,
     )
-    pools: list[Array] = [np.array([*query.traced, *query.mentioned], "<i4")]
+    pools: list[Array] = [np.array(query.mentioned, "<i4")]
+    if query.trace:
+        pools.append(blame.candidates(state, query.trace))
     _by_seeds(state, found, pools)
     _by_text(state, found, pools)
     _by_habit(state, found, pools, now)

@@ -278,9 +278,9 @@ def _days(state: State, last: Array, now: int) -> Array:
 
 def _traced(found: Evidence) -> Array | float:
     """1 at the raise site, less with each frame further from it."""
-    if not found.query.traced:
+    if not found.query.trace.files:
         return 0.0
-    places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.traced)}
+    places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.trace.files)}
     return np.array([places.get(file, 0.0) for file in found.files.tolist()], "<f4")
 
 

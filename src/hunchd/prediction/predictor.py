@@ -14,7 +14,7 @@ from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.history import Unit
 from hunchd.domain.work import existing_paths, is_work, plain_title
-from hunchd.prediction import snapshot, units, weights
+from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
@@ -206,6 +206,9 @@ class Predictor:
         found.files, matrix = found.files[kept], matrix[kept]
         plain, chances = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
+        if query.trace:
+            swing = blame.swing(self._state, query.trace, found.files)
+            scores, chances = scores + swing, chances + swing
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
 
     def save(self, path: Path) -> None:
