@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,15 @@ async def test_signals_are_kept_once_and_exported(store: StoreClient) -> None:
     }
     await asyncio.gather(*(store.put_signals([signal]) for _ in range(5)))
     assert [line["data"] async for line in store.export("p")] == [{**signal, "absorbed": False}]
+
+
+async def test_signals_of_long_ago_are_kept_no_longer(store: StoreClient) -> None:
+    days = {"old": "2026-03-01T12:00:00+00:00", "new": "2026-03-03T12:00:00+00:00"}
+    for identifier, at in days.items():
+        signal = {"id": identifier, "kind": "file_saved", "project": "p", "at": at, "data": {}}
+        await store.put_signals([signal])
+    await store.forget_signals(datetime(2026, 3, 2, tzinfo=UTC))
+    assert [line["data"]["id"] async for line in store.export("p")] == ["new"]
 
 
 async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Path) -> None:

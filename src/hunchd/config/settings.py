@@ -66,6 +66,7 @@ class StoreSettings:
     reserve_mib: int = 16  # kept aside so that a full disk can be mended
     min_free_mib: int = 64  # less free space than this is reported as degraded
     snapshots: int = 7  # nightly snapshots kept
+    signals_days: int = 90  # older signals are dropped at night: what they taught is kept in memories and the model
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class StoreService:
             "list": self._list,
             "search": self._search,
             "delete": self._delete,
+            "forget_signals": self._forget_signals,
             "purge": self._purge,
             "erase": self._erase,
             "optimise": self._optimise,
@@ -164,6 +165,11 @@ class StoreService:
         if not self._exists(asked["project"]):
             return {"deleted": 0}
         return {"deleted": await (await self.collection(asked["project"])).delete(asked["ids"])}
+
+    async def _forget_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
+        for project in self._projects():
+            await (await self.collection(project)).forget_signals(asked["before"])
+        return {}
 
     async def _purge(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self._exists(asked["project"]):

@@ -24,6 +24,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None  # valid at that moment
+    family: str | None = None  # the memory of this id and everything kept under it: versions, chunks, claims
 
 
 def matches(memory: Memory, filters: Filters) -> bool:
@@ -41,7 +42,13 @@ def matches(memory: Memory, filters: Filters) -> bool:
         and (filters.since is None or memory.at >= filters.since)
         and (filters.until is None or memory.at <= filters.until)
         and (filters.as_of is None or _valid_at(memory, filters.as_of))
+        and (filters.family is None or of_family(memory.id, filters.family))
     )
+
+
+def of_family(identifier: str, family: str) -> bool:
+    """Whether an id is that of a memory or of something that is kept under it."""
+    return identifier == family or identifier.startswith(f"{family}.")
 
 
 def paths_of(memory: Memory) -> tuple[str, ...]:

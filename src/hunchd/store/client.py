@@ -18,7 +18,7 @@ from hunchd.protocol.answers import export_line
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_json
 from hunchd.store.hits import Hit
-from hunchd.store.tables import memory_from_plain, plain
+from hunchd.store.tables import memory_from_plain, microseconds, plain
 
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]
@@ -119,6 +119,10 @@ class StoreClient:
         """Found no more when this returns; gone from the disk within a minute, also if a crash comes between."""
         answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
         return int(answer["deleted"])
+
+    async def forget_signals(self, before: datetime) -> None:
+        """Signals from before that time are kept no longer, of any project."""
+        await self._call("forget_signals", {"before": microseconds(before)}, timeout=WRITE_TIMEOUT)
 
     async def erase(self, project: str | None) -> None:
         """Remove everything that is kept of a project from the disk."""

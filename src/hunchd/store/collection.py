@@ -119,6 +119,10 @@ class Collection:
         """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
         return await self._writing(lambda: self._delete(ids, self._tables[from_]), mending=True)
 
+    async def forget_signals(self, before: int) -> None:
+        """Those from before that time (microseconds) are gone; compaction frees their place."""
+        await self._writing(lambda: self._forget_signals(before), mending=True)
+
     async def purge(self) -> None:
         """Remove from the disk what was deleted: no file holds its text or its vector afterwards."""
         await self._writing(self._purge)
@@ -286,6 +290,10 @@ class Collection:
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._quarantine.release(ids)
         return found
+
+    async def _forget_signals(self, before: int) -> None:
+        await self._tables[SIGNALS].delete(expressions.older(before))
+        await self._committed()
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
         """Remember over a crash that a purge is due, and what is to be deleted before it."""

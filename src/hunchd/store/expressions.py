@@ -26,6 +26,7 @@ def expression(filters: Filters) -> str:
         _under(filters.path_prefix),
         "" if filters.since is None else f"at >= {microseconds(filters.since)}",
         "" if filters.until is None else f"at <= {microseconds(filters.until)}",
+        _family(filters.family),
     ]
     if filters.as_of is not None:
         now = microseconds(filters.as_of)
@@ -36,6 +37,11 @@ def expression(filters: Filters) -> str:
 def ids_among(ids: Iterable[str]) -> str:
     """Rows with one of these ids."""
     return _one_of("id", ids) or "false"
+
+
+def older(before: int) -> str:
+    """Rows from before that time, in microseconds."""
+    return f"at < {before}"
 
 
 def called(name: str) -> str:
@@ -82,6 +88,13 @@ def _one_of(column: str, values: Iterable[str]) -> str:
 
 def _listed(values: Iterable[str]) -> str:
     return ", ".join(quoted(value) for value in values)
+
+
+def _family(identifier: str | None) -> str:
+    """A range of ids, for which the index serves: "/" follows "."."""
+    if identifier is None:
+        return ""
+    return f"(id = {quoted(identifier)} OR (id >= {quoted(identifier + '.')} AND id < {quoted(identifier + '/')}))"
 
 
 def _under(prefix: str | None) -> str:
