@@ -1,0 +1,108 @@
+"""What an agent's hook is told, in one shape for all agents, and how each wants to be answered."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+Kind = Literal["began", "opens", "edits", "failed", "checked_out", "paused", "ended", ""]
+
+_OPENS: Final = frozenset({"Read", "read_file"})
+_EDITS: Final = frozenset(
+    {"Edit", "MultiEdit", "Write", "NotebookEdit", "replace", "write_file", "apply_patch", "StrReplace"}
+)
+_SHELLS: Final = frozenset({"Bash", "Shell", "run_shell_command", "shell"})
+_PATHS: Final = ("file_path", "notebook_path", "absolute_path", "path")
+_CHECKOUT = re.compile(r"\bgit\b[^|;&\n]*?\s(?:checkout|switch|worktree add)\s")
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
+_EXIT_CODE = re.compile(r"(?:exited with code|exit code:?|exit_code\"?:)\s*([1-9][0-9]*)", re.IGNORECASE)
+_LONGEST_ERROR: Final = 8_000  # characters, from the end: that is where the message stands
+
+
+class Event(NamedTuple):
+    kind: Kind
+    name: str  # as the agent calls it
+    folder: str
+    session: str
+    path: str = ""
+    command: str = ""
+    text: str = ""  # of an error, or the agent's last words
+
+
+def understood(agent: str, told: Any) -> Event | None:
+    """The event, or None for one that asks for nothing."""
+    if not isinstance(told, dict):
+        return None
+    name = _text(told, "hook_event_name")
+    roots = told.get("workspace_roots")
+    folder = _text(told, "cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "")
+    session = _text(told, "session_id") or _text(told, "conversation_id")
+    event = Event("", name, folder, session)
+    match name[:1].lower() + name[1:]:
+        case "sessionStart":
+            return event._replace(kind="began")
+        case "sessionEnd":
+            return event._replace(kind="ended")
+        case "stop" | "afterAgent":
+            return event._replace(
+                kind="paused", text=_text(told, "last_assistant_message") or _text(told, "prompt_response")
+            )
+        case "preToolUse" | "postToolUse" | "postToolUseFailure" | "beforeTool" | "afterTool":
+            return _of_tool(event, told)
+        case _:
+            return None
+
+
+def answer(agent: str, event: Event | None, context: str) -> str:
+    """What the hook prints; an empty context says nothing."""
+    if agent == "cursor":
+        return json.dumps({"additional_context": context} if context else {})
+    if not context or event is None:
+        return "{}" if agent == "gemini" else ""
+    if agent == "codex" and event.kind == "began":
+        return context  # some releases refuse the other form here, all take a plain text
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})
+
+
+def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
+    tool = _text(told, "tool_name")
+    given = told.get("tool_input")
+    arguments: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    command = _text(arguments, "command")
+    if tool in _SHELLS:
+        if (error := _error(event.name, told)) is not None:
+            return event._replace(kind="failed", command=command, text=error[-_LONGEST_ERROR:])
+        is_done = not event.name.lower().startswith(("pre", "before"))
+        return event._replace(kind="checked_out", command=command) if is_done and _CHECKOUT.search(command) else None
+    kind: Kind = "opens" if tool in _OPENS else "edits" if tool in _EDITS else ""
+    path = next((value for name in _PATHS if (value := _text(arguments, name))), "")
+    if not path and (patched := _PATCHED.search(command or _text(arguments, "input"))) is not None:
+        path = patched.group(1).strip()
+    return event._replace(kind=kind, path=path) if kind and path else None
+
+
+def _error(name: str, told: Mapping[str, Any]) -> str | None:
+    """The text of a failed command, or None for one that did what it should."""
+    told_so = _text(told, "error") or _text(told, "error_message")
+    if name.lower() == "posttoolusefailure":
+        return None if told.get("is_interrupt") else told_so or "the command failed"
+    response = told.get("tool_response", told.get("tool_output"))
+    if isinstance(response, dict):
+        if isinstance(failed := response.get("error"), dict):
+            return _text(failed, "message") or json.dumps(failed)
+        if isinstance(failed, str) and failed:
+            return failed
+        if response.get("exit_code") not in (None, 0, "0"):
+            output = (_text(response, part) for part in ("stderr", "output", "stdout"))
+            return next((text for text in output if text), "the command failed")
+        response = _text(response, "llmContent")
+    if isinstance(response, str) and _EXIT_CODE.search(response):
+        return response
+    return None
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    value = told.get(name)
+    return value if isinstance(value, str) else ""
