@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, history_of, index, parse
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
+from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.protocol.child import serve
 
 IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
@@ -45,8 +46,10 @@ async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
-    """The units since `since_sha`, with their episodes; `rewritten` when that commit is gone."""
-    return await asyncio.to_thread(_units_since, _scope(params), str(params.get("since_sha") or ""))
+    """The units since `since_sha`, with their episodes, and which of them only have a new id (`moved`; by the same name
+    one says what one was told of that); `rewritten` when that commit is gone."""
+    told = [Rewritten(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
+    return await asyncio.to_thread(_units_since, _scope(params), str(params.get("since_sha") or ""), told)
 
 
 async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
@@ -75,14 +78,19 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
             close()
 
 
-def _units_since(scope: Scope, since: str) -> dict[str, Any]:
+def _units_since(scope: Scope, since: str, told: Sequence[Rewritten] = ()) -> dict[str, Any]:
     git = history_of(scope.root)
     if git is None or (since and not git.exists(since)):
         return {"units": [], "episodes": [], "rewritten": bool(since)}
     found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
     if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
         return {"units": [], "episodes": [], "rewritten": True}
-    return {"units": [asdict(unit) for unit in found], "episodes": episodes_of(found, scope), "rewritten": False}
+    return {
+        "units": [asdict(unit) for unit in found],
+        "episodes": episodes_of(found, scope),
+        "moved": moved(git, told, since or None) if found or told else [],
+        "rewritten": False,
+    }
 
 
 def _scope(params: dict[str, Any]) -> Scope:

@@ -24,7 +24,8 @@ MANY = 500  # files
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What has to happen next: files to parse again, the whole tree, new commits, a bundle to build ahead."""
+    """What has to happen next: files to parse again, the whole tree, new commits, old ones that moved, a bundle to
+    build ahead."""
 
     parse: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class Effect:
     catch_up: bool = False
     prefetch: str | None = None
     memories: tuple[Memory, ...] = ()
+    rewritten: tuple[tuple[str, str, bool], ...] = ()  # old commit, new commit, whether git itself says so
 
 
 NOTHING = Effect()
@@ -67,10 +69,8 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
             return Effect(refresh=True, prefetch=next(reversed(tree.opened), None))
         case signals.Commit() | signals.Merge():
             return Effect(catch_up=True)
-        case signals.Rewrite(old=old, new=new):
-            if project.predictor is not None:
-                project.predictor.rewrite(old, new)
-            return Effect(catch_up=True)
+        case signals.Rewrite(old=old, new=new, source=source):
+            return Effect(catch_up=True, rewritten=((old, new, source == "hook"),))
         case signals.Used(path=str(path)):
             if project.predictor is not None:
                 project.predictor.outcome(path, used=True)

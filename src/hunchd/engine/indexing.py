@@ -16,6 +16,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Change, Unit
 from hunchd.engine.events import Events
 from hunchd.engine.project import Project
+from hunchd.engine.rewriting import move_episodes, rename
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
@@ -95,14 +96,19 @@ class Indexing:
             await asyncio.sleep(EMBEDDING_LOOK)
             still += EMBEDDING_LOOK
 
-    async def catch_up(self, project: Project) -> None:
-        """Learn the commits that came since the last one learnt."""
-        answer = await self._indexer.call("units", {**self._where(project), "since_sha": project.learnt}, timeout=300)
+    async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> None:
+        """Learn the commits that came since the last one learnt; what only has a new id is known already."""
+        params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
+        answer = await self._indexer.call("units", params, timeout=300)
         if answer.get("rewritten"):  # maybe another repository altogether
             await self._from_scratch(project)
             return await self._conventions(project)
+        moved = [(old, new) for old, new in answer.get("moved", ())]
+        if project.predictor is not None:
+            rename(project.predictor, moved)
         await self._learn(project, [unit_from(unit) for unit in answer["units"]])
         await self._store_episodes(answer["episodes"])
+        await move_episodes(self._store, project.id, moved)
         return None
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:

@@ -23,6 +23,7 @@ class Upkeep:
         self._renewed = renewed  # told when a project's models are true again
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
+        self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → old and new commit, exactly or roughly
         self._work = asyncio.Event()
 
     def note(self, project: Project, effect: Effect) -> None:
@@ -35,6 +36,8 @@ class Upkeep:
                 known.update(effect.parse)
         if effect.catch_up:
             self._behind.add(project.id)
+        if effect.rewritten:
+            self._rewritten.setdefault(project.id, []).extend(effect.rewritten)
         if effect.refresh or effect.parse or effect.catch_up:
             self._work.set()
 
@@ -53,7 +56,7 @@ class Upkeep:
     async def _renew(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
         try:
             if behind:
-                await self._indexing.catch_up(project)
+                await self._indexing.catch_up(project, self._rewritten.pop(project.id, ()))
             if stale:
                 await self._indexing.refresh(project, None if paths is None else sorted(paths))
             project.index_error = ""

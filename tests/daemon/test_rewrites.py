@@ -1,0 +1,108 @@
+"""Work that was amended or rebased keeps its memory, under its new commits, and counts once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.ingestion.episodes import episode_id
+from tests.daemon.running import RunningDaemon
+from tests.repositories import commit, git, make_shop
+
+PATIENCE = 60.0  # seconds
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The shop, with five commits on a branch beside one more on main."""
+    root = make_shop(tmp_path / "shop")
+    git(root, "checkout", "-q", "-b", "refunds")
+    for number in range(5):
+        commit(root, f"Refunds, part {number}", {"shop/refund.py": f"PART = {number}\n", f"docs/{number}.md": "x\n"})
+    git(root, "checkout", "-q", "main")
+    commit(root, "Colours: red", {"docs/colours.md": "# Colours\n\nRed.\n"})
+    git(root, "checkout", "-q", "refunds")
+    return root
+
+
+def branch_commits(root: Path) -> list[str]:
+    return git(root, "rev-list", "--reverse", "main..HEAD").split()
+
+
+def episodes(daemon: RunningDaemon, project: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The refunds' episodes, by title."""
+    found = daemon.get("/memories", project=project["path"], kind="episode", limit=100)["items"]
+    titles = [one["title"] for one in found]
+    assert len(titles) == len(set(titles)), titles
+    return {one["title"]: one for one in found if "Refunds" in one["title"]}
+
+
+def has_moved(daemon: RunningDaemon, project: dict[str, Any], new: list[str]) -> bool:
+    wanted = {episode_id(project["id"], sha) for sha in new}
+    found = daemon.get("/memories", project=project["path"], kind="episode", limit=100)["items"]
+    return {one["id"] for one in found if "Refunds" in one["title"]} == wanted
+
+
+def times_together(daemon: RunningDaemon, project: dict[str, Any]) -> list[str]:
+    answer = daemon.post("/context/predict", {"project": project["path"], "file_opened": "shop/refund.py"})
+    return sorted(reason for file in answer["predicted_files"] for reason in file["reasons"] if "together" in reason)
+
+
+def test_a_rebase_that_the_daemon_sees_moves_every_episode_with_what_it_earned(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    before, counted = episodes(daemon, project), times_together(daemon, project)
+    cited = before["Refunds, part 2"]["id"]
+    daemon.post("/feedback", {"items": [{"id": cited, "outcome": "cited"}]})
+    git(shop, "rebase", "-q", "main")
+    new = branch_commits(shop)
+
+    daemon.wait_until(lambda: has_moved(daemon, project, new), within=PATIENCE, what="move the episodes")
+
+    after = episodes(daemon, project)
+    assert after["Refunds, part 2"]["usage"]["cited"] == 1
+    assert after["Refunds, part 2"]["ref"] == f"commit:{new[2]}"
+    assert after["Refunds, part 2"]["at"] == before["Refunds, part 2"]["at"]
+    assert times_together(daemon, project) == counted
+    assert daemon.request("GET", f"/memories/{before['Refunds, part 1']['id']}")[0] == 404
+
+
+@pytest.mark.slow
+def test_an_amended_commit_is_the_same_episode_with_its_new_title(daemon: RunningDaemon, shop: Path) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    git(shop, "commit", "-q", "--amend", "-m", "Refunds, the last part")
+
+    new = branch_commits(shop)
+    daemon.wait_until(lambda: has_moved(daemon, project, new), within=PATIENCE, what="move the episode")
+
+    assert {*episodes(daemon, project)} == {
+        *(f"Refunds, part {number}" for number in range(4)),
+        "Refunds, the last part",
+    }
+
+
+@pytest.mark.slow
+def test_what_was_squashed_while_no_daemon_ran_is_told_by_the_hooks(daemon: RunningDaemon, shop: Path) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    run([sys.executable, "-m", "hunchd.cli", "hooks", "install"], shop)
+    git(shop, "branch", "published")  # so that the old commits are not simply gone
+    daemon.stop()
+    run(["git", "rebase", "-q", "-i", "main"], shop, GIT_SEQUENCE_EDITOR="sed -i '2,$s/^pick/fixup/'")
+    (new,) = branch_commits(shop)
+
+    daemon.start()
+
+    daemon.wait_until(lambda: has_moved(daemon, project, [new]), within=PATIENCE, what="move the episodes")
+
+
+def run(command: list[str], folder: Path, **environment: str) -> None:
+    subprocess.run(command, cwd=folder, env={**os.environ, **environment}, check=True, capture_output=True)
