@@ -23,7 +23,9 @@ from hunchd.domain.errors import HunchError
 from hunchd.protocol.rendezvous import Rendezvous, is_alive, read
 from hunchd.repository.layout import find
 
-PATIENCE: Final = 0.1  # seconds for all questions together
+# Seconds for all questions together. On a machine where that is too little, a user may give more.
+PATIENCE: Final = 0.1
+_PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 _SENT: Final = 0.02  # seconds that a signal is given to reach the daemon when there are none left
 # Tokens of what is given unasked: little beside an agent's window, and most for what it is about to change.
 _BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
@@ -97,7 +99,7 @@ class Asking:
 
     def __init__(self, daemon: Rendezvous) -> None:
         self._daemon = daemon
-        self._until = time.monotonic() + PATIENCE
+        self._until = time.monotonic() + _patience()
 
     def _client(self, *, at_least: float = 0.0) -> Client:
         left = max(self._until - time.monotonic(), at_least)
@@ -137,6 +139,13 @@ class Asking:
                 self._client().post(f"/sessions/{_safe(event.session)}/messages", {"messages": [message]})
             except Refused:
                 return  # a daemon without sessions
+
+
+def _patience() -> float:
+    try:
+        return float(os.environ.get(_PATIENCE_VARIABLE, PATIENCE))
+    except ValueError:
+        return PATIENCE
 
 
 def _worth_telling(bundle: Any) -> str:
