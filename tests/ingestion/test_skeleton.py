@@ -73,7 +73,7 @@ def test_a_file_without_symbols_has_no_skeleton() -> None:
 
 def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
     seen = view(outline_of("store.py", SOURCE))
-    assert shown(seen, max_lines=3, wanted={"_sweep"}).splitlines() == [
+    assert shown(seen, [3], wanted={"_sweep"})[0].splitlines() == [
         "class Store(Base)",
         "    def _sweep()",
         "… 6 more: get, open_store, __init__, size, SETTING, _private",
@@ -82,12 +82,12 @@ def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
 
 def test_a_name_that_everything_has_is_no_reason_to_show_it() -> None:
     seen = view(outline_of("store.py", SOURCE))
-    assert shown(seen, max_lines=3, wanted={"get"}) == shown(seen, max_lines=3)
+    assert shown(seen, [3], wanted={"get"}) == shown(seen, [3])
 
 
 def test_of_several_things_of_one_name_the_rest_names_it_once() -> None:
     source = b"".join(b"class C%d:\n    def flush(self): pass\n" % n for n in range(8))
-    assert shown(view(outline_of("a.py", source)), max_lines=5).splitlines()[-1].count("flush") == 1
+    assert shown(view(outline_of("a.py", source)), [5])[0].splitlines()[-1].count("flush") == 1
 
 
 def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:

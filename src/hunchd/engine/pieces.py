@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
-from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.memory import Memory, Trust
 from hunchd.engine.ages import ago
+from hunchd.engine.fact_pieces import told_pieces
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.skeleton import shown
@@ -18,27 +19,11 @@ from hunchd.ingestion.skeleton import shown
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
 ERROR_ELSEWHERE = 0.6
-DECISION_HERE = 0.8  # a decision that speaks of the current file
-DECISION_ELSEWHERE = 0.3
-TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
-CONVENTION = 0.35
 EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only, or
 WIDEST = 40  # more than so many
 SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
 
-MOST_CONVENTIONS = 12
-MOST_SENTENCES = 4  # of them, in a guide's own words
-MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
-_WORD = re.compile(r"[A-Za-z]{4,}")
-# Words of paths and sentences that stand for nothing in particular.
-_EVERYWHERE = frozenset(
-    """
-    main master test tests index init file files code core utils docs that this with from have than when what into not
-    which should will would only must more does instead because where their them they been were there
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
-_DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
 _MERGE = re.compile(
     r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge", re.IGNORECASE
 )
@@ -70,6 +55,8 @@ class Known:
     found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
     now: datetime
     past_units: int  # episodes shown at most
+    conflicts: Sequence[Memory] = ()  # open contradictions
+    profile: Sequence[Memory] = ()  # pages that say who the user is
 
 
 def pieces(known: Known) -> list[Piece]:
@@ -78,7 +65,7 @@ def pieces(known: Known) -> list[Piece]:
         *(_error(error, known) for error in known.errors),
         *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
-        *_facts(known),
+        *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
     ]
 
@@ -139,8 +126,8 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
     view = known.views.get(file.path)
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
-        forms.append(("full", f"{file.path}\n{shown(view, max_lines=FULL_LINES, wanted=known.used)}"))
-        forms.append(("summary", f"{file.path}\n{shown(view, max_lines=SUMMARY_LINES, wanted=known.used)}"))
+        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used)
+        forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
     elif view is not None and view.doc:
         forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
@@ -175,71 +162,6 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
     )
 
 
-def _facts(known: Known) -> list[Piece]:
-    """What the user told, conventions, and of the decisions those that speak of what is at hand."""
-    told = [_fact(fact) for fact in known.facts if fact.trust is Trust.USER]
-    habits = _most_telling(
-        [fact for fact in known.facts if fact.category != "decision" and fact.trust is not Trust.USER]
-    )
-    at_hand = _words(" ".join((known.focus.file or "", *known.focus.open_files, known.focus.branch, known.focus.query)))
-    decisions = [fact for fact in known.facts if fact.category == "decision" and fact.trust is not Trust.USER]
-    shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
-    speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
-    return [
-        *told,
-        *(_fact(fact) for fact in habits),
-        *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
-    ]
-
-
-def _most_telling(facts: Sequence[Memory]) -> list[Memory]:
-    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences."""
-    best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
-    asked = [fact for fact in best if _is_sentence(fact)][:MOST_SENTENCES]
-    return [fact for fact in best if fact in asked or not _is_sentence(fact)][:MOST_CONVENTIONS]
-
-
-def _is_sentence(fact: Memory) -> bool:
-    return fact.category == "instruction" or not (fact.key and fact.value)
-
-
-def _fact(fact: Memory) -> Piece:
-    told = fact.trust is Trust.USER
-    origin = str(fact.source.get("path") or fact.source.get("type") or "")
-    forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
-    if fact.levels.compressed:
-        forms.append(("compressed", fact.levels.compressed))
-    return Piece(
-        id=fact.id,
-        kind="decision" if fact.category == "decision" else "fact" if told else "convention",
-        tier=1 if told else 3,
-        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * fact.confidence,
-        forms=tuple(forms),
-        reasons=("you asked to remember it",) if told else ((f"from {origin}",) if origin else ()),
-        source=fact.source,
-        trust=fact.trust,
-    )
-
-
-def _decision(fact: Memory, shared: int) -> Piece:
-    text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
-    return Piece(
-        id=fact.id,
-        kind="decision",
-        tier=1 if shared > 1 else 3,
-        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * fact.confidence,
-        forms=(("summary", text), ("compressed", fact.title)),
-        reasons=(str(fact.source.get("path") or "from the project"),),
-        source=fact.source,
-        trust=fact.trust,
-    )
-
-
-def _words(text: str) -> frozenset[str]:
-    """The words that tell something of a path, a branch or a sentence."""
-    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYWHERE)
-
-
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     text = memory.levels.summary or memory.content
     forms: list[tuple[Level, str]] = [("full", memory.content)] if len(memory.content) < 2_000 else []
@@ -254,9 +176,3 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
         source=memory.source,
         trust=memory.trust,
     )
-
-
-def _sentence(fact: Memory) -> str:
-    if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
-        return f"{fact.key}: {fact.value}"
-    return fact.levels.summary or fact.content or fact.title

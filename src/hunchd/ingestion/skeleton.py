@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
-MOST_LINES = 80  # kept of one file: all of nearly every one
+MOST_LINES = 60  # kept of one file: all of nearly every one
 WANTED = 4.0  # what somebody at work uses comes before the largest class
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line that tells what was left out
@@ -47,38 +47,52 @@ def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
 
 
-def shown(view: FileView, *, max_lines: int, wanted: Collection[str] = frozenset()) -> str:
-    """At most `max_lines` lines of `view`: the most important ones, those that define a `wanted` name first.
-
-    When something had to be left out, the last line names the best of it.
+def shown(view: FileView, lengths: Sequence[int], *, wanted: Collection[str] = frozenset()) -> list[str]:
+    """The view in at most as many lines as each of `lengths` says: the most important ones, those that define a
+    `wanted` name first. When something had to be left out, the last line names the best of it.
     """
-    weights = [line.weight + WANTED * (line.name in wanted and _telling(line.name)) for line in view.lines]
+    lines = view.lines
+    weights = [line.weight + WANTED if line.name in wanted and _telling(line.name) else line.weight for line in lines]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
-    if len(best) <= max_lines and not view.more:
-        return "\n".join(line.text for line in view.lines)
-    if max_lines < 2:
-        return "\n".join(view.lines[at].text for at in best[:max_lines])
+    return [_shown(view, best, most) for most in lengths]
+
+
+def _shown(view: FileView, best: Sequence[int], most: int) -> str:
+    lines = view.lines
+    if len(best) <= most and not view.more:
+        return "\n".join(line.text for line in lines)
+    if most < 2:
+        return "\n".join(lines[at].text for at in best[:most])
     chosen: set[int] = set()
     for at in best:
-        needed = set(_with_outer(view.lines, at))
-        if len(chosen | needed) < max_lines:
-            chosen |= needed
-    there = {view.lines[at].name for at in chosen}
-    left = dict.fromkeys(view.lines[at].name for at in best if at not in chosen and view.lines[at].name not in there)
-    text = "\n".join(view.lines[at].text for at in sorted(chosen))
+        needed = _with_outer(lines, at)
+        if len(chosen.union(needed)) < most:
+            chosen.update(needed)
+            if len(chosen) == most - 1:
+                break
+    there = {lines[at].name for at in chosen}
+    left: dict[str, None] = {}
+    for at in best:
+        if lines[at].name not in there:
+            left[lines[at].name] = None
+            if len(left) == MAX_NAMES:
+                break
+    text = "\n".join(lines[at].text for at in sorted(chosen))
     count = len(best) - len(chosen) + view.more
     return f"{text}\n{_rest(count, list(left))}" if left else text
 
 
 def skeleton(outline: FileOutline, *, max_lines: int) -> str:
     """The lines of a file that matter when nothing is known of the reader."""
-    return shown(view(outline, most=max(max_lines, MOST_LINES)), max_lines=max_lines)
+    return shown(view(outline, most=max(max_lines, MOST_LINES)), [max_lines])[0]
 
 
-def _with_outer(lines: Sequence[ViewLine], at: int) -> Iterator[int]:
+def _with_outer(lines: Sequence[ViewLine], at: int) -> list[int]:
+    needed = []
     while at >= 0:
-        yield at
+        needed.append(at)
         at = lines[at].outer
+    return needed
 
 
 def _telling(name: str) -> bool:
@@ -190,7 +204,7 @@ def _short(line: str) -> str:
 def _rest(count: int, left: Sequence[str]) -> str:
     """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for. `left` is best first."""
     line = f"… {count} more"
-    for number, name in enumerate(left[:MAX_NAMES]):
+    for number, name in enumerate(left):
         longer = f"{line}{', ' if number else ': '}{name}"
         if len(longer) > MAX_LINE:
             break

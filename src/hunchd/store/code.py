@@ -107,7 +107,7 @@ class CodeCache:
         holes = ", ".join("?" * len(paths))
         rows = self._rows(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({holes})", *paths)
         return {
-            path: FileView(path, blob, tuple(ViewLine(*line) for line in json.loads(lines)), more, doc)
+            path: FileView(path, blob, tuple(map(ViewLine._make, json.loads(lines))), more, doc)
             for path, blob, lines, more, doc in rows
         }
 
