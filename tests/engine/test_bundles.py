@@ -46,3 +46,23 @@ def test_a_project_that_goes_takes_its_bundles_along() -> None:
     assert len(bundles) == 1
     bundles.forget("p")
     assert len(bundles) == 0
+
+
+def test_what_nobody_can_ask_for_any_more_goes_and_counts_as_waste() -> None:
+    lost: list[int] = []
+    bundles = Bundles(dropped=lost.append)
+    bundles.keep(key("a"), bundle("A"), ahead=True)
+    bundles.keep(key("b"), bundle("B"), ahead=True)
+    assert bundles.take(key("b")) is not None
+    bundles.keep(key("c", revision=1), bundle("C"), ahead=False)
+
+    assert len(bundles) == 1
+    assert len(lost) == bundles.tally.wasted == 1
+
+
+def test_a_look_is_no_question() -> None:
+    bundles = Bundles()
+    bundles.keep(key("a"), bundle("A"), ahead=True)
+    assert bundles.peek(key("a")) is not None
+    assert bundles.peek(key("b")) is None
+    assert (bundles.tally.hits, bundles.tally.misses) == (0, 0)

@@ -31,7 +31,7 @@ class Effect:
     removed: tuple[str, ...] = ()
     refresh: bool = False
     catch_up: bool = False
-    prefetch: str | None = None
+    prefetch: str | None = None  # a file, or "" for the branch itself
     memories: tuple[Memory, ...] = ()
     rewritten: tuple[tuple[str, str, bool], ...] = ()  # old commit, new commit, whether git itself says so
 
@@ -66,7 +66,7 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         case signals.BranchCheckout(branch=branch):
             tree.branch = branch
             project.touch()
-            return Effect(refresh=True, prefetch=next(reversed(tree.opened), None))
+            return Effect(refresh=True, prefetch="")
         case signals.Commit() | signals.Merge():
             return Effect(catch_up=True)
         case signals.Rewrite(old=old, new=new, source=source):

@@ -8,15 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from hunchd.assembly.assemble import assemble
 from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import Bundle, Focus, Prediction
-from hunchd.domain.errors import InvalidInput
+from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.bundles import Bundles, Key
+from hunchd.domain.signal import FileOpened, Signal
+from hunchd.engine import scoreboard
+from hunchd.engine.bundles import Bundles, Key, size_of
 from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
 from hunchd.engine.project import Project, Tree
@@ -31,14 +34,13 @@ logger = logging.getLogger(__name__)
 
 MOMENT = 600  # seconds for which ages in words are right
 QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
-AHEAD = 3  # likely files whose bundles are built before they are opened
 FOUND = 4  # memories that a query may bring in
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A file whose bundle should be warm."""
+    """A file whose bundle should be warm; "" is the branch itself, before anything is opened on it."""
 
     project: Project
     tree: Tree
@@ -62,7 +64,9 @@ class Answers:
         self._secret = secret
         self._now = now
         self._degraded = degraded
-        self.bundles = Bundles()
+        self.board = scoreboard.Scoreboard()
+        self._board_file: Path | None = None  # kept nowhere until it is taken up
+        self.bundles = Bundles(dropped=lambda size: self.board.wasted(size, self._now().timestamp()))
         self._wish: Wish | None = None
         self._wished = asyncio.Event()
 
@@ -73,6 +77,7 @@ class Answers:
         began = time.perf_counter()
         key = self._key(self._focus(request, project, tree), request.budget, project)
         bundle = self.bundles.take(key)
+        self.board.asked(self._now().timestamp(), warm=bundle is not None)
         if bundle is None:
             bundle = self.bundles.keep(key, self._build(key, project), ahead=False)
         self.bundles.latencies.append(time.perf_counter() - began)
@@ -118,34 +123,64 @@ class Answers:
             self._wished.clear()
             if self._wish is not None:
                 await self._warm(self._wish)
+            if self.board.due(self._now().timestamp()):
+                await self.keep_board()
+
+    def take_up_board(self, path: Path) -> None:
+        """Go on counting where the last run stopped; from now on the counts are kept there."""
+        self._board_file, self.board = path, scoreboard.Scoreboard.load(path)
+
+    async def keep_board(self) -> None:
+        """Write the scoreboard where the next start finds it."""
+        told = self.board.told(self._now().timestamp())
+        if told is not None and self._board_file is not None:
+            try:
+                await asyncio.to_thread(scoreboard.keep, self._board_file, told)
+            except (OSError, HunchError) as error:
+                logger.warning("the scoreboard could not be kept: %s", error)
+
+    def noticed(self, signal: Signal, project: Project, tree: Tree) -> None:
+        """Before a signal is absorbed: was the file that it opens among those expected?"""
+        if isinstance(signal, FileOpened) and signal.path not in tree.opened:
+            self.board.opened(project.id, signal.path, self._now().timestamp())
+
+    def forget(self, project: str) -> None:
+        """Drop what is held of a project that goes."""
+        self.bundles.forget(project)
+        self.board.forget(project)
 
     async def _warm(self, wish: Wish) -> None:
         project, tree = wish.project, wish.tree
         if project.predictor is None:
             return
         bundle = self._warm_one(wish, tuple(tree.opened))
-        self._events.tell("context_ready", project=project.id, file=wish.path, tokens=bundle.token_count)
-        likely = [str(item.source["path"]) for item in bundle.items if item.kind == "file"][:AHEAD]
-        for path in likely:
+        self._events.tell("context_ready", project=project.id, file=wish.path or None, tokens=bundle.token_count)
+        likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
+        now = self._now().timestamp()
+        self.board.suggest(project.id, likely[: scoreboard.RANKS], now)
+        for path, _ in likely[: self.board.depth(now)]:
             await asyncio.sleep(0)
             if self._wish is not wish:  # the developer has moved on
                 return
             self._warm_one(Wish(project, tree, path), (*(open for open in tree.opened if open != path), path))
+        if not wish.path and tree.opened:  # on another branch the open files need other things
+            self._warm_one(Wish(project, tree, next(reversed(tree.opened))), tuple(tree.opened))
 
     def _warm_one(self, wish: Wish, opened: tuple[str, ...]) -> Bundle:
         focus = Focus(
             project=wish.project.id,
-            file=wish.path,
+            file=wish.path or None,
             open_files=tuple(path for path in opened if path != wish.path),
             branch=wish.tree.branch,
             errors=tuple(error.text for error in wish.project.fresh_errors(self._now())),
         )
         key = self._key(focus, self._settings.budget, wish.project)
-        if self.bundles.has(key):
-            bundle = self.bundles.take(key)
-            assert bundle is not None
-            return bundle
-        return self.bundles.keep(key, self._build(key, wish.project), ahead=True)
+        known = self.bundles.peek(key)
+        if known is not None:
+            return known
+        bundle = self.bundles.keep(key, self._build(key, wish.project), ahead=True)
+        self.board.built(size_of(bundle), self._now().timestamp())
+        return bundle
 
     def _focus(self, request: ContextRequest, project: Project, tree: Tree) -> Focus:
         """What the request says, completed by what the session shows."""

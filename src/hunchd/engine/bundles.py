@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hunchd.domain.context import Bundle, Focus
@@ -39,8 +40,11 @@ class Tally:
 
 
 class Bundles:
-    def __init__(self, keep: int = KEPT) -> None:
+    """`dropped` is told the size in bytes of each bundle that was built ahead and went unasked."""
+
+    def __init__(self, keep: int = KEPT, *, dropped: Callable[[int], None] = lambda size: None) -> None:
         self._keep = keep
+        self._dropped = dropped
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self.tally = Tally()
         self.latencies: deque[float] = deque(maxlen=1_000)  # seconds an answer took, newest last
@@ -50,6 +54,11 @@ class Bundles:
 
     def has(self, key: Key) -> bool:
         return key in self._kept
+
+    def peek(self, key: Key) -> Bundle | None:
+        """The bundle for `key` if it is there; nobody asked for it, so nothing is counted."""
+        kept = self._kept.get(key)
+        return None if kept is None else kept.bundle
 
     def take(self, key: Key) -> Bundle | None:
         """The bundle for `key` if it is warm; it says so if it was built ahead."""
@@ -63,16 +72,34 @@ class Bundles:
         return kept.bundle
 
     def keep(self, key: Key, bundle: Bundle, *, ahead: bool) -> Bundle:
-        """Remember `bundle`; the longest unused one makes room."""
+        """Remember `bundle`; what can never be right again goes, and the longest unused one makes room."""
         bundle = replace(bundle, prefetched=ahead)
         self._kept[key] = _Kept(bundle, ahead)
         self.tally.built_ahead += ahead
+        for old in [old for old in self._kept if _outlived(old, key)]:
+            self._drop(self._kept.pop(old))
         while len(self._kept) > self._keep:
-            _, dropped = self._kept.popitem(last=False)
-            self.tally.wasted += dropped.ahead and not dropped.served
+            self._drop(self._kept.popitem(last=False)[1])
         return bundle
+
+    def _drop(self, dropped: _Kept) -> None:
+        if dropped.ahead and not dropped.served:
+            self.tally.wasted += 1
+            self._dropped(size_of(dropped.bundle))
 
     def forget(self, project: str) -> None:
         """Drop everything of one project."""
         for key in [key for key in self._kept if key.focus.project == project]:
             del self._kept[key]
+
+
+def size_of(bundle: Bundle) -> int:
+    """About how many bytes a bundle holds: its text, whole and by items."""
+    return 2 * len(bundle.context.encode("utf-8", "replace"))
+
+
+def _outlived(old: Key, new: Key) -> bool:
+    """Whether nobody can ask for `old` any more now that there is `new`: its project or the clock has moved on."""
+    if old.focus.project != new.focus.project:
+        return False
+    return old.revision < new.revision or old.moment < new.moment - 1

@@ -108,6 +108,7 @@ class Engine:
         """Take up the projects and what the journal still holds; the daemon may answer from here on."""
         self._watching.open()
         self._projects.open_all()
+        self._answers.take_up_board(self._parts.places.state / "scoreboard.json")
         tasks = self._parts.tasks
         tasks.start("eyes", self._watching.keep_watching)
         tasks.start("watching", self._watching.take_in)
@@ -127,6 +128,7 @@ class Engine:
     async def close(self) -> None:
         """Leave everything for the next start; what is accepted is in the journal in any case."""
         self._watching.close()
+        await self._answers.keep_board()
         for project in self._projects:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexing.remember, project)
@@ -195,7 +197,7 @@ class Engine:
     async def _erase(self, identifier: str) -> None:
         if self._project(identifier) is not None:
             await self._projects.remove(identifier)
-        self._answers.bundles.forget(identifier)
+        self._answers.forget(identifier)
         self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
         await self._parts.store.erase(identifier)
@@ -252,6 +254,7 @@ class Engine:
 
         def queue(sequences: list[int]) -> None:
             for sequence, (signal, project, tree) in zip(sequences, accepted, strict=True):
+                self._answers.noticed(signal, project, tree)
                 self._absorb(sequence, signal, project, tree)
 
         await self._writer.accept(records, queue)
@@ -289,7 +292,7 @@ class Engine:
                 self._writer.add(Write(sequence))
 
     def _renewed(self, project: Project) -> None:
-        self._answers.wish(project, project.main, next(reversed(project.main.opened), None))
+        self._answers.wish(project, project.main, next(reversed(project.main.opened), ""))
 
     def _loaded(self, project: Project) -> None:
         """A new model does not know the session yet."""

@@ -16,10 +16,21 @@ from hunchd.domain.errors import HunchError
 from hunchd.engine.answers import Answers
 from hunchd.engine.parts import Parts
 from hunchd.engine.projects import Projects
+from hunchd.engine.scoreboard import DAY, WEEK
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
 
 PATIENCE = 0.1  # seconds that a status waits for the store's figures
+SPANS = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
+FORESIGHT = {
+    "opened": ("hunchd_foresight_opened", "Files opened while something was suggested"),
+    "hit_rate": ("hunchd_foresight_hit_ratio", "Of those, among the ten files suggested just before"),
+    "precision": ("hunchd_foresight_precision_ratio", "Of the files suggested with confidence, opened in half an hour"),
+    "lead_seconds": ("hunchd_foresight_lead_seconds", "Mean time from the suggestion of a file to its opening"),
+    "warm_rate": ("hunchd_foresight_warm_ratio", "Of the bundles asked for, ready when asked"),
+    "ahead_bytes": ("hunchd_foresight_ahead_bytes", "Bundles built before they were asked for"),
+    "wasted_bytes": ("hunchd_foresight_wasted_bytes", "Of those, dropped unasked"),
+}
 SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
 
 
@@ -113,8 +124,11 @@ class Vitals:
                 for name, value in self.queues().items()
             ),
         ]
-        return "".join(
-            f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures
+        return (
+            "".join(
+                f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures
+            )
+            + self._foresight()
         )
 
     def _bytes_on_disk(self) -> int:
@@ -127,6 +141,7 @@ class Vitals:
     def _prefetch(self) -> dict[str, Any]:
         tally = self._answers.bundles.tally
         asked = tally.hits + tally.misses
+        now = self._parts.now().timestamp()
         return {
             "answers": asked,
             "warm": tally.hits,
@@ -134,7 +149,21 @@ class Vitals:
             "built_ahead": tally.built_ahead,
             "wasted": tally.wasted,
             "answer_ms": quantiles(self._answers.bundles.latencies),
+            "depth": self._answers.board.depth(now),
+            **{name: self._answers.board.over(hours, now).figures() for name, hours in SPANS.items()},
         }
+
+    def _foresight(self) -> str:
+        """The scoreboard as Prometheus text: a gauge a figure, labelled with its span, as far as known."""
+        now = self._parts.now().timestamp()
+        told = {name: self._answers.board.over(hours, now).figures() for name, hours in SPANS.items()}
+        lines = []
+        for figure, (metric, text) in FORESIGHT.items():
+            known = [(span, figures[figure]) for span, figures in told.items() if figures[figure] is not None]
+            if known:
+                lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]
+                lines += [f'{metric}{{over="{span}"}} {value:g}' for span, value in known]
+        return "".join(f"{line}\n" for line in lines)
 
     def _failing(self) -> list[str]:
         return [str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting"]

@@ -1,0 +1,201 @@
+"""What foresight was worth to this very user: hits, precision, lead time and waste, by the hour, for a week.
+
+Only counts are kept, no paths. Nothing here runs by itself: what has run out is counted when the next thing happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from hunchd.config.places import make_private
+
+HOUR = 3_600  # seconds
+DAY, WEEK = 24, 7 * 24  # hours
+WINDOW = 1_800.0  # seconds: a suggestion that was not taken up for so long was none
+SURE = 0.4  # confidence from which on a suggestion counts as made (prediction/calibration.py: SILENCE)
+RANKS = 10  # places of a suggestion that are told apart
+UNSAVED = 600.0  # seconds of use that may be lost with a crash
+
+# How deep to build ahead. A bundle costs some 10 ms of a core and 20 kB: worth it where one open in 16 goes there.
+WORTH = 0.06
+DEEPEST = 6
+# Before this user has shown anything: about how often the next file opened is at each rank in replayed histories.
+EXPECTED = (0.22, 0.11, 0.07, 0.05, 0.04, 0.03)
+BELIEF = 40.0  # opens that the expectation weighs
+FORGETTING = 0.995  # weight left of an open after one more: the last 200 count
+MOST_WASTED = 20_000_000  # bytes of bundles in an hour that nobody asked for; above it only the nearest file is built
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one hour, or of several."""
+
+    opened: int = 0  # files that were not open before, while there were suggestions
+    foreseen: int = 0  # of those, among the first ten suggested just before
+    suggested: int = 0  # made with confidence, and either taken up or run out
+    taken: int = 0  # of those, opened within the window
+    lead: float = 0.0  # seconds from the first suggestion of a file to its opening, summed over `foreseen`
+    asked: int = 0  # bundles asked for
+    warm: int = 0  # of those, ready
+    ahead_bytes: int = 0  # bundles built before they were asked for
+    wasted_bytes: int = 0  # of those, dropped unasked
+
+    def add(self, other: Counts) -> None:
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+    def figures(self) -> dict[str, Any]:
+        """As a status shows them: rates are None where nothing was counted."""
+        return {
+            "opened": self.opened,
+            "hit_rate": _share(self.foreseen, self.opened),
+            "precision": _share(self.taken, self.suggested),
+            "lead_seconds": round(self.lead / self.foreseen, 1) if self.foreseen else None,
+            "warm_rate": _share(self.warm, self.asked),
+            "ahead_bytes": self.ahead_bytes,
+            "wasted_bytes": self.wasted_bytes,
+        }
+
+
+@dataclass(slots=True)
+class _Suggested:
+    first: float
+    last: float
+    sure: bool
+
+
+class Scoreboard:
+    """Told what is suggested, opened, asked for and dropped, each with the time in seconds since the epoch."""
+
+    def __init__(self, hours: dict[int, Counts] | None = None, ranks: Sequence[float] = (), seen: float = 0.0) -> None:
+        self._hours = hours or {}
+        self._ranks = list(ranks) or [0.0] * RANKS
+        self._seen = seen  # opens that the ranks are counted over, faded alike
+        self._lists: dict[str, list[str]] = {}  # by project: the newest list
+        self._pending: dict[tuple[str, str], _Suggested] = {}
+        self._saved = 0.0
+        self._changed = False
+
+    def suggest(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
+        """These files, with their confidences, the likeliest first, are expected next."""
+        self._expire(now)
+        self._lists[project] = [path for path, _ in files[:RANKS]]
+        for path, confidence in files[:RANKS]:
+            known = self._pending.get((project, path))
+            if known is None:
+                self._pending[project, path] = _Suggested(now, now, confidence >= SURE)
+            else:
+                known.last, known.sure = now, known.sure or confidence >= SURE
+
+    def opened(self, project: str, path: str, now: float) -> None:
+        """A file was opened that was not open."""
+        self._expire(now)
+        suggested = self._lists.get(project)
+        if not suggested:
+            return
+        counts = self._now(now)
+        counts.opened += 1
+        self._seen = self._seen * FORGETTING + 1.0
+        self._ranks = [value * FORGETTING for value in self._ranks]
+        pending = self._pending.pop((project, path), None)
+        if path in suggested:
+            self._ranks[suggested.index(path)] += 1.0
+            counts.foreseen += 1
+            counts.lead += now - pending.first if pending is not None else 0.0
+        if pending is not None and pending.sure:
+            counts.suggested += 1
+            counts.taken += 1
+
+    def asked(self, now: float, *, warm: bool) -> None:
+        counts = self._now(now)
+        counts.asked += 1
+        counts.warm += warm
+
+    def built(self, size: int, now: float) -> None:
+        self._now(now).ahead_bytes += size
+
+    def wasted(self, size: int, now: float) -> None:
+        self._now(now).wasted_bytes += size
+
+    def depth(self, now: float) -> int:
+        """Of how many likely files the bundles are worth building before they are asked for."""
+        if self._now(now).wasted_bytes > MOST_WASTED:
+            return 1
+        deep = 0
+        while deep < DEEPEST:
+            chance = (self._ranks[deep] + BELIEF * EXPECTED[deep]) / (self._seen + BELIEF)
+            if chance < WORTH:
+                break
+            deep += 1
+        return max(deep, 1)
+
+    def forget(self, project: str) -> None:
+        """Nothing more is expected of a project."""
+        self._lists.pop(project, None)
+        for key in [key for key in self._pending if key[0] == project]:
+            del self._pending[key]
+
+    def over(self, hours: int, now: float) -> Counts:
+        """The sum of the last `hours`."""
+        total = Counts()
+        for hour, counts in self._hours.items():
+            if int(now) // HOUR - hours < hour <= int(now) // HOUR:
+                total.add(counts)
+        return total
+
+    def _now(self, now: float) -> Counts:
+        self._changed = True
+        hour = int(now) // HOUR
+        if hour not in self._hours:
+            self._hours = {old: counts for old, counts in self._hours.items() if hour - WEEK < old <= hour}
+        return self._hours.setdefault(hour, Counts())
+
+    def _expire(self, now: float) -> None:
+        """Count the suggestions that nobody took up, in the hour they ran out."""
+        for key, pending in list(self._pending.items()):
+            if now - pending.last > WINDOW:
+                del self._pending[key]
+                if pending.sure:
+                    self._now(pending.last + WINDOW).suggested += 1
+
+    # Kept
+
+    def due(self, now: float) -> bool:
+        """Whether enough has happened since it was kept last."""
+        return self._changed and now - self._saved > UNSAVED
+
+    def told(self, now: float) -> str | None:
+        """What is to be kept of it; None when nothing has changed since."""
+        if not self._changed:
+            return None
+        self._changed, self._saved = False, now
+        hours = {str(hour): asdict(counts) for hour, counts in self._hours.items()}
+        return json.dumps({"version": 1, "hours": hours, "ranks": self._ranks, "seen": self._seen})
+
+    @classmethod
+    def load(cls, path: Path) -> Scoreboard:
+        """As it was kept; a new one where there is none, or none that can be read."""
+        try:
+            told = json.loads(path.read_text())
+            hours = {int(hour): Counts(**counts) for hour, counts in told["hours"].items()}
+            ranks = [float(value) for value in told["ranks"]]
+            return cls(hours, ranks if len(ranks) == RANKS else (), float(told["seen"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 3) if whole else None
+
+
+def keep(path: Path, told: str) -> None:
+    """Write what a scoreboard told; OSError when the disk refuses."""
+    make_private(path.parent)
+    draft = path.with_name(f".{path.name}")
+    draft.touch(mode=0o600)
+    draft.write_text(told)
+    draft.replace(path)

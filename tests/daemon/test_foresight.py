@@ -1,0 +1,59 @@
+"""What is expected is ready before it is asked for, and the scoreboard says what that was worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import git, make_shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def prefetch(daemon: RunningDaemon) -> dict[str, Any]:
+    told: dict[str, Any] = daemon.get("/status")["prefetch"]
+    return told
+
+
+def opened(daemon: RunningDaemon, shop: Path, path: str) -> None:
+    before = prefetch(daemon)["built_ahead"]
+    daemon.post("/signals", {"signals": [{"kind": "file_opened", "project": str(shop), "path": path}]})
+    daemon.wait_until(lambda: prefetch(daemon)["built_ahead"] > before, within=60, what="a bundle is built ahead")
+
+
+def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after_a_restart(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    daemon.add(shop)
+    opened(daemon, shop, "shop/basket.py")
+    daemon.post("/signals", {"signals": [{"kind": "file_opened", "project": str(shop), "path": "shop/checkout.py"}]})
+
+    day = prefetch(daemon)["day"]
+    assert (day["opened"], day["hit_rate"]) == (1, 1.0)
+    assert day["lead_seconds"] >= 0
+    assert day["ahead_bytes"] > 0
+    assert 'hunchd_foresight_hit_ratio{over="week"} 1' in daemon.get("/metrics")
+
+    daemon.restart()
+    assert prefetch(daemon)["week"]["hit_rate"] == 1.0
+
+
+def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    before = prefetch(daemon)["built_ahead"]
+    git(shop, "checkout", "-q", "-b", "faster-checkout")
+    daemon.wait_until(
+        lambda: daemon.get("/projects")["items"][0]["branch"] == "faster-checkout",
+        within=60,
+        what="the checkout is seen",
+    )
+    daemon.wait_until(lambda: prefetch(daemon)["built_ahead"] > before, within=60, what="a bundle is built ahead")
+    daemon.wait_until(
+        lambda: daemon.get("/context", project=str(shop))["prefetched"], within=60, what="the branch's bundle is warm"
+    )
