@@ -1,0 +1,118 @@
+"""An error leads to the files that mend it: those the trace names, and those its words and tests point at."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.context import Focus
+from hunchd.domain.history import Change, Unit
+from hunchd.prediction import traces
+from hunchd.prediction.predictor import Predictor
+
+PATHS = ("src/shop/cart.py", "src/shop/price.py", "src/shop/web/app.py", "src/shop/mail.py", "tests/test_cart.py")
+
+NATIVE = """Traceback (most recent call last):
+  File "/v/lib/python3.12/site-packages/_pytest/python.py", line 159, in pytest_pyfunc_call
+    result = testfunction(**testargs)
+  File "/tmp/x/shop/tests/test_cart.py", line 9, in test_total
+    assert Cart().total() == 3
+  File "/tmp/x/shop/src/shop/cart.py", line 12, in total
+    return sum(rounded(p) for p in prices)
+  File "/tmp/x/shop/src/shop/price.py", line 3, in rounded
+    raise ValueError("no price")
+ValueError: no price
+"""
+SHORT = """tests/test_cart.py:9: in test_total
+    assert Cart().total() == 3
+src/shop/cart.py:12: in total
+    return sum(rounded(p) for p in prices)
+src/shop/price.py:3: in rounded
+    raise ValueError("no price")
+E   ValueError: no price
+"""
+NODE = """ValueError: no price
+    at rounded (/srv/app/src/shop/price.py:3:1)
+    at total (/srv/app/src/shop/cart.py:12:1)
+    at node:internal/main/run_main_module:28:49
+"""
+
+
+@pytest.fixture
+def predictor() -> Predictor:
+    learned = Predictor()
+    for number in range(6):
+        path = PATHS[number % len(PATHS)]
+        learned.learn(unit(number, path, "tests/test_cart.py" if path.endswith("cart.py") else path))
+    for path in PATHS:
+        name = path.rsplit("/", 1)[-1].removesuffix(".py")
+        learned.place(outline(path, {"price": ("rounded",), "mail": ("send_receipt",)}.get(name, (name,))))
+    return learned
+
+
+def unit(number: int, *paths: str) -> Unit:
+    changes = tuple(Change("M", path) for path in dict.fromkeys(paths))
+    sha = f"{number:040x}"
+    return Unit(sha=sha, parents=(), author="A", email="a@b.c", at=number, subject=f"work {number}", changes=changes)
+
+
+def outline(path: str, names: tuple[str, ...]) -> FileOutline:
+    symbols = tuple(Symbol(name, "function", 1, 2, f"def {name}()") for name in names)
+    return FileOutline(path, "", "python", 10, 2, symbols=symbols, words=dict.fromkeys(names, 1))
+
+
+def named(text: str, predictor: Predictor) -> list[str]:
+    return [predictor.state.files.paths[file] for file in traces.files_of(text, predictor.state)]
+
+
+def predicted(text: str, predictor: Predictor, file: str | None = None) -> list[str]:
+    told = predictor.predict(Focus(project="p", file=file, errors=(text,)), now=10)
+    return [file.path for file in told.files]
+
+
+@pytest.mark.parametrize("text", [NATIVE, SHORT], ids=["native", "short"])
+def test_the_raise_site_comes_first_and_libraries_do_not_come(text: str, predictor: Predictor) -> None:
+    assert named(text, predictor) == ["src/shop/price.py", "src/shop/cart.py", "tests/test_cart.py"]
+
+
+def test_where_the_raise_site_is_printed_first_it_stays_first(predictor: Predictor) -> None:
+    assert named(NODE, predictor) == ["src/shop/price.py", "src/shop/cart.py"]
+
+
+def test_installed_code_is_the_projects_only_by_its_whole_path(predictor: Predictor) -> None:
+    installed = "/v/lib/python3.12/site-packages/"
+
+    assert named(f'File "{installed}shop/price.py", line 3, in rounded', predictor) == ["src/shop/price.py"]
+    assert named(f'File "{installed}other/price.py", line 3, in rounded', predictor) == []
+    assert named('File "/usr/lib/python3.12/mail.py", line 3, in send', predictor) == []
+
+
+def test_the_sources_of_a_trace_are_predicted_and_its_test_is_given(predictor: Predictor) -> None:
+    told = predicted(NATIVE, predictor)
+
+    assert set(told[:2]) == {"src/shop/price.py", "src/shop/cart.py"}
+    assert "tests/test_cart.py" not in told
+
+
+def test_what_is_open_is_not_predicted_though_it_raised(predictor: Predictor) -> None:
+    told = predicted(NATIVE, predictor, "src/shop/price.py")
+
+    assert "src/shop/price.py" not in told
+    assert "src/shop/cart.py" in told[:2]
+
+
+def test_a_name_in_the_message_leads_to_where_it_is_defined(predictor: Predictor) -> None:
+    text = "E   TypeError: send_receipt() got an unexpected keyword argument 'to'\n"
+
+    assert predicted(text, predictor)[0] == "src/shop/mail.py"
+
+
+def test_a_module_found_fault_with_is_predicted(predictor: Predictor) -> None:
+    text = "ImportError: cannot import name 'create' from 'shop.web.app'\n"
+
+    assert predicted(text, predictor)[0] == "src/shop/web/app.py"
+
+
+def test_a_text_without_places_is_no_trouble(predictor: Predictor) -> None:
+    assert predicted("\n", predictor)
+    assert traces.read(["it broke"], predictor.state).files == ()
