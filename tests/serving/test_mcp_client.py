@@ -1,0 +1,70 @@
+"""The official client against the doors and against `hunch mcp`, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened_doors import TOKEN, Daemon
+
+mcp = pytest.importorskip("mcp", reason="the official client is not installed")
+
+ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+
+
+@asynccontextmanager
+async def over_http(daemon: Daemon, mode: str) -> AsyncIterator[Any]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        mcp.Client(streamable_http_client(daemon.url + "/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_client_uses_everything_over_http(daemon: Daemon, mode: str) -> None:
+    await daemon.post("/projects", {"path": "/p"})
+
+    async with over_http(daemon, mode) as client:
+        assert client.protocol_version == ERAS[mode]
+        assert len((await client.list_tools()).tools) == 6
+        bundle = await client.call_tool("context", {"file": "a.py"})
+        assert bundle.content[0].text.startswith("# a.py")
+        kept = await client.call_tool("remember", {"text": "cookies stay signed"})
+        found = await client.call_tool("search", {"query": "signed"})
+        assert "cookies stay signed" in found.content[0].text
+        assert kept.content[0].text.removeprefix("Kept as ").rstrip(".") in found.content[0].text
+        refused = await client.call_tool("predict", {})
+        assert refused.is_error
+        assert "'file' is missing" in refused.content[0].text
+        [resource] = (await client.list_resources()).resources
+        assert (await client.read_resource(resource.uri)).contents[0].text
+        prompt = await client.get_prompt("debug", {"error": "KeyError: 7"})
+        assert "KeyError: 7" in prompt.messages[0].content.text
+        with pytest.raises(mcp.MCPError, match="no resource"):
+            await client.read_resource("hunch://nothing")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_client_uses_hunch_mcp_without_a_daemon(mode: str, tmp_path: Path, hunchd_home: Path) -> None:
+    sources = str(Path(__file__).parents[2] / "src")
+    server = mcp.StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "hunchd.cli", "mcp", "--no-start", "--project", str(tmp_path)],
+        env={"HUNCHD_HOME": str(hunchd_home), "PYTHONPATH": sources},
+    )
+
+    async with mcp.Client(server, mode=mode) as client:
+        assert client.protocol_version == ERAS[mode]
+        assert len((await client.list_tools()).tools) == 6
+        refused = await client.call_tool("search", {"query": "x"})
+
+    assert refused.is_error
+    assert "Go on without it" in refused.content[0].text
