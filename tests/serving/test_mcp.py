@@ -182,3 +182,22 @@ async def test_there_are_no_streams_and_no_sessions(daemon: Daemon) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
     async with daemon.client.post(daemon.url + "/mcp", json=message) as answer:
         assert "Mcp-Session-Id" not in answer.headers
+
+
+async def test_an_agent_cannot_have_a_folder_read_that_is_no_project(daemon: Daemon) -> None:
+    for project in ("/", "/no/such/folder", "else"):
+        _, answer = await asked(
+            daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": project}}
+        )
+        assert answer["result"]["isError"]
+        assert project in answer["result"]["content"][0]["text"]
+
+    assert daemon.engine.project_ids == {}
+
+
+async def test_a_project_is_known_by_its_id_and_its_name_too(daemon: Daemon) -> None:
+    project = await (await daemon.post("/projects", {"path": "/code/shop"})).json()
+
+    for name in (project["id"], "shop", "/code/shop/src"):
+        await asked(daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": name}})
+        assert daemon.engine.asked[-1].project == "/code/shop"

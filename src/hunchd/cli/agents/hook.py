@@ -200,6 +200,8 @@ def _safe(name: str) -> str:
 
 def _start_daemon() -> None:
     """Have it started, without waiting for it: the next question finds it."""
+    if not hasattr(os, "posix_spawn"):
+        return
     with open(os.devnull, "r+b") as nothing:  # noqa: PTH123
         ends = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), end) for end in (0, 1, 2)]
         os.posix_spawn(sys.executable, [sys.executable, "-m", "hunchd.cli", "start"], os.environ, file_actions=ends)

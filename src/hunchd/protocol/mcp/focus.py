@@ -29,15 +29,12 @@ class Focus:
     def root(self, project: str | None, file: str | None = None) -> Conversation[str]:
         """The project's root. Raises Trouble when none can be told, naming those there are."""
         if project is not None:
-            return self._root_of(project) or project
+            return (yield from self._named(project))
         if file is not None and os.path.isabs(file):  # noqa: PTH117 - words of a protocol, no file system
-            folder = self._root_of(file) or around(file, (yield from self.projects()))
-            if folder is None:
-                raise Trouble(f"{file} is in no git repository", hint="name a file of a repository", status=422)
-            return folder
+            return (yield from self._around(file))
         if self.home is not None:
             return self.home
-        known = yield from self.projects()
+        known = [str(each["path"]) for each in (yield from self.projects())]
         if self._place is not None and (folder := around(self._place, known)) is not None:
             return folder
         if len(known) == 1:
@@ -51,10 +48,30 @@ class Focus:
             status=422,
         )
 
-    def projects(self) -> Conversation[list[str]]:
-        """The folders of the known projects."""
+    def projects(self) -> Conversation[list[dict[str, Any]]]:
+        """The known projects."""
         answer = yield Ask("/projects")
-        return [str(project["path"]) for project in answer["items"]]
+        return list(answer["items"])
+
+    def _named(self, project: str) -> Conversation[str]:
+        """The root of the project with that folder, id or name. A folder that is neither a repository nor known is no
+        project: an agent must not have a whole disk read by naming it."""
+        if os.path.isabs(project):  # noqa: PTH117
+            return (yield from self._around(project))
+        known = yield from self.projects()
+        for each in known:
+            if project in (each["id"], each["name"]):
+                return str(each["path"])
+        names = ", ".join(str(each["path"]) for each in known[:10])
+        raise Trouble(f"there is no project '{project}'", hint=f"known are: {names}" if known else None, status=404)
+
+    def _around(self, path: str) -> Conversation[str]:
+        root = self._root_of(path)
+        if root is None:
+            root = around(path, [str(each["path"]) for each in (yield from self.projects())])
+        if root is None:
+            raise Trouble(f"{path} is in no git repository", hint="name a repository, or a file in one", status=422)
+        return root
 
 
 def around(path: str, folders: Sequence[str]) -> str | None:

@@ -17,7 +17,8 @@ _LISTED = 100  # documents
 
 def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
     """The bundle of the project (of each known one, where the server has no home), and the documents."""
-    roots = [focus.home] if focus.home is not None else (yield from focus.projects())
+    known = [] if focus.home is not None else (yield from focus.projects())
+    roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in known]
     found: list[dict[str, Any]] = [
         {
             "uri": BUNDLES + quote(root),
