@@ -7,6 +7,7 @@ from typing import Final
 
 from hunchd.cli.agent_commands import AGENT_COMMANDS
 from hunchd.cli.command import DAEMON, DATA, KNOWN, NEXT, PROJECTS, RUN, Command
+from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
 
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
@@ -357,6 +358,7 @@ COMMANDS: Final = (
         prints_data=False,
     ),
     *SYSTEM_COMMANDS,
+    *SESSION_COMMANDS,
     Command(
         "export",
         DATA,

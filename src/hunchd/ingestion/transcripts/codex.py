@@ -1,0 +1,79 @@
+"""Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`; each line wraps an item, older versions wrote it bare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hunchd.ingestion.transcripts.transcript import (
+    Transcript,
+    called,
+    moment,
+    objects_in,
+    resulted,
+    spoken,
+    text_of,
+)
+
+AGENT = "codex"
+
+
+def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    root = Path(environment.get("CODEX_HOME") or home / ".codex")
+    for folder in ("sessions", "archived_sessions"):
+        yield from sorted((root / folder).rglob("rollout-*.jsonl"))
+
+
+def read(file: Path) -> Iterator[Transcript]:
+    messages: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    session, project, began = file.stem, None, None
+    for number, line in enumerate(objects_in(file)):
+        item = line.get("payload") if isinstance(line.get("payload"), dict) else line
+        assert isinstance(item, dict)
+        if line.get("type") == "session_meta" or (number == 0 and "id" in line and "type" not in line):
+            session, project = str(item.get("id") or session), item.get("cwd")
+            began = moment(item.get("timestamp") or line.get("timestamp"))
+        elif line.get("type") in ("response_item", None) or "payload" not in line:
+            message = _message(item, names, f"{number}", line.get("timestamp"))
+            if message is not None:
+                messages.append(message)
+    if messages:
+        yield Transcript(AGENT, session, file, project, began, tuple(messages))
+
+
+def _message(item: Mapping[str, Any], names: dict[str, str], ref: str, stamp: Any) -> dict[str, Any] | None:
+    at = moment(stamp)
+    match item.get("type"):
+        case "message" if item.get("role") in ("user", "assistant"):
+            return spoken(str(item["role"]), text_of(item.get("content")), ref, at)
+        case "function_call" | "custom_tool_call":
+            name = names[str(item.get("call_id"))] = str(item.get("name") or "tool")
+            return called(name, _inputs(item.get("arguments", item.get("input"))), ref, at)
+        case "local_shell_call":
+            names[str(item.get("call_id"))] = "shell"
+            action = item.get("action")
+            return called("shell", action if isinstance(action, dict) else {}, ref, at)
+        case "function_call_output" | "custom_tool_call_output":
+            return resulted(names.get(str(item.get("call_id"))), _output(item.get("output")), ref, at)
+        case _:
+            return None
+
+
+def _inputs(arguments: Any) -> Any:
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return {"input": arguments}
+
+
+def _output(output: Any) -> str:
+    """Older versions wrap the text in JSON, with the exit code beside it."""
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            return text_of(json.loads(output)) or output
+        except ValueError:
+            return output
+    return text_of(output)

@@ -1,0 +1,101 @@
+"""Cursor: the SQLite key-value store `state.vscdb`, conversations as `composerData:<id>`, messages as `bubbleId:…`.
+
+The file is opened read-only and may be gigabytes large: rows are asked for by their keys.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, resulted, spoken, text_of
+
+AGENT = "cursor"
+DATABASE = "state.vscdb"
+_ROOTS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
+_USER, _ASSISTANT = 1, 2
+
+
+def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    for root in _ROOTS:
+        file = home / root / "globalStorage" / DATABASE
+        if file.is_file():
+            yield file
+
+
+def read(file: Path) -> Iterator[Transcript]:
+    """Every conversation of the store, in the order of their ids."""
+    folders = _folders(file.parent.parent / "workspaceStorage")
+    with closing(_opened(file)) as database:
+        # A range of keys is found by the index; LIKE would read every row.
+        rows = database.execute(
+            "SELECT key, value FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
+        )
+        for key, value in rows:
+            session = str(key).partition(":")[2]
+            told = _object(value)
+            messages = tuple(_messages(database, session, told))
+            if messages:
+                began = moment(told.get("createdAt"))
+                yield Transcript(AGENT, session, file, folders.get(session), began, messages)
+
+
+def _messages(database: sqlite3.Connection, session: str, told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    listed = told.get("fullConversationHeadersOnly") or told.get("conversation") or ()
+    for header in listed:
+        if not isinstance(header, dict):
+            continue
+        bubble, ref = header, str(header.get("bubbleId"))
+        if "text" not in header:  # since 2025 the conversation lists its messages, which lie in rows of their own
+            row = database.execute(
+                "SELECT value FROM cursorDiskKV WHERE key = ?", (f"bubbleId:{session}:{ref}",)
+            ).fetchone()
+            bubble = _object(row[0]) if row is not None else {}
+        yield from _said(bubble, header.get("type", bubble.get("type")), ref)
+
+
+def _said(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dict[str, Any]]:
+    at = moment(bubble.get("createdAt"))
+    role = {_USER: "user", _ASSISTANT: "assistant"}.get(kind)
+    if role is not None and (message := spoken(role, text_of(bubble.get("text")), ref, at)) is not None:
+        yield message
+    tool = bubble.get("toolFormerData")
+    if isinstance(tool, dict) and tool.get("name"):
+        name = str(tool["name"])
+        yield called(name, _object(tool.get("rawArgs") or tool.get("params")), f"{ref}:call", at)
+        if tool.get("result"):
+            result = tool["result"]
+            yield resulted(name, text_of(_object(result)) or str(result), f"{ref}:result", at)
+
+
+def _folders(workspaces: Path) -> dict[str, str]:
+    """The folder of each conversation, as far as a workspace lists it."""
+    found: dict[str, str] = {}
+    for file in sorted(workspaces.glob(f"*/{DATABASE}")):
+        try:
+            folder = json.loads((file.parent / "workspace.json").read_bytes()).get("folder")
+            with closing(_opened(file)) as database:
+                row = database.execute("SELECT value FROM ItemTable WHERE key = 'composer.composerData'").fetchone()
+        except (OSError, ValueError, sqlite3.Error):
+            continue
+        path = unquote(urlsplit(folder).path) if isinstance(folder, str) else ""
+        for composer in _object(row[0]).get("allComposers", ()) if row is not None and path else ():
+            found[str(composer.get("composerId"))] = path
+    return found
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=2)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    try:
+        told = json.loads(value) if isinstance(value, str | bytes) else value
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,65 @@
+"""Gemini CLI: `~/.gemini/tmp/<hash of the folder>/chats/session-….json`, one document a session."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, resulted, spoken, text_of
+
+AGENT = "gemini"
+LARGEST = 64 * 1024 * 1024  # bytes of a file that is read at once
+_ROLES = {"user": "user", "gemini": "assistant"}
+
+
+def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
+    yield from sorted((root / "tmp").glob("*/chats/session-*.json"))
+
+
+def read(file: Path) -> Iterator[Transcript]:
+    """The session of a file. The folder is known by its hash only: `project` is "sha256:…" for `folder_hash`."""
+    try:
+        told = json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
+    except ValueError:
+        return
+    if not isinstance(told, dict) or not isinstance(told.get("messages"), list):
+        return
+    messages: list[dict[str, Any]] = []
+    for number, event in enumerate(told["messages"]):
+        if isinstance(event, dict):
+            messages += _messages(event, str(event.get("id") or number))
+    if messages:
+        folder = told.get("projectHash") or file.parent.parent.name
+        session = str(told.get("sessionId") or file.stem)
+        yield Transcript(AGENT, session, file, f"sha256:{folder}", moment(told.get("startTime")), tuple(messages))
+
+
+def folder_hash(folder: str) -> str:
+    """How Gemini CLI names the folder it works in."""
+    return f"sha256:{hashlib.sha256(folder.encode()).hexdigest()}"
+
+
+def _messages(event: Mapping[str, Any], ref: str) -> Iterator[dict[str, Any]]:
+    at, role = moment(event.get("timestamp")), _ROLES.get(str(event.get("type")))
+    if role is None:
+        return
+    if (message := spoken(role, text_of(event.get("content")), ref, at)) is not None:
+        yield message
+    for index, call in enumerate(event.get("toolCalls") or ()):
+        if isinstance(call, dict):
+            name = str(call.get("name") or "tool")
+            yield called(name, call.get("args"), f"{ref}:{index}:call", at)
+            yield resulted(name, _result(call), f"{ref}:{index}:result", at)
+
+
+def _result(call: Mapping[str, Any]) -> str:
+    parts = call.get("result")
+    told = []
+    for part in parts if isinstance(parts, list) else ():
+        response = part.get("functionResponse", {}).get("response", {}) if isinstance(part, dict) else {}
+        told.append(text_of(response) or text_of(part))
+    return "\n".join(text for text in told if text) or text_of(call.get("resultDisplay"))

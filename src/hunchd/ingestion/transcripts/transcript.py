@@ -1,0 +1,102 @@
+"""What every reader gives: a session with its messages as the contract takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+# Files that agents wrote for us begin so; what a client adds around the user's words is not the user's.
+BOILERPLATE: Final = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command",
+    "<system-reminder>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<user-memory-input>",
+    "<bash-stdout>",
+    "# AGENTS.md instructions",
+    "Caveat: The messages below were generated",
+    "[Request interrupted by user",
+)
+LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes: images lie in lines of many megabytes; text does not
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One session. `messages` are those of POST /sessions/{id}/messages, each with its ref."""
+
+    agent: str
+    session: str
+    file: Path
+    project: str | None  # the folder that the agent worked in
+    began: datetime | None
+    messages: tuple[Mapping[str, Any], ...]
+
+
+def spoken(role: str, text: str, ref: str, at: datetime | None = None) -> dict[str, Any] | None:
+    """A message of a person or an assistant; None for nothing and for what a client put in between."""
+    said = text.strip()
+    if not said or (role == "user" and said.startswith(BOILERPLATE)):
+        return None
+    return _timed({"ref": ref, "role": role, "content": said}, at)
+
+
+def called(name: str, inputs: Any, ref: str, at: datetime | None = None) -> dict[str, Any]:
+    data = inputs if isinstance(inputs, dict) else {"arguments": inputs}
+    message = {"ref": ref, "role": "assistant", "event_type": "tool_call", "name": name, "event_data": {"input": data}}
+    return _timed(message, at)
+
+
+def resulted(name: str | None, text: str, ref: str, at: datetime | None = None) -> dict[str, Any]:
+    message = {"ref": ref, "role": "tool", "event_type": "tool_result", "content": text.strip() or "(nothing)"}
+    return _timed(message | ({"name": name} if name else {}), at)
+
+
+def text_of(content: Any) -> str:
+    """The text of a content that is a text, a list of parts, or one part; other media are named, not kept."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part for part in (text_of(each) for each in content) if part)
+    if isinstance(content, dict):
+        for name in ("text", "output", "content"):
+            if content.get(name):
+                return text_of(content[name])
+        return f"[{content['type']}]" if content.get("type") in ("image", "input_image", "document") else ""
+    return ""
+
+
+def objects_in(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON Lines file. A broken line, as the last one of a running agent may be, is left out."""
+    with file.open("rb") as lines:
+        for line in lines:
+            if len(line) > LONGEST_LINE:
+                continue
+            try:
+                told = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(told, dict):
+                yield told
+
+
+def moment(value: Any) -> datetime | None:
+    """A time as agents write it: ISO 8601, or milliseconds since the epoch."""
+    try:
+        if isinstance(value, str):
+            parsed = datetime.fromisoformat(value)
+            return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and value > 0:
+            return datetime.fromtimestamp(value / 1_000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _timed(message: dict[str, Any], at: datetime | None) -> dict[str, Any]:
+    return message | ({"at": at.isoformat()} if at is not None else {})
