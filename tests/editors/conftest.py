@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.editors.editor import Editor
+from tests.editors.emacs import Emacs
 from tests.editors.neovim import Neovim
 from tests.editors.replaying import Replay, replaying
 from tests.repositories import make_shop
 
-EDITORS: tuple[type[Editor], ...] = (Neovim,)
+EDITORS: tuple[type[Editor], ...] = (Neovim, Emacs)
 
 
 _made: dict[str, Path] = {}
