@@ -1,0 +1,15 @@
+/** Tells listeners what happened; like the editor's own, without needing the editor. */
+export class Emitter<T> {
+  private readonly listeners = new Set<(value: T) => void>();
+
+  on(listener: (value: T) => void): { dispose: () => void } {
+    this.listeners.add(listener);
+    return { dispose: () => this.listeners.delete(listener) };
+  }
+
+  fire(value: T): void {
+    for (const listener of [...this.listeners]) {
+      listener(value);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/** Which project a file belongs to, and making projects known to the daemon where that is allowed. */
+
+import { stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+
+import { type Question, Refused } from "./http";
+
+export interface Place {
+  readonly project: string; // absolute path of the working tree, as the editor spells it
+  readonly path: string; // inside it, with "/"
+}
+
+const REMEMBERED = 5_000; // folders
+const NO_REPOSITORY_FOR = 30_000; // ms; `git init` may come any time
+
+/** Finds the working tree that a folder lies in, without asking the disk twice. */
+export class Roots {
+  private readonly known = new Map<string, { root: string | undefined; until: number }>();
+
+  /** The nearest folder from `folder` upwards that has a .git, or undefined. */
+  async of(folder: string, now: number = Date.now()): Promise<string | undefined> {
+    const known = this.known.get(folder);
+    if (known !== undefined && known.until > now) {
+      return known.root;
+    }
+    const parent = dirname(folder);
+    const root = (await exists(join(folder, ".git")))
+      ? folder
+      : parent === folder
+        ? undefined
+        : await this.of(parent, now);
+    if (this.known.size >= REMEMBERED) {
+      this.known.clear();
+    }
+    this.known.set(folder, { root, until: root === undefined ? now + NO_REPOSITORY_FOR : Infinity });
+    return root;
+  }
+}
+
+/** Where `file` lies: in its repository, else in the workspace folder that holds it. */
+export async function placeOf(file: string, roots: Roots, folders: readonly string[]): Promise<Place | undefined> {
+  const repository = await roots.of(dirname(file));
+  const project = repository ?? folders.find((folder) => isInside(file, folder));
+  if (project === undefined || isInside(file, join(project, ".git"))) {
+    return undefined;
+  }
+  return { project, path: relative(project, file).split(sep).join("/") };
+}
+
+export function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+export type Adding = "allowed" | "not-a-repository" | "not-allowed" | "elsewhere";
+
+/** Whether `project` may be made known without asking: a repository that belongs to what is open in this window. */
+export async function mayAdd(
+  project: string,
+  window: { folders: readonly string[]; trusted: boolean; repositories: boolean },
+): Promise<Adding> {
+  const belongs = window.folders.some((folder) => isInside(project, folder) || isInside(folder, project));
+  if (!belongs || project.split(sep).includes("node_modules")) {
+    return "elsewhere"; // a library that one looked into
+  }
+  if (!(await exists(join(project, ".git")))) {
+    return "not-a-repository";
+  }
+  return window.trusted && window.repositories ? "allowed" : "not-allowed";
+}
+
+/** The daemon's answer to POST /projects, or what it refused. */
+export async function add(
+  project: string,
+  json: (question: Question) => Promise<unknown>,
+): Promise<{ ok: true } | { ok: false; why: string }> {
+  try {
+    await json({ method: "POST", path: "/projects", body: { path: project } });
+    return { ok: true };
+  } catch (error) {
+    if (error instanceof Refused) {
+      return { ok: false, why: error.message };
+    }
+    throw error;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,107 @@
+/** The browser's side: starts the in-host tests, and uses the extension as a person does. */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
+QUIET.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
+// The whole run of the in-host tests, on a machine that has other things to do.
+const PATIENCE = 240_000; // ms
+
+export function openBrowser(chromium, executablePath) {
+  return chromium.launch({ executablePath, args: QUIET });
+}
+
+/** Whether all tests passed. What they print is printed. */
+export async function runTests(browser, base, extension, folder) {
+  const page = await browser.newPage();
+  const remote = `vscode-remote://${new URL(base).host}${extension}`;
+  let done;
+  const ended = new Promise((resolve) => (done = resolve));
+  await page.exposeFunction("codeAutomationLog", (_, [line]) => {
+    if (/^(not )?ok |^ {2}|^#/.test(String(line))) {
+      console.log(String(line));
+    }
+  });
+  await page.exposeFunction("codeAutomationExit", (code) => done(code === 0));
+  const payload = [
+    ["extensionDevelopmentPath", remote],
+    ["extensionTestsPath", `${remote}/out/test/host/index.js`],
+    ["skipWelcome", "true"],
+  ];
+  const url = new URL(base);
+  url.searchParams.set("folder", folder);
+  url.searchParams.set("payload", JSON.stringify(payload));
+  await page.goto(url.href);
+  const timer = setTimeout(() => done(false), PATIENCE);
+  const passed = await ended;
+  clearTimeout(timer);
+  await page.close();
+  return passed;
+}
+
+/** Open a file by hand, look at the view, and leave pictures of it. */
+export async function useIt(browser, base, folder, file, pictures) {
+  const page = await browser.newPage({ viewport: { width: 1240, height: 760 } });
+  const began = Date.now();
+  await page.goto(`${base}/?folder=${encodeURIComponent(folder)}`);
+  try {
+    await openInExplorer(page, file);
+    await page.locator('.action-label[aria-label="hunchd"]').first().click();
+    await page.locator(".pane-body .monaco-list-row", { hasText: "Likely next" }).waitFor({ timeout: 60_000 });
+  } catch (error) {
+    await page.screenshot({ path: join(pictures ?? ".", "failed.png") });
+    throw error;
+  }
+  console.log(
+    `ok the context of ${file} is in the view, ${((Date.now() - began) / 1000).toFixed(1)} s after the page was asked for`,
+  );
+  if (pictures) {
+    mkdirSync(pictures, { recursive: true });
+    await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor({ timeout: 60_000 });
+    const folded = page.locator(`.pane-body .monaco-list-row[aria-level="1"]`, { hasText: "Background" });
+    await folded.click();
+    const pane = await page.locator(".part.sidebar").boundingBox();
+    const edge = pane.x + pane.width;
+    await page.mouse.move(edge, 400);
+    await page.waitForTimeout(500); // an edge takes a moment to be grasped
+    await page.mouse.down();
+    await page.mouse.move(edge + 90, 400, { steps: 5 });
+    await page.mouse.up();
+    await page.locator(".monaco-editor .view-lines").first().click();
+    await page.waitForTimeout(4_000); // icons and colours arrive late
+    await page.screenshot({ path: join(pictures, "view.png") });
+    await page.locator(".pane-body .monaco-list-row").nth(3).locator(".label-name").hover();
+    await page.waitForTimeout(2_500);
+    await page.screenshot({ path: join(pictures, "hover.png") });
+    await page.keyboard.press("F1");
+    await page.keyboard.type("hunchd: Related Files");
+    await page.waitForTimeout(800);
+    await page.keyboard.press("Enter");
+    await page.locator(".quick-input-list .monaco-list-row").nth(2).waitFor();
+    await page.waitForTimeout(800);
+    await page.screenshot({ path: join(pictures, "related.png") });
+  }
+  await page.close();
+}
+
+async function openInExplorer(page, file) {
+  const parts = file.split("/");
+  for (const [depth, name] of parts.entries()) {
+    const row = page
+      .locator(`.explorer-folders-view .monaco-list-row[aria-level="${depth + 1}"]`, {
+        has: page.locator(`.monaco-highlighted-label:text-is("${name}")`),
+      })
+      .first();
+    await row.waitFor({ timeout: 60_000 });
+    if (depth === parts.length - 1) {
+      await row.dblclick();
+    }
+    // A click while the tree is still being drawn may be lost, and another one folds what was unfolded.
+    while (depth < parts.length - 1 && (await row.getAttribute("aria-expanded")) === "false") {
+      await row.click();
+      await page.waitForTimeout(700);
+    }
+  }
+  await page.locator(".monaco-editor .view-lines").first().waitFor();
+}
