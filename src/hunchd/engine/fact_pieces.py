@@ -1,0 +1,193 @@
+"""Facts, contradictions and the profile → pieces of a bundle: what holds here, in `key: value`, with who says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hunchd.domain.context import Focus, Level, Piece
+from hunchd.domain.facts import place_of
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.ages import ago
+
+# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
+DECISION_HERE = 0.8  # a decision that speaks of the current file
+DECISION_ELSEWHERE = 0.3
+TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
+CONVENTION = 0.35
+
+MOST_CONVENTIONS = 12
+MOST_SENTENCES = 4  # of them, in a guide's own words
+MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
+CONTRADICTION_HERE = 0.75  # an open contradiction that speaks of the current file
+CONTRADICTION_ELSEWHERE = 0.4
+PROFILE_HERE = 0.5  # a line of the profile that speaks of what is at hand
+PROFILE_ALWAYS = 0.25  # … and one that says how its owner wants things done, wherever that is
+
+LEAST_IMPORTANCE = 0.5  # of what the user told: the rest is found by asking
+MOST_CONTRADICTIONS = 3
+MOST_OF_PROFILE = 4  # lines
+LONGEST_LINE = 240  # characters of the profile; longer ones are stories
+_PREFERENCES = "/profile/preferences"
+_WORD = re.compile(r"[A-Za-z]{4,}")
+# Words of paths and sentences that stand for nothing in particular.
+_EVERYWHERE = frozenset(
+    """
+    main master test tests index init file files code core utils docs that this with from have than when what into not
+    which should will would only must more does instead because where their them they been were there
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+_DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+
+
+def told_pieces(
+    focus: Focus, facts: Iterable[Memory], conflicts: Iterable[Memory], profile: Iterable[Memory], now: datetime
+) -> list[Piece]:
+    """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
+    contradicts itself."""
+    here = list(_on_branch(facts, focus.branch))
+    at_hand = _words(" ".join((focus.file or "", *focus.open_files, focus.branch, focus.query)))
+    told = [fact for fact in here if fact.trust is Trust.USER]
+    others = [fact for fact in here if fact.trust is not Trust.USER]
+    habits = _most_telling([fact for fact in others if not _is_decision(fact)])
+    decisions = [fact for fact in others if _is_decision(fact)]
+    shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
+    speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
+    return [
+        *(_fact(fact, now) for fact in told if _matters(fact, at_hand)),
+        *(_fact(fact, now) for fact in habits),
+        *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
+        *_conflicts(conflicts, focus, at_hand, now),
+        *_profile(profile, at_hand),
+    ]
+
+
+def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
+    """The facts that hold on `branch`: its own, and those of the main line that it does not say otherwise."""
+    here = [fact for fact in facts if fact.branch in (None, branch or None)]
+    own = {place_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
+    return (fact for fact in here if fact.branch is not None or fact.id not in own)
+
+
+def _is_decision(fact: Memory) -> bool:
+    """Whether it was decided once, in a record or a commit, rather than being how things are always done."""
+    return fact.category == "decision" or fact.source.get("type") == "commit"
+
+
+def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
+    return fact.importance >= LEAST_IMPORTANCE or bool(at_hand & _words(f"{fact.title} {fact.content}"))
+
+
+def _conflicts(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str], now: datetime) -> Iterator[Piece]:
+    """Open contradictions, those about the file at hand first."""
+    found = []
+    for conflict in conflicts:
+        about = tuple(artifact.ref for artifact in conflict.artifacts if artifact.type == "file")
+        here = focus.file in about or bool(at_hand & _words(conflict.content))
+        found.append((here, conflict, about))
+    for here, conflict, about in sorted(found, key=lambda one: (not one[0], one[1].id))[:MOST_CONTRADICTIONS]:
+        yield Piece(
+            id=conflict.id,
+            kind="contradiction",
+            tier=1,
+            value=CONTRADICTION_HERE if here else CONTRADICTION_ELSEWHERE,
+            forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
+            reasons=(f"open since {ago(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
+            source={"type": "contradiction", "key": conflict.key},
+            trust=conflict.trust,
+            about=about,
+        )
+
+
+def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece]:
+    """Lines of the profile: those that speak of what is at hand, and a few preferences."""
+    found = []
+    for page in sorted(pages, key=lambda page: page.key or ""):
+        for number, line in enumerate(page.content.splitlines()):
+            text = _BULLET.sub("", line).strip()
+            if not 3 < len(text) <= LONGEST_LINE or text.startswith(("#", "---", "```")):
+                continue
+            shared = len(at_hand & _words(text))
+            if shared or (page.key or "").startswith(_PREFERENCES):
+                found.append((-shared, page.key or "", number, text, page))
+    for shared, path, number, text, page in sorted(found, key=lambda one: one[:3])[:MOST_OF_PROFILE]:
+        yield Piece(
+            id=f"{page.id}.l{number}",
+            kind="fact",
+            tier=1 if shared else 3,
+            value=PROFILE_HERE if shared else PROFILE_ALWAYS,
+            forms=(("summary", text),),
+            reasons=(f"from your {path}",),
+            source={"type": "document", "path": path, "document": page.id},
+            trust=page.trust,
+        )
+
+
+def _most_telling(facts: Sequence[Memory]) -> list[Memory]:
+    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences."""
+    best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
+    asked = [fact for fact in best if _is_sentence(fact)][:MOST_SENTENCES]
+    return [fact for fact in best if fact in asked or not _is_sentence(fact)][:MOST_CONVENTIONS]
+
+
+def _is_sentence(fact: Memory) -> bool:
+    return fact.category == "instruction" or not (fact.key and fact.value)
+
+
+def _fact(fact: Memory, now: datetime) -> Piece:
+    told = fact.trust is Trust.USER
+    origin = str(fact.source.get("path") or fact.source.get("type") or "")
+    forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
+    if fact.levels.compressed:
+        forms.append(("compressed", fact.levels.compressed))
+    return Piece(
+        id=fact.id,
+        kind="decision" if fact.category == "decision" else "fact" if told else "convention",
+        tier=1 if told else 3,
+        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * fact.confidence,
+        forms=tuple(forms),
+        reasons=(_said_by_user(fact, now),) if told else ((f"from {origin}",) if origin else ()),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _said_by_user(fact: Memory, now: datetime) -> str:
+    on_branch = f" on {fact.branch}" if fact.branch else ""
+    since = f", {ago(fact.valid_from, now)}" if fact.valid_from else ""
+    return f"you asked to remember it{on_branch}{since}"
+
+
+def _decision(fact: Memory, shared: int) -> Piece:
+    text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
+    return Piece(
+        id=fact.id,
+        kind="decision",
+        tier=1 if shared > 1 else 3,
+        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * fact.confidence,
+        forms=(("summary", text), ("compressed", fact.title)),
+        reasons=(_origin(fact),),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _origin(fact: Memory) -> str:
+    if sha := fact.source.get("sha"):
+        return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
+    return str(fact.source.get("path") or "from the project")
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words that tell something of a path, a branch or a sentence."""
+    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYWHERE)
+
+
+def _sentence(fact: Memory) -> str:
+    if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
+        summary = fact.levels.summary
+        return summary if summary.startswith(f"{fact.key}: {fact.value}") else f"{fact.key}: {fact.value}"
+    return fact.levels.summary or fact.content or fact.title
