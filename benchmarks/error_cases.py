@@ -2,9 +2,9 @@
 
     python benchmarks/error_cases.py --repo PATH --needs "flask pytest" --cases cases.jsonl
 
-For each unit of a history, from the newest on, that changes both tests and sources: the parent's tree with the unit's
-tests is run. Tests that fail there and pass at the unit itself are kept, with what pytest printed of them. Gold are
-the sources that the unit changed, by the names they had before. One line a test:
+For each unit of a history that changes both tests and sources, from the newest on (or from where the file of cases
+ends), the parent's tree with the unit's tests is run. Tests that fail there and pass at the unit itself are kept, with
+what pytest printed of them. Gold are the sources that the unit changed, by the names they had before. One line a test:
 
     {"repository", "unit", "parent", "test", "style", "text", "gold"}
 
@@ -58,8 +58,11 @@ def main() -> int:
     python = environment(asked.environments / name, shlex.split(asked.needs))
     git = Git(asked.repo)
     found = 0
+    known = units_in(asked.cases, name)
+    newest_first = list(history.units(git, newest=asked.looked_at, newest_first=True))
+    last = max((place for place, unit in enumerate(newest_first) if unit.sha in known), default=-1)
     with asked.cases.open("a", encoding="utf-8") as out:
-        for unit in list(history.units(git, newest=asked.looked_at, newest_first=True)):
+        for unit in newest_first[last + 1 :]:
             if found >= asked.units or out_of(asked.minutes):
                 break
             gold, tests = split(unit)
@@ -67,6 +70,14 @@ def main() -> int:
                 found += written(name, git, unit, gold, tests, python, STYLES[found % len(STYLES)], out)
     print(f"{name}: {found} units")
     return 0
+
+
+def units_in(cases: Path, name: str) -> set[str]:
+    """The units of a repository that have cases already."""
+    if not cases.exists():
+        return set()
+    lines = [json.loads(line) for line in cases.read_text("utf-8").splitlines()]
+    return {line["unit"] for line in lines if line["repository"] == name}
 
 
 _BEGAN = os.times().elapsed

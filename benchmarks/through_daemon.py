@@ -1,0 +1,196 @@
+"""The replay through the real daemon: past units worked on again, file by file, over HTTP, beside the offline replay.
+
+    python benchmarks/through_daemon.py --repo PATH --units 100
+
+A clone stands at the parent of the first unit when the daemon meets it. For each unit, oldest first, the clone is moved
+on to the unit's parent, the daemon is given time to notice, and the unit's files are opened in a random order with the
+same seed as the replay's: signal, context at once, a pause, the next file. Then they are closed. Units are those the
+replay would score, of 2 to 15 files. The offline replay answers the very same questions, with the author known and
+without, which the daemon is not told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+from daemon import add, daemon, quantiles, session
+
+from hunchd.bench import metrics
+from hunchd.bench.outlines import Outlines
+from hunchd.bench.tasks import Question, questions
+from hunchd.bench.walk import Windows, walk
+from hunchd.domain.context import Focus
+from hunchd.domain.history import Unit
+from hunchd.ingestion import history
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.git import Git
+
+MOST_OPENED = 6  # files of a unit
+PATIENCE = 120.0  # seconds for the daemon to have learned what a checkout brought
+NAMES = ("hit@1", "hit@5", "hit@10", "recall@10", "MAP")
+
+
+@dataclass
+class Asked:
+    """A unit to work on again, the order of its files, and what the replay says to its first file."""
+
+    unit: Unit
+    position: int
+    order: tuple[str, ...]
+    gold: tuple[str, ...]
+    offline: dict[str, tuple[float, ...]]
+
+
+@dataclass
+class Told:
+    """What the daemon made of it."""
+
+    rows: list[tuple[float, ...]] = field(default_factory=list)  # first file given, as the replay measures
+    following: list[bool] = field(default_factory=list)  # the next file among the ten of the bundle before
+    warm: list[bool] = field(default_factory=list)  # its bundle ready when it was opened, from the second file on
+    first: list[bool] = field(default_factory=list)  # the same of first files: nothing announces them but the branch
+    latencies: list[float] = field(default_factory=list)  # ms, of the context asked right after an open
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repo", required=True, help="a git repository; it is cloned")
+    parser.add_argument("--units", type=int, default=100)
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between two files: a quick person (1)")
+    parser.add_argument("--cache", type=Path, help="keep parsed outlines here between runs")
+    asked = parser.parse_args()
+    work = questions_of(Git(asked.repo), asked.units, asked.cache)
+    with tempfile.TemporaryDirectory(prefix="hd-") as folder:
+        clone = Path(folder) / "clone"
+        git(Path(folder), "clone", "-q", "--no-checkout", asked.repo, str(clone))
+        git(clone, "checkout", "-q", "-B", "work", work[0].unit.parents[0])
+        with daemon(Path(folder) / "home") as (rendezvous, _):
+            told, prefetch = asyncio.run(worked(rendezvous, clone, work, asked.pause))
+    report(work, told, prefetch)
+    return 0
+
+
+def questions_of(git: Git, most: int, cache: Path | None) -> list[Asked]:
+    """The newest units with a first-file question, and the offline answers to them."""
+    units = list(history.units(git))
+    found: list[Asked] = []
+    predictor = Predictor()
+    with Outlines(git, cache) as outlines:
+        for moment in walk(git, units, predictor, outlines, Windows.of(len(units), 5 * most, 100).test):
+            first = next(iter(questions(moment.unit, moment.gold, "growing")), None)
+            if first is None or not first.focus.file:
+                continue
+            offline = {}
+            for name, author in (("offline", moment.unit.email), ("offline, author unknown", "")):
+                focus = Focus(project="", file=first.focus.file, author=author)
+                ranked = predictor.predict(focus, now=moment.unit.at, k=20, explain=False).files
+                offline[name] = metrics.measured([file.path for file in ranked], first.gold)
+            found.append(Asked(moment.unit, moment.position, order_of(first), first.gold, offline))
+    return found[-most:]
+
+
+def order_of(first: Question) -> tuple[str, ...]:
+    assert first.focus.file
+    return (first.focus.file, *first.gold)[:MOST_OPENED]
+
+
+async def worked(rendezvous: Any, clone: Path, work: Sequence[Asked], pause: float) -> tuple[Told, dict[str, Any]]:
+    told = Told()
+    async with session(rendezvous) as client:
+        await add(client, clone)
+        start = await learned(client)
+        for number, asked in enumerate(work):
+            git(clone, "merge", "-q", "--ff-only", asked.unit.parents[0])
+            await until(client, start + asked.position - work[0].position)
+            await asyncio.sleep(pause)
+            await worked_on(client, clone, asked, told, pause)
+            if number % 10 == 9:
+                print(f"{number + 1} units", file=sys.stderr, flush=True)
+        async with client.get("/status") as response:
+            return told, (await response.json())["prefetch"]
+
+
+async def worked_on(client: aiohttp.ClientSession, clone: Path, asked: Asked, told: Told, pause: float) -> None:
+    """One unit: the files opened one after the other, the first question asked as the replay asks it."""
+    expected: list[str] | None = None
+    for number, path in enumerate(asked.order):
+        await signal(client, clone, "file_opened", path)
+        began = time.perf_counter()
+        async with client.get("/context", params={"project": str(clone), "file": path}) as response:
+            bundle = await response.json()
+        told.latencies.append((time.perf_counter() - began) * 1_000)
+        (told.first if number == 0 else told.warm).append(bool(bundle.get("prefetched")))
+        if expected is not None:
+            told.following.append(path in expected)
+        if number == 0:
+            question = {"project": str(clone), "file_opened": path, "k": 20}
+            async with client.post("/context/predict", json=question) as response:
+                ranked = [file["path"] for file in (await response.json())["predicted_files"]]
+            told.rows.append(metrics.measured(ranked, asked.gold))
+        expected = [item["source"]["path"] for item in bundle["items"] if item["kind"] == "file"][:10]
+        await asyncio.sleep(pause)
+    for path in asked.order:
+        await signal(client, clone, "file_closed", path)
+
+
+async def signal(client: aiohttp.ClientSession, clone: Path, kind: str, path: str) -> None:
+    signals = {"signals": [{"kind": kind, "project": str(clone), "path": path}]}
+    async with client.post("/signals", json=signals) as response:
+        assert response.status == 202, await response.text()
+
+
+async def learned(client: aiohttp.ClientSession) -> int:
+    async with client.get("/projects") as response:
+        [project] = (await response.json())["items"]
+    return int(project["progress"]["commits"]["done"])
+
+
+async def until(client: aiohttp.ClientSession, units: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while await learned(client) < units:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the daemon knows {await learned(client)} of {units} units")
+        await asyncio.sleep(0.1)
+
+
+def git(folder: Path, *command: str) -> None:
+    settings = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
+    subprocess.run(["git", *command], cwd=folder, check=True, env=settings, stdout=subprocess.DEVNULL)
+
+
+def report(work: Sequence[Asked], told: Told, prefetch: dict[str, Any]) -> None:
+    places = [metrics.NAMES.index(name) for name in NAMES]
+    print(f"{len(work)} units, {len(told.latencies)} files opened")
+    print("one file given".ljust(28) + "".join(name.rjust(11) for name in NAMES))
+    print(_row("through the daemon", np.mean(told.rows, axis=0)[places]))
+    for name in work[0].offline:
+        print(_row(name, np.mean([asked.offline[name] for asked in work], axis=0)[places]))
+    print(f"the next file among the ten of the bundle before: {np.mean(told.following):.3f}")
+    print(
+        f"its bundle was ready when it was opened: {np.mean(told.warm):.3f}; of first files {np.mean(told.first):.3f}"
+    )
+    print("context, asked right after the open:", quantiles(told.latencies))
+    day = prefetch["day"]
+    print(f"bundles built ahead: {prefetch['built_ahead']}, depth at the end: {prefetch['depth']}")
+    print(f"bytes built ahead: {day['ahead_bytes']:,}, wasted: {day['wasted_bytes']:,}")
+    print("the daemon's own scoreboard:", day)
+
+
+def _row(name: str, values: Any) -> str:
+    return name.ljust(28) + "".join(f"{value:11.3f}" for value in values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
