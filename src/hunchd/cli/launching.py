@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from hunchd.cli import http
 from hunchd.cli.client import PING, Client, answers, check_protocol, is_connectable
 from hunchd.cli.errors import CommandError, NoDaemon
 from hunchd.config.places import Places, make_private, places
@@ -62,6 +63,8 @@ def launch() -> Rendezvous:
     with _turn(where, deadline):
         if (daemon := running(where)) is not None:
             return daemon
+        if _activated(where, deadline):
+            return _until_ready(where, None, deadline)
         with _log_end(where) as log:
             process = subprocess.Popen(
                 DAEMON, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
@@ -69,14 +72,30 @@ def launch() -> Rendezvous:
         return _until_ready(where, process, deadline)
 
 
-def _until_ready(where: Places, process: subprocess.Popen[bytes], deadline: float) -> Rendezvous:
+def _activated(where: Places, deadline: float) -> bool:
+    """Whether the service manager listens in the daemon's place; if so, this knock has made it start the daemon."""
+    address = http.Address(str(where.socket_file), "", 0)
+    try:
+        http.connect(address, timeout=PING).close()
+    except OSError:  # nobody, or what a daemon left that was killed
+        return False
+    try:
+        http.request(address, "GET", "/health", headers={}, timeout=deadline - time.monotonic()).read()
+    except OSError as error:
+        raise NoDaemon(
+            "the service manager could not start the daemon.", hint="systemctl --user status hunchd says why."
+        ) from error
+    return True
+
+
+def _until_ready(where: Places, process: subprocess.Popen[bytes] | None, deadline: float) -> Rendezvous:
     ended: int | None = None
     while time.monotonic() < deadline:
         daemon = read(where.rendezvous_file)
         if daemon is not None and is_alive(daemon.pid) and answers(daemon):
             return daemon
         # One that ends because another was quicker is no failure: the other will answer in a moment.
-        if (ended := process.poll()) is not None and ended != _ALREADY:
+        if process is not None and (ended := process.poll()) is not None and ended != _ALREADY:
             break
         time.sleep(_PAUSE)
     what = f"did not answer within {READY:.0f} s" if ended in (None, _ALREADY) else f"ended with code {ended}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import RUN, TOOLS, Command
+from hunchd.cli.command import DAEMON, RUN, TOOLS, Command
 
 SHELLS: Final = ("bash", "zsh", "fish")
+MANAGERS: Final = ("systemd", "launchd")
 
 
 def _hooks(parser: ArgumentParser) -> None:
@@ -18,6 +19,12 @@ def _hooks(parser: ArgumentParser) -> None:
 
 def _shell(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="which one you use")
+
+
+def _service(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do with it")
+    parser.add_argument("--dry-run", action="store_true", help="install: print what would be written, change nothing")
+    parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
 
 
 SYSTEM_COMMANDS: Final = (
@@ -63,6 +70,17 @@ SYSTEM_COMMANDS: Final = (
             "hunch completion fish  # > ~/.config/fish/completions/hunch.fish",
         ),
         prints_data=False,
+        asks_daemon=False,
+    ),
+    Command(
+        "service",
+        DAEMON,
+        "have the system start it and watch over it",
+        "Under systemd: a user unit that is started on the first request (and at login), restarted when it hangs.\n"
+        "Under launchd: an agent. Without it nothing is lost: any command starts the daemon.",
+        f"{RUN}.service:service",
+        _service,
+        ("hunch service install", "hunch service install --dry-run", "hunch service status"),
         asks_daemon=False,
     ),
 )

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect, end, holder
-from hunchd.cli.output import confirmed, note, number, print_json
+from hunchd.cli.output import clean, confirmed, note, number, print_json
 from hunchd.cli.projects import erase_project
 from hunchd.cli.targets import known_project
 from hunchd.config.places import Places, places
@@ -78,14 +78,25 @@ def _readable(name: str) -> BinaryIO:
 def erase(arguments: Namespace) -> int:
     if arguments.project:
         return erase_project(connect(start=not arguments.no_start), arguments.project, yes=arguments.yes, as_json=False)
+    from hunchd.cli.hooks import recorded, uninstall_all
+    from hunchd.cli.service import installed, uninstall, wanted_files
+
     where = places()
     folders = [folder for folder in everything(where) if folder.exists()]
     if not folders:
         print("There is nothing to erase.")
         return 0
     print("hunchd keeps its files in:", *(f"  {folder}" for folder in folders), sep="\n", file=sys.stderr)
-    if not arguments.yes and not confirmed("Stop the daemon and delete these folders?"):
+    manager, hooked = installed(where), list(recorded(where))
+    if manager or hooked:
+        print(f"and has {'a service of ' + manager if manager else ''}", end="", file=sys.stderr)
+        print(f"{' and ' if manager and hooked else ''}{'git hooks in:' if hooked else ''}", file=sys.stderr)
+        print(*(f"  {clean(folder)}" for folder in hooked), sep="\n", file=sys.stderr)
+    if not arguments.yes and not confirmed("Stop the daemon, take those out and delete these folders?"):
         raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    if manager:
+        uninstall(manager, wanted_files(manager, where, os.environ))
+    uninstall_all(where)
     if (pid := holder(where)) is not None:
         end(pid)
     for folder in folders:

@@ -1,4 +1,4 @@
-"""Telling the service manager how we are (sd_notify, without a library: one datagram)."""
+"""Talking with the service manager, without a library: how we are (sd_notify), and the sockets it hands us."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 
 def notify(message: str, environment: Mapping[str, str] = os.environ) -> bool:
@@ -30,3 +30,19 @@ async def keep_watchdog_fed(environment: Mapping[str, str] = os.environ) -> None
     while True:
         notify("WATCHDOG=1", environment)
         await asyncio.sleep(interval / 2)
+
+
+FIRST_INHERITED = 3  # after standard input, output and error
+
+
+def inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
+    """The sockets that the service manager listened on before it started us (socket activation), once: they are not
+    for the processes that we start."""
+    told = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
+    if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdigit():
+        return []
+    found = []
+    for descriptor in range(FIRST_INHERITED, FIRST_INHERITED + int(told["LISTEN_FDS"])):
+        os.set_inheritable(descriptor, False)
+        found.append(socket.socket(fileno=descriptor))
+    return found

@@ -16,6 +16,7 @@ from hunchd import PROTOCOL, __version__
 from hunchd.config.places import Places, make_private
 from hunchd.config.settings import Settings
 from hunchd.daemon.nightly import every_night
+from hunchd.daemon.notify import inherited_sockets
 from hunchd.daemon.supervision import Supervisor
 from hunchd.engine.engine import Engine
 from hunchd.engine.parts import Parts
@@ -85,6 +86,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
                 host=settings.serving.host,
                 port=settings.serving.port,
                 socket_path=places.socket_file if settings.serving.socket else None,
+                inherited=inherited_sockets(),
             )
         )
         told = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -36,15 +36,21 @@ async def open_doors(
     port: int = 0,
     socket_path: Path | None = None,
     uid: int | None = None,
+    inherited: Sequence[socket.socket] = (),
 ) -> AsyncIterator[tuple[str, Path | None]]:
     """Serve `app` and tell its URL and its Unix socket, None where there is none. `port` 0 lets the system choose;
-    only processes of `uid`, this process's own user when None, may use the Unix socket. ConfigError for an address
-    that is not loopback."""
+    only processes of `uid`, this process's own user when None, may use the Unix socket. What is `inherited` listens
+    already, takes the place of ours, and is left behind for the next daemon. ConfigError for an address that is not
+    loopback."""
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_unreadable_requests_are_no_errors)
     async with AsyncExitStack() as opened:
-        listening = [opened.enter_context(_tcp(host, port))]
-        if socket_path is not None and hasattr(socket, "AF_UNIX"):
+        given = {_family(each): opened.enter_context(each) for each in inherited}
+        listening = [given.get("tcp") or opened.enter_context(_tcp(host, port))]
+        if (unix := given.get("unix")) is not None:
+            socket_path = Path(os.fsdecode(unix.getsockname()))
+            listening.append(unix)
+        elif socket_path is not None and hasattr(socket, "AF_UNIX"):
             listening.append(opened.enter_context(_unix(socket_path)))
             opened.callback(socket_path.unlink, missing_ok=True)
         address = listening[0].getsockname()
@@ -82,6 +88,17 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
     if listening.family == getattr(socket, "AF_UNIX", None):
         return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG)
     return await loop.create_server(factory, sock=listening, backlog=_BACKLOG)
+
+
+def _family(listening: socket.socket) -> str:
+    """Which of our doors an inherited socket is. Raises ConfigError for one that others could reach."""
+    listening.setblocking(False)
+    if listening.type == socket.SOCK_STREAM:
+        if listening.family == getattr(socket, "AF_UNIX", None):
+            return "unix"
+        if listening.family in _FAMILIES.values() and listening.getsockname()[0] in _FAMILIES:
+            return "tcp"
+    raise ConfigError(f"the service manager hands us a socket that is neither loopback nor Unix: {listening!r:.200}")
 
 
 def _tcp(host: str, port: int) -> socket.socket:

@@ -1,0 +1,84 @@
+"""The service manager may listen before the daemon runs, and go on when it has ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.client import answers
+from hunchd.config.places import make_private, places
+from hunchd.config.settings import Settings
+from hunchd.daemon.main import OLD_LOGS, _log_to
+from hunchd.daemon.notify import inherited_sockets
+from hunchd.protocol.rendezvous import read
+from tests.daemon.running import running_daemon
+
+# What a manager does before it starts a service: listen, and hand the socket over as descriptor 3.
+MANAGER = """
+import os, socket, sys
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[1])
+listening.listen()
+os.dup2(listening.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_the_daemon_answers_on_a_socket_it_was_given_and_leaves_it_there(hunchd_home: Path) -> None:
+    where = places({"HUNCHD_HOME": str(hunchd_home)})
+    for folder in (hunchd_home, where.runtime):
+        make_private(folder)
+    path = where.runtime / "given.sock"
+
+    with running_daemon(hunchd_home, wrapper=(sys.executable, "-c", MANAGER, str(path))) as daemon:
+        told = read(where.rendezvous_file)
+        assert told is not None
+        assert told.socket == str(path)
+        assert answers(told)
+        variables = Path(f"/proc/{daemon.pid}/fd/3").readlink()
+        assert str(variables).startswith("socket:")
+
+    assert path.is_socket()
+    assert not where.socket_file.exists()
+
+
+def test_what_is_meant_for_another_process_is_not_taken() -> None:
+    environment = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "http", "HOME": "/"}
+
+    assert inherited_sockets(environment) == []
+    assert environment == {"HOME": "/"}
+
+
+@pytest.fixture
+def _root_logger_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.mark.usefixtures("_root_logger_as_before")
+def test_the_log_is_rotated_and_the_oldest_goes() -> None:
+    where = places()
+    make_private(where.state)
+    settings = replace(Settings(), daemon=replace(Settings().daemon, log_mib=1))
+    _log_to(where, settings, to_stderr=False)
+    for number in range(6_000):
+        logging.getLogger("hunchd.test").info("%06d %s", number, "x" * 1_000)
+
+    logs = sorted(where.state.iterdir())
+    assert [file.name for file in logs] == ["hunchd.log", *(f"hunchd.log.{n}" for n in range(1, OLD_LOGS + 1))]
+    assert sum(file.stat().st_size for file in logs) <= (OLD_LOGS + 1) * 1024 * 1024
+    assert "005999" in where.log_file.read_text()
