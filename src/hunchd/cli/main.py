@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hunchd.cli.errors import CommandError
-from hunchd.cli.parser import parse
 from hunchd.domain.errors import HunchError
 
 if TYPE_CHECKING:
@@ -48,6 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if argv[:1] == ["agent-hook"] and len(argv) == 2 and not argv[1].startswith("-"):
+        from hunchd.cli.agents.hook import answer_hook
+
+        return answer_hook(argv[1])  # between two steps of an agent: without reading the table of all commands
+    from hunchd.cli.parser import parse
+
     arguments = parse(argv)
     module, _, function = arguments.runs.partition(":")
     command: Callable[[Namespace], int] = getattr(import_module(module), function)

@@ -10,10 +10,9 @@ import json
 import os
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hunchd.cli.agents.events import Event, answer, understood
 from hunchd.cli.client import Client
@@ -22,6 +21,9 @@ from hunchd.config.places import make_private, places
 from hunchd.domain.errors import HunchError
 from hunchd.protocol.rendezvous import Rendezvous, is_alive, read
 from hunchd.repository.layout import find
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 # Seconds for all questions together. On a machine where that is too little, a user may give more.
 PATIENCE: Final = 0.1
@@ -34,16 +36,20 @@ _STALE: Final = 3 * 86_400  # seconds after which a session's note of what it wa
 
 
 def agent_hook(arguments: Namespace) -> int:
+    return answer_hook(arguments.agent)
+
+
+def answer_hook(agent: str) -> int:
     """Always 0: an agent must not stop because of us."""
     event, context = None, ""
     try:
-        event = understood(arguments.agent, json.loads(sys.stdin.buffer.read() or b"null"))
+        event = understood(agent, json.loads(sys.stdin.buffer.read() or b"null"))
         if event is not None:
             context = _answered(event)
     except (OSError, ValueError, HunchError) as error:
         if os.environ.get("HUNCH_DEBUG"):
             print(f"hunch: {error}", file=sys.stderr)
-    if printed := answer(arguments.agent, event, context):
+    if printed := answer(agent, event, context):
         print(printed)
     return 0
 
