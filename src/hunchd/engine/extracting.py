@@ -29,9 +29,9 @@ FACT_KINDS = ("decision", "instruction", "preference")
 SAID_BY_USER = 0.9
 SAID_BY_ASSISTANT = 0.6
 LEAST_WEIGHT = 0.5  # of a point that becomes a fact: below it nobody decided anything
-# Twenty to one: what is injected of a stretch takes a twentieth of its tokens, but is never too short to say anything.
-RATIO = 20
-SHORTEST_SUMMARY, LONGEST_SUMMARY = 48, 400  # tokens
+# Twenty to one: what is injected of a session takes a twentieth of its tokens, but never too few to say anything.
+RATIO = 26  # of an episode; its facts take the rest
+SHORTEST_SUMMARY, LONGEST_SUMMARY = 48, 480  # tokens
 NARRATIVE = 2_000  # tokens of the longest form, which is kept and not injected
 COMPRESSED = 160  # characters
 

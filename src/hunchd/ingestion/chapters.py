@@ -15,6 +15,8 @@ from hunchd.ingestion.digesting import sentences
 
 EPISODES_A_HUNDRED: Final = 5
 TURNS_AN_EPISODE: Final = 20
+LONGEST: Final = 50  # turns on average, whatever the words say
+CHANGED: Final = 0.5  # of the words around a cut are others before and behind it
 SHORTEST: Final = 4  # turns; less is no stretch of work
 AROUND: Final = 4  # turns on each side that are compared
 TOPICS: Final = 6
@@ -105,8 +107,11 @@ def _cuts(turns: Sequence[Turn]) -> list[int]:
     ]
     apart = max(SHORTEST, len(turns) // (2 * most))
     chosen: list[int] = []
-    for _, negative in sorted(depths, reverse=True):
+    needed = math.ceil(len(turns) / LONGEST) - 1
+    for depth, negative in sorted(depths, reverse=True):
         at = -negative
+        if depth < CHANGED and len(chosen) >= needed:
+            break
         if all(abs(at - other) >= apart for other in (0, *chosen, len(turns))):
             chosen.append(at)
         if len(chosen) == most - 1:

@@ -80,6 +80,13 @@ _ACTION = re.compile(
     rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_DONE})\b",
     re.IGNORECASE,
 )
+_FINISHED = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
+_ASKED = re.compile(
+    r"^(?:please |now |next,? |then |also |can you |could you )*(?:add|fix|implement|write|create|remove|delete|rename|"
+    r"move|update|change|refactor|extract|document|investigate|debug|make|support|bump|drop|replace|split|clean|deprecate|"
+    r"allow|improve|handle|test|run|release|merge|revert|migrate|review|explain|find)\b",
+    re.IGNORECASE,
+)
 _REASON = re.compile(r"\b(?:because|since|so that|due to|as it|otherwise|in order to|reason)\b", re.IGNORECASE)
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|might|could we|should we|shall we|what if|would it|not sure|if we|wonder)\b|\?\s*$",
@@ -137,7 +144,7 @@ def kind_of(sentence: str, *, by_user: bool) -> PointKind | None:
             return "instruction"
     if _DECISION.search(sentence):
         return "decision"
-    if _ACTION.search(sentence):
+    if _ACTION.search(sentence) or _FINISHED.search(sentence) or (by_user and _ASKED.search(sentence)):
         return "action"
     return "insight" if _INSIGHT.search(sentence) else None
 

@@ -1,0 +1,295 @@
+"""What a long session costs with compiled prompts, and what is still known at its end.
+
+    python benchmarks/sessions.py long REPOSITORY        300 turns with tool results: budget, prefix, cost, decisions
+    python benchmarks/sessions.py condensed REPOSITORY   100 turns: episodes, facts, tokens, what is still answerable
+
+The session is made from the repository's own history (see session_material.py) and played against a real daemon on a
+throw-away home, one compiled prompt for each request that an agent would make. The cache is simulated as Anthropic
+documents it: an entry at each mark, found again when the bytes before it are the same, looked for up to 20 blocks
+back; five minutes, never missed; prompts below the least cacheable length are not cached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+sys.path.insert(0, str(Path(__file__).parent))
+from daemon import add, daemon, session
+from session_material import ASKED, Decision, Material, messages_of, tools
+
+from hunchd.assembly.tokens import count
+
+# Claude Sonnet 4.x, US dollars a million input tokens, as published: plain, five-minute cache write, cache read.
+PLAIN, WRITE, READ = 3.00, 3.75, 0.30
+LEAST_CACHED = 1_024  # tokens
+LOOKBACK = 20  # blocks
+WINDOW = 200_000  # tokens that the model reads at most
+INSTRUCTIONS = 24_000  # characters of the client's own system text: about 6,000 tokens
+
+Block = tuple[str, int, bool]  # role and text, tokens, marked
+
+
+@dataclass
+class Cache:
+    """Who pays what for a request."""
+
+    entries: set[str] = field(default_factory=set)
+
+    def charge(self, blocks: Sequence[Block]) -> dict[str, int]:
+        """Tokens of a request by price: read, written, plain."""
+        digests, lengths = [], []
+        digest, length = hashlib.sha256(), 0
+        for text, tokens, _ in blocks:
+            digest.update(text.encode() + b"\0")
+            length += tokens
+            digests.append(digest.hexdigest())
+            lengths.append(length)
+        marks = [index for index, block in enumerate(blocks) if block[2]]
+        read = 0
+        for mark in marks:
+            for index in range(mark, max(-1, mark - LOOKBACK), -1):
+                if digests[index] in self.entries and lengths[index] >= LEAST_CACHED:
+                    read = max(read, lengths[index])
+                    break
+        written = max((lengths[mark] for mark in marks if lengths[mark] >= LEAST_CACHED), default=0)
+        self.entries.update(digests[mark] for mark in marks)
+        return {"read": read, "written": max(0, written - read), "plain": length - max(written, read)}
+
+
+def cost(charged: dict[str, int]) -> float:
+    return (charged["plain"] * PLAIN + charged["written"] * WRITE + charged["read"] * READ) / 1e6
+
+
+def blocks_of(prompt: dict[str, Any]) -> list[Block]:
+    """The prompt as a provider sees it: tools first, then every block, without the marks themselves."""
+    described = json.dumps(prompt.get("tools", []), sort_keys=True)
+    blocks: list[Block] = [(described, count(described), False)]
+    for message in prompt["messages"]:
+        for block in message["content"]:
+            text = f"{message['role']}\0{block['text']}"
+            blocks.append((text, count(block["text"]) + 4, "cache_control" in block))
+    return blocks
+
+
+def common_prefix(blocks: Sequence[Block], before: Sequence[Block]) -> int:
+    """Tokens of the blocks at the beginning that are byte for byte those of the request before."""
+    same = 0
+    for one, other in zip(blocks, before, strict=False):
+        if one[0] != other[0]:
+            break
+        same += one[1]
+    return same
+
+
+@dataclass
+class Ledger:
+    """What the requests of a session came to."""
+
+    tokens: list[int] = field(default_factory=list)
+    same: list[int] = field(default_factory=list)
+    history: list[int] = field(default_factory=list)
+    over: int = 0
+    took: list[float] = field(default_factory=list)
+    spent: float = 0.0
+    resent: float = 0.0
+    resent_cached: float = 0.0
+    beyond_window: int = 0
+    pruned: int = 0
+
+
+async def post(client: aiohttp.ClientSession, path: str, body: dict[str, Any]) -> Any:
+    async with client.post(path, json=body) as response:
+        answer = await response.json()
+        if response.status >= 300:
+            raise SystemExit(f"{path}: {response.status} {answer}")
+        return answer
+
+
+async def play(
+    client: aiohttp.ClientSession, material: Material, repository: Path, turns: int, budget: int
+) -> tuple[Ledger, list[Decision], int]:
+    """The whole session; what it came to, what was decided, and how many tokens its log has."""
+    ledger, decisions, cache, before = Ledger(), list[Decision](), Cache(), list[Block]()
+    system, described = material.instructions(INSTRUCTIONS), list(tools())
+    logged, fixed = 0, count(system) + count(json.dumps(described))
+    cached_before = 0
+    for number, exchange in enumerate(material.exchanges(turns)):
+        if exchange.decision is not None:
+            decisions.append(exchange.decision)
+        for step, group in enumerate(messages_of(exchange, number)):
+            said = exchange.user if step == 0 else ""
+            began = time.perf_counter()
+            asked = {"session": "long", "message": said, "budget": budget, "system": system, "tools": described}
+            prompt = await post(client, "/context/compile", asked)
+            ledger.took.append(time.perf_counter() - began)
+            blocks = blocks_of(prompt)
+            tokens = sum(block[1] for block in blocks)
+            ledger.tokens.append(tokens)
+            ledger.same.append(common_prefix(blocks, before))
+            ledger.history.append(prompt["sections"]["history"])
+            ledger.over += prompt["token_count"] > budget
+            ledger.pruned += bool(prompt["pruned"])
+            ledger.spent += cost(cache.charge(blocks))
+            whole = fixed + logged + count(said)
+            ledger.resent += whole * PLAIN / 1e6
+            ledger.resent_cached += (cached_before * READ + (whole - cached_before) * WRITE) / 1e6
+            ledger.beyond_window += whole > WINDOW
+            cached_before, before = whole, blocks
+            body = {"messages": group, "project": str(repository)}
+            await post(client, "/sessions/long/messages", body)
+            logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
+    return ledger, decisions, logged
+
+
+async def found_again(
+    client: aiohttp.ClientSession, repository: Path, decisions: Sequence[Decision], budget: int
+) -> dict[str, Any]:
+    """For each decision: whether search finds it and whether a prompt that asks for it holds it."""
+    by_search = in_prompt = in_history = retrieved = 0
+    missed, unfound = [], []
+    for number, decision in enumerate(decisions):
+        question = ASKED[number % len(ASKED)].format(topic=decision.topic)
+        body = {"query": question, "session": "long", "project": str(repository), "k": 5}
+        results = (await post(client, "/search", body))["results"]
+        if any(decision.chosen in one["snippet"] for one in results):
+            by_search += 1
+        else:
+            unfound.append({"asked": question, "said": decision.said, "found": [one["title"] for one in results]})
+        prompt = await post(client, "/context/compile", {"session": "long", "message": question, "budget": budget})
+        texts = [block["text"] for message in prompt["messages"][1:] for block in message["content"]]
+        holds = any(decision.chosen in text for text in texts)
+        in_prompt += holds
+        in_history += any(decision.chosen in text for text in texts[:-2])
+        retrieved += any(decision.chosen in text for text in texts[-2:-1])
+        if not holds:
+            missed.append(f"turn {decision.turn}: {decision.said}")
+    return {
+        "stated": len(decisions),
+        "found by search": by_search,
+        "not found by search": unfound,
+        "in the prompt that asks": in_prompt,
+        "of these in the history anyway": in_history,
+        "of these retrieved for the question": retrieved,
+        "missed": missed,
+    }
+
+
+async def long(repository: Path, turns: int, budget: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
+        async with session(told) as client:
+            await add(client, repository)
+            ledger, decisions, logged = await play(client, Material(repository), repository, turns, budget)
+            again = await found_again(client, repository, decisions, budget)
+            log = await (await client.get("/sessions/long")).json()
+    total = sum(ledger.tokens)
+    return {
+        "requests": len(ledger.tokens),
+        "messages in the log": log["messages"],
+        "tokens in the log": logged,
+        "budget": budget,
+        "requests over budget": ledger.over,
+        "requests that were pruned": ledger.pruned,
+        "history, tokens": {"median": statistics.median(ledger.history), "most": max(ledger.history)},
+        "history's share": int(budget * 10 / 32),
+        "prompt, tokens": {"median": statistics.median(ledger.tokens), "most": max(ledger.tokens)},
+        "input tokens in a prefix that is byte-identical": round(sum(ledger.same) / total, 4),
+        "dollars": round(ledger.spent, 3),
+        "dollars, everything resent": round(ledger.resent, 3),
+        "cost falls by": round(1 - ledger.spent / ledger.resent, 4),
+        "dollars, everything resent and cached": round(ledger.resent_cached, 3),
+        "cost falls against that by": round(1 - ledger.spent / ledger.resent_cached, 4),
+        "requests that would not fit the window": ledger.beyond_window,
+        "compile, ms": _milliseconds(ledger.took),
+        "decisions": again,
+    }
+
+
+def _milliseconds(took: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(took)
+    return {
+        "median": round(1_000 * statistics.median(ordered), 1),
+        "p95": round(1_000 * ordered[int(0.95 * (len(ordered) - 1))], 1),
+        "most": round(1_000 * ordered[-1], 1),
+    }
+
+
+async def condensed(repository: Path, turns: int) -> dict[str, Any]:
+    """End a session and look at what is left: counts, tokens, and what can still be answered from it."""
+    material = Material(repository, seed=11)
+    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
+        async with session(told) as client:
+            await add(client, repository)
+            decisions, actions, logged = list[Decision](), list[str](), 0
+            spoken = 0
+            for number, exchange in enumerate(material.exchanges(turns)):
+                decisions += [exchange.decision] if exchange.decision is not None else []
+                actions.append(exchange.user.split("\n")[0].removesuffix("."))
+                for group in messages_of(exchange, number):
+                    await post(client, "/sessions/long/messages", {"messages": group, "project": str(repository)})
+                    logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
+                    spoken += sum(count(one["content"]) for one in group if one["role"] != "tool" and "content" in one)
+            ended = await post(client, "/sessions/long/end", {})
+            facts = [await (await client.get(f"/memories/{one}")).json() for one in ended["facts"]]
+            episodes = [await (await client.get(f"/memories/{one}")).json() for one in ended["episodes"]]
+            again = await found_again(client, repository, decisions, 32_000)
+    told_facts = "\n".join(f"{fact['category']}: {fact['content']}" for fact in facts)
+    told_episodes = "\n".join(episode["levels"]["summary"] for episode in episodes)
+    left = count(told_facts) + count(told_episodes)
+    everything = told_facts + told_episodes
+    probes = {
+        "decisions, by a fact": _share(decision.chosen in told_facts for decision in decisions),
+        "decisions, by fact or episode": _share(decision.chosen in everything for decision in decisions),
+        "decisions, by search in what was said": again["found by search"] / max(1, again["stated"]),
+        "decisions, in the prompt that asks": again["in the prompt that asks"] / max(1, again["stated"]),
+        "what was done, by an episode": _share(action.lower()[:50] in told_episodes.lower() for action in actions),
+    }
+    return {
+        "messages' tokens": logged,
+        "tokens without what tools printed": spoken,
+        "episodes": len(episodes),
+        "their turns": [episode["source"]["turns"] for episode in episodes],
+        "outcomes": [episode["source"]["outcome"] for episode in episodes],
+        "facts": len(facts),
+        "tokens left": left,
+        "ratio": round(logged / left, 1),
+        "ratio to what was spoken": round(spoken / left, 1),
+        "decisions stated": len(decisions),
+        "still answerable": {name: round(share, 3) for name, share in probes.items()},
+    }
+
+
+def _share(held: Iterator[bool] | Any) -> float:
+    listed = list(held)
+    return sum(listed) / max(1, len(listed))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("long", "condensed"))
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("--turns", type=int, default=0, help="default 300, or 100 to condense")
+    parser.add_argument("--budget", type=int, default=32_000)
+    given = parser.parse_args()
+    repository = given.repository.resolve()
+    if given.what == "long":
+        result = asyncio.run(long(repository, given.turns or 300, given.budget))
+    else:
+        result = asyncio.run(condensed(repository, given.turns or 100))
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""A session's history in a prompt: inside its budget, append-only between compactions, nothing lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.assembly.history import LARGE_CHARACTERS, MOST_TURNS, History, View
+from hunchd.assembly.tokens import count
+from hunchd.domain.session import Event, Message, turns_of
+from hunchd.ingestion.digesting import digested
+
+BUDGET = 4_000  # tokens
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def log(*said: tuple[Event, str]) -> list[Message]:
+    return [
+        Message(
+            number=number,
+            id=f"m{number}",
+            event=event,
+            text=text,
+            at=START + timedelta(minutes=number),
+            tokens=count(text),
+            name="tool" if event in (Event.CALL, Event.RESULT) else None,
+        )
+        for number, (event, text) in enumerate(said, start=1)
+    ]
+
+
+def talk(turns: int, words: int = 20) -> list[Message]:
+    """Turns of a user and an assistant in turn; each has a word of its own."""
+    return log(
+        *(
+            (Event.USER if n % 2 else Event.ASSISTANT, f"marker{n} " + "some words to say " * (words // 4))
+            for n in range(1, turns + 1)
+        )
+    )
+
+
+def views(messages: list[Message], budget: int = BUDGET) -> list[View]:
+    """The view after each message."""
+    history = History(budget, digested)
+    found = []
+    for message in messages:
+        history.add(message)
+        found.append(history.view())
+    return found
+
+
+EVENTS = st.sampled_from([Event.USER, Event.ASSISTANT, Event.CALL, Event.RESULT, Event.RESULT, Event.SYSTEM])
+TEXTS = st.integers(1, 400).flatmap(lambda n: st.sampled_from(["word ", "We use A instead of B. ", "é", "x=1;\n"]).map(lambda w: w * n))  # fmt: skip  # noqa: E501
+LOGS = st.lists(st.tuples(EVENTS, TEXTS), max_size=70).map(lambda said: log(*said))
+
+
+@settings(max_examples=15, deadline=None)
+@given(LOGS, st.integers(600, 12_000))
+def test_between_two_compactions_the_history_only_grows_at_its_end(messages: list[Message], budget: int) -> None:
+    before = View((), 0, 0, 0, 0)
+    for view in views(messages, budget):
+        if view.compactions == before.compactions:
+            assert view.entries[: len(before.entries)] == before.entries
+        assert view.tokens == sum(entry.tokens for entry in view.entries)
+        before = view
+
+
+@settings(max_examples=15, deadline=None)
+@given(LOGS)
+def test_the_same_log_gives_the_same_bytes_whenever_it_is_folded(messages: list[Message]) -> None:
+    half = History(BUDGET, digested)
+    for message in messages:
+        half.add(message)
+        half.view()
+
+    assert views(messages)[-1:] == ([half.view()] if messages else [])
+
+
+@settings(max_examples=15, deadline=None)
+@given(LOGS)
+def test_the_last_turns_are_shown_in_the_words_in_which_they_were_said(messages: list[Message]) -> None:
+    spoken = [one for one in messages if one.event in (Event.USER, Event.ASSISTANT) and one.tokens < BUDGET / 8]
+    last = {one.id for turn in turns_of(messages)[-3:] for one in turn.messages}
+    shown = {entry.message: entry.text for entry in (views(messages)[-1].entries if messages else ())}
+
+    for message in spoken:
+        if message.id in last:
+            assert shown[message.id] == message.text
+
+
+def test_twenty_turns_are_condensed_but_for_the_first_and_the_last() -> None:
+    before, *_, after = views(talk(MOST_TURNS + 1))[MOST_TURNS - 1 :]
+    shown = "\n".join(entry.text for entry in after.entries)
+
+    assert before.compactions == 0
+    assert after.compactions == 1
+    assert all(f"marker{n} " in shown for n in (1, 2, 18, 19, 20, 21))
+    assert "marker5 " not in shown
+    assert "Turns 3-" in shown
+
+
+def test_half_the_budget_is_reason_enough_to_condense() -> None:
+    messages = talk(12, words=320)
+
+    assert any(view.compactions for view in views(messages))
+    assert views(messages)[-1].tokens <= BUDGET
+
+
+def test_a_large_stale_tool_result_becomes_a_pointer_that_says_where_it_is() -> None:
+    large = "first line of it\n" + "x = 1\n" * LARGE_CHARACTERS + "last line of it"
+    said = [(Event.USER, "read it"), (Event.CALL, "read"), (Event.RESULT, large), (Event.ASSISTANT, "I see.")]
+    messages = log(*said, *((Event.USER, f"next {n}") for n in range(30)))
+
+    new, old = views(messages, 200_000)[2], views(messages, 200_000)[-1]
+    fresh = next(entry for entry in new.entries if entry.message == "m3")
+    stale = next((entry for entry in old.entries if entry.message == "m3"), None)
+
+    assert large in fresh.text
+    assert stale is not None
+    assert stale.tokens < 150
+    assert all(part in stale.text for part in ("kept as m3", "first line of it", "last line of it"))
+
+
+def test_a_result_larger_than_its_share_is_never_shown_whole_but_with_both_ends() -> None:
+    result = "begin " + "word " * 9_000 + "end"
+    [*_, view] = views(log((Event.USER, "run"), (Event.CALL, "run"), (Event.RESULT, result)))
+
+    assert view.tokens <= BUDGET / 2
+    assert view.entries[-1].text.endswith("end")
+    assert "begin word" in view.entries[-1].text
+    assert "m3" in view.entries[-1].text
+
+
+def test_a_decision_outlives_many_compactions() -> None:
+    messages = log(
+        (Event.USER, "We decided on zstandard instead of gzip, because reading must be fast."),
+        *((Event.ASSISTANT if n % 2 else Event.USER, f"step {n} " * 30) for n in range(400)),
+    )
+    condensed = log(*((one.event, one.text) for one in messages[1:41]), (Event.USER, messages[0].text))
+    rest = [(one.event, one.text) for one in messages[41:]]
+    [*_, view] = views(log(*((one.event, one.text) for one in condensed), *rest))
+
+    assert view.compactions > 10
+    assert any("zstandard instead of gzip" in entry.text for entry in view.entries)
+    assert view.tokens <= BUDGET
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 6, 14])
+def test_on_demand_a_short_session_is_condensed_no_further_than_its_ends(turns: int) -> None:
+    history = History(BUDGET, digested)
+    for message in talk(turns):
+        history.add(message)
+    history.compact()
+    shown = "\n".join(entry.text for entry in history.view().entries)
+
+    assert all(f"marker{n} " in shown for n in {1, 2, turns, max(1, turns - 1), max(1, turns - 2)} if n <= turns)

@@ -1,0 +1,132 @@
+"""What is found in a session by rules, and where it falls into episodes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hunchd.domain.session import Event, Message, Turn, turns_of
+from hunchd.ingestion.chapters import chapters_of, outcome_of
+from hunchd.ingestion.digesting import digested, kind_of, sentences
+
+
+def turns(*said: tuple[Event, str] | tuple[Event, str, str, dict[str, Any]]) -> tuple[Turn, ...]:
+    messages = []
+    for number, (event, text, *rest) in enumerate(said, start=1):
+        name, data = rest if rest else (None, {})
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        messages.append(
+            Message(number=number, id=f"m{number}", event=event, text=text, at=at, tokens=10, name=name, data=data)
+        )
+    return turns_of(messages)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("We use PostgreSQL instead of MySQL for the ledger.", "decision"),
+        ("Let's go with zstandard for archives.", "decision"),
+        ("We decided against a second cache.", "decision"),
+        ("I prefer small commits.", "preference"),
+        ("Always run the tests before you commit.", "instruction"),
+        ("Please don't touch the generated files.", "instruction"),
+        ("Should we use Redis?", "question"),
+        ("Maybe we should use Redis instead of Valkey.", None),
+        ("The weather is nice today.", None),
+        ("Fix the parser of dates.", "action"),
+    ],
+)
+def test_what_a_user_says_is_told_by_its_words(sentence: str, kind: str | None) -> None:
+    assert kind_of(sentence, by_user=True) == kind
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("I've added the test.", "action"),
+        ("Done: the parser takes dates.", "action"),
+        ("The root cause is a stale lock.", "insight"),
+        ("I will use the second form instead of the first.", "decision"),
+        ("Here is the file.", None),
+    ],
+)
+def test_what_an_assistant_says_is_told_by_its_words(sentence: str, kind: str | None) -> None:
+    assert kind_of(sentence, by_user=False) == kind
+
+
+def test_sentences_leave_out_code_and_list_marks_and_keep_abbreviations_whole() -> None:
+    text = (
+        "1. Use it, e.g. Like this one.\n```\nwe use nothing here\n```\n- **Never** push on Friday. It hurts everybody!"
+    )
+
+    assert sentences(text) == ["Use it, e.g. Like this one.", "Never push on Friday.", "It hurts everybody!"]
+
+
+def test_every_point_is_a_sentence_that_was_said_in_the_turn_it_names() -> None:
+    session = turns(
+        (Event.USER, "We use uv instead of pip, because it is faster. And the sky is blue."),
+        (Event.ASSISTANT, "Understood."),
+        (Event.CALL, "", "Edit", {"input": {"file_path": "pyproject.toml"}}),
+        (Event.RESULT, "ok", "Edit", {}),
+        (Event.CALL, 'git commit -m "Switch to uv"', "bash", {"input": {"command": 'git commit -m "Switch to uv"'}}),
+        (Event.RESULT, "=== 1 failed, 3 passed in 2s ===", "bash", {}),
+    )
+    digest = digested(session)
+
+    assert [(point.kind, point.text, point.turn) for point in digest.points] == [
+        ("decision", "We use uv instead of pip, because it is faster.", 1),
+        ("action", "edited pyproject.toml", 2),
+        ("action", "committed: Switch to uv", 3),
+        ("insight", "bash said: === 1 failed, 3 passed in 2s ===", 3),
+    ]
+    assert digest == digested(session)
+    assert digest.points[0].message == "m1"
+
+
+def test_a_users_decision_weighs_more_than_an_assistants_and_a_reasoned_one_most() -> None:
+    said = "We use uv instead of pip."
+    session = turns((Event.USER, said), (Event.ASSISTANT, said), (Event.USER, said[:-1] + ", because it is faster."))
+    by_user, by_assistant, reasoned = digested(session).points
+
+    assert by_assistant.weight < by_user.weight < reasoned.weight
+
+
+def topic(name: str, times: int) -> list[tuple[Event, str]]:
+    said = []
+    for number in range(times):
+        said.append((Event.USER, f"Change the {name} {name}_{number % 3} and its {name} handler"))
+        said.append((Event.ASSISTANT, f"The {name} handler {name}_{number % 3} was changed"))
+    return said
+
+
+@pytest.mark.parametrize(("exchanges", "most"), [(1, 1), (9, 1), (25, 3), (50, 5), (150, 15)])
+def test_a_hundred_turns_are_five_episodes_at_most_and_every_turn_is_in_one(exchanges: int, most: int) -> None:
+    session = turns(*(part for n in range(5) for part in topic(("parser", "cache", "login", "queue", "invoice")[n], exchanges // 5 + 1)))[: 2 * exchanges]  # fmt: skip  # noqa: E501
+    chapters = chapters_of(session)
+
+    assert 1 <= len(chapters) <= most
+    assert [turn for chapter in chapters for turn in chapter.turns] == list(session)
+    assert all(chapter.turns[0].by_user for chapter in chapters)
+
+
+def test_episodes_begin_where_the_words_change() -> None:
+    chapters = chapters_of(turns(*topic("parser", 12), *topic("invoice", 12)))
+
+    assert [chapter.first for chapter in chapters] == [1, 25]
+    assert "parser" in chapters[0].topics
+    assert "invoice" in chapters[1].topics
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ([(Event.ASSISTANT, "Done, all tests pass.")], "success"),
+        ([(Event.USER, "Thanks, that works.")], "success"),
+        ([(Event.ASSISTANT, "It is still failing: error: no module.")], "partial"),
+        ([(Event.ASSISTANT, "Let me look."), (Event.CALL, "ls")], "interrupted"),
+    ],
+)
+def test_how_it_went_is_told_by_the_last_words(last: list[tuple[Event, str]], outcome: str) -> None:
+    assert outcome_of(turns((Event.USER, "Fix it"), *last)) == outcome
