@@ -1,0 +1,52 @@
+"""`hunch mcp` and the real daemon: questions that outlive it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.launching import end, holder
+from tests.cli.test_mcp import INITIALIZE, agent
+from tests.daemon.running import RunningDaemon
+from tests.repositories import make_shop
+
+# On a busy machine a start takes longer than a command waits for it: the agent asks again.
+ATTEMPTS = 6
+
+
+@pytest.mark.slow
+def test_an_agent_s_session_survives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_path: Path) -> None:
+    shop = make_shop(tmp_path / "shop")
+    daemon.add(shop)
+    file = next(path.relative_to(shop).as_posix() for path in sorted(shop.rglob("*.py")))
+
+    with agent("--project", str(shop)) as it:
+        it.send(INITIALIZE)
+        it.read()
+        assert file in it.call("context", file=file)[0]
+        kept, failed = it.call("remember", text="the shop takes euros only", category="decision")
+        assert not failed
+        daemon.kill()
+        daemon.start()
+        text, failed = it.call("search", query="euros")
+
+    assert not failed
+    assert "the shop takes euros only" in text
+    assert kept.removeprefix("Kept as ").rstrip(".") in text
+
+
+@pytest.mark.slow
+def test_the_first_question_starts_the_daemon(tmp_path: Path, hunchd_home: Path) -> None:
+    shop = make_shop(tmp_path / "shop")
+    try:
+        with agent("--project", str(shop)) as it:
+            assert it.ask("ping") == {}
+            assert not hunchd_home.exists()
+            answers = (it.call("context", query="prices") for _ in range(ATTEMPTS))
+            text = next((text for text, failed in answers if not failed), "")
+        assert text
+        assert holder() is not None
+    finally:
+        if (pid := holder()) is not None:
+            end(pid)
