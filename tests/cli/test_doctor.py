@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -52,6 +54,74 @@ def test_a_token_that_others_can_read_is_found_and_mended(fake: FakeDaemon, caps
 
     assert findings(capsys, "--fix")["daemon"][0]["verdict"] == "ok"
     assert places().rendezvous_file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
+def test_a_home_in_somebody_else_s_folder_is_found(capsys: Output, hunchd_home: Path) -> None:
+    make_private(hunchd_home)
+    os.chown(hunchd_home, 12345, 12345)
+    try:
+        [found] = findings(capsys)["folders"][1:]
+    finally:
+        os.chown(hunchd_home, os.getuid(), os.getgid())
+
+    assert f"{hunchd_home} belongs to user 12345" in found["finding"]
+    assert found["verdict"] == "bad"
+    assert "HUNCHD_HOME" in found["advice"]
+
+
+def test_a_home_that_everybody_may_write_to_is_found_and_mended(capsys: Output, hunchd_home: Path) -> None:
+    make_private(hunchd_home).chmod(0o777)
+
+    assert findings(capsys)["folders"][1]["finding"] == f"{hunchd_home} can be written by everybody"
+    assert findings(capsys, "--fix")["folders"][1]["verdict"] == "ok"
+    assert hunchd_home.stat().st_mode & 0o777 == 0o775
+
+
+def test_a_port_that_is_somebody_else_s_is_found(capsys: Output) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        make_private(places().config)
+        places().config_file.write_text(f"[serving]\nport = {other.getsockname()[1]}\n")
+
+        [found] = findings(capsys)["port"]
+
+    assert found["verdict"] == "bad"
+    assert "is taken by another program" in found["finding"]
+    assert "port = 0" in found["advice"]
+
+
+def test_a_lock_whose_holder_nobody_can_find_is_found(capsys: Output) -> None:
+    with (make_private(places().data) / "daemon.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4242")
+        lock.flush()
+
+        [found] = findings(capsys)["locks"]
+
+    assert (found["verdict"], found["advice"]) == ("bad", "It may be starting; if this stays so: hunch restart")
+    assert "pid 4242" in found["finding"]
+
+
+def test_a_socket_that_a_service_manager_listens_on_is_not_taken_for_left_over(capsys: Output) -> None:
+    make_private(places().runtime)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(places().socket_file))
+        listening.listen()
+
+        assert "the service manager listens" in findings(capsys, "--fix")["daemon"][1]["finding"]
+    assert places().socket_file.exists()
+
+
+def test_hooks_that_another_tool_has_overwritten_are_found(capsys: Output, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    main(["hooks", "install", str(tmp_path)])
+    assert findings(capsys)["hooks"][0]["verdict"] == "ok"
+    (tmp_path / ".git" / "hooks" / "post-merge").write_text("#!/bin/sh\n")
+
+    [found] = findings(capsys)["hooks"]
+
+    assert found["finding"] == f"{tmp_path}: post-merge no longer tell hunchd"
+    assert found["advice"].endswith(f"hunch hooks install {tmp_path}")
 
 
 def test_folders_that_are_open_to_others_are_found_and_mended(capsys: Output) -> None:

@@ -22,7 +22,7 @@ def shell_lines() -> Iterator[tuple[str, list[str]]]:
     """Every command of a shell block: the page it is on, and its words."""
     for page in PAGES:
         for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():  # a command may go on in the next line
                 if words := shlex.split(line, comments=True):
                     yield page.name, words
 

@@ -138,10 +138,22 @@ def daemon(where: Places) -> Iterator[Check]:
 
 
 def _left_over(where: Places) -> Iterator[Check]:
-    """A socket without a rendezvous: harmless, but a sign that something was killed."""
-    if os.path.lexists(where.socket_file):
+    """A socket without a rendezvous: harmless, but a sign that something was killed, or the service manager's."""
+    if _is_listened_on(where.socket_file):
+        yield Check("daemon", "ok", "the service manager listens in its place; the first request starts it")
+    elif os.path.lexists(where.socket_file):
         finding = f"{where.socket_file} is left over from a daemon that was killed"
         yield Check("daemon", "note", finding, "The next start replaces it.", where.socket_file.unlink)
+
+
+def _is_listened_on(file: Path) -> bool:
+    """Whether some process listens there, found out without a knock, which would start the daemon."""
+    try:
+        rows = Path("/proc/net/unix").read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    listening = 0x10000  # __SO_ACCEPTCON among the flags, the fourth column
+    return any(row.endswith(f" {file}") and int(row.split()[3], 16) & listening for row in rows[1:])
 
 
 def watching() -> Iterator[Check]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from hunchd.cli.checks import Check, all_checks
 from hunchd.cli.output import DIM, GREEN, RED, YELLOW, clean, coloured, print_json
+from hunchd.cli.surroundings import surroundings
 from hunchd.config.places import places
 
 _SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", RED)}
@@ -16,7 +17,8 @@ _SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", R
 
 def doctor(arguments: Namespace) -> int:
     """Exit code 0 when nothing is wrong (any more), else 1."""
-    findings = [mended(check) if arguments.fix else check for check in all_checks(places())]
+    where = places()
+    findings = [mended(check) if arguments.fix else check for check in (*all_checks(where), *surroundings(where))]
     if arguments.json:
         print_json(
             [{name: getattr(check, name) for name in ("name", "verdict", "finding", "advice")} for check in findings]

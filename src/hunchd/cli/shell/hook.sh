@@ -53,11 +53,12 @@
 
     # One line in one write: other hooks may write at the same time.
     tell() {
+        [ -n "$at" ] || at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
         printf '{"kind":"%s","project":"%s",%s,"at":"%s","source":"hook"}\n' "$1" "$project" "$2" "$at" >>"$spool/lines"
     }
 
+    at=''
     escape "$PWD" && project=$escaped
-    at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 @TOLD@
 ) >/dev/null 2>&1 || :
 @AFTER@# <<< hunch <<<

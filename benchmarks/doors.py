@@ -1,0 +1,158 @@
+"""What git hooks and shells' reports cost: commits with and without, a long rebase, the time between two prompts.
+
+    python benchmarks/doors.py [--runs 30] [--rebase 200]
+
+Prints medians in milliseconds. Needs git; shells that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+from hunchd.cli.shells import script  # noqa: E402
+from hunchd.config.places import make_private, places  # noqa: E402
+from tests.cli.terminal import terminal  # noqa: E402
+from tests.cli.test_shell_init import RC  # noqa: E402
+
+WHO = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env={**os.environ, **WHO})
+
+
+class Took(NamedTuple):
+    """Milliseconds: on the wall, and of the processor, which hardly depends on what else the machine does."""
+
+    wall: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.1f} ms ({self.cpu:.1f} of a core)"
+
+
+def timed(folder: Path, *words: str) -> Took:
+    began, used = time.perf_counter(), _used()
+    git(folder, *words)
+    return Took((time.perf_counter() - began) * 1_000, (_used() - used) * 1_000)
+
+
+def _used() -> float:
+    told = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return told.ru_utime + told.ru_stime
+
+
+def median(times: list[Took]) -> Took:
+    return Took(statistics.median(one.wall for one in times), statistics.median(one.cpu for one in times))
+
+
+def hooks(folder: Path, action: str) -> None:
+    subprocess.run([sys.executable, "-m", "hunchd.cli", "hooks", action, folder], check=True, capture_output=True,
+                   env={**os.environ, "PYTHONPATH": str(ROOT / "src")})  # fmt: skip
+
+
+def commits(folder: Path, runs: int) -> None:
+    """With and without in turn, so that whatever else the machine does falls on both."""
+    found: dict[str, list[Took]] = {"uninstall": [], "install": []}
+    for _ in range(runs):
+        for action, times in found.items():
+            hooks(folder, action)
+            times.append(timed(folder, "commit", "-q", "--allow-empty", "-m", "x"))
+    print(f"git commit, median of {runs}: {median(found['uninstall'])} without, {median(found['install'])} with hooks")
+    hook = folder / ".git" / "hooks" / "post-commit"
+    alone = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        subprocess.run([hook], cwd=folder, check=True)
+        alone.append((time.perf_counter() - began) * 1_000)
+        began = time.perf_counter()
+        subprocess.run(["/bin/sh", "-c", ":"], check=True)
+        alone[-1] -= (time.perf_counter() - began) * 1_000
+    print(f"post-commit above an empty sh, median of {runs}: {statistics.median(alone):.1f} ms")
+
+
+def rebase(folder: Path, count: int) -> None:
+    git(folder, "checkout", "-q", "-b", "long")
+    for number in range(count):
+        (folder / f"{number}.txt").write_text("x\n")
+        git(folder, "add", f"{number}.txt")
+        git(folder, "commit", "-q", "-m", f"step {number}")
+    git(folder, "checkout", "-q", "main")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "meanwhile")
+    git(folder, "tag", "before", "long")
+    for action in ("uninstall", "install", "uninstall", "install"):
+        hooks(folder, action)
+        git(folder, "checkout", "-q", "-B", "long", "before")
+        (places().spool / "lines").unlink(missing_ok=True)
+        took = timed(folder, "rebase", "-q", "main")
+        lines = (places().spool / "lines").read_text().splitlines() if action == "install" else []
+        told = sum('"rewrite"' in line for line in lines)
+        print(f"rebase of {count} commits, {action}ed: {took}, {told} rewrites told, {len(lines)} lines in all")
+
+
+def prompts(folder: Path, runs: int) -> None:
+    where = places()
+    make_private(where.runtime)
+    where.rendezvous_file.touch()
+    for shell in RC:
+        if shutil.which(shell) is None:
+            print(f"{shell} is not installed")
+            continue
+        found: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(3):
+            for told in found:
+                found[told] += prompt_times(shell, folder, runs, told=told)
+        without, with_it = statistics.median(found[False]), statistics.median(found[True])
+        print(f"{shell}, from Enter to the next prompt, median of {3 * runs}: {without:.2f} without, "
+              f"{with_it:.2f} with (+{with_it - without:.2f} ms)")  # fmt: skip
+
+
+def prompt_times(shell: str, folder: Path, runs: int, *, told: bool) -> list[float]:
+    home = Path(tempfile.mkdtemp(dir=places().config.parent))
+    name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text(RC[shell] + (script(shell, places(), ()) if told else ""))
+    argv = {"bash": ["bash", "--noprofile", "--rcfile", str(home / "rc"), "-i"], "zsh": ["zsh", "-d", "-i"]}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "ZDOTDIR": str(home), "XDG_CONFIG_HOME": str(home),
+                   "TERM": "dumb", "LC_ALL": "C.UTF-8"}  # fmt: skip
+    times = []
+    with terminal(argv.get(shell, ["fish", "-i"]), folder=folder, environment=environment) as prompt:
+        for number in range(runs):
+            began = time.perf_counter()
+            prompt.run(f"true {number}")
+            times.append((time.perf_counter() - began) * 1_000)
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--rebase", type=int, default=200)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        os.environ["HUNCHD_HOME"] = f"{temporary}/home"
+        make_private(places().spool)
+        folder = Path(temporary) / "repository"
+        folder.mkdir()
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+        commits(folder, arguments.runs)
+        rebase(folder, arguments.rebase)
+        prompts(folder, arguments.runs)
+
+
+if __name__ == "__main__":
+    main()
