@@ -124,7 +124,7 @@ async def test_new_commits_are_told_with_their_episodes(root: Path, indexer: Chi
 
 async def test_a_commit_that_is_gone_means_the_history_was_rewritten(root: Path, indexer: Child) -> None:
     told = await indexer.call("units", params(root, since_sha="f" * 40))
-    assert told == {"units": [], "episodes": [], "rewritten": True}
+    assert told == {"units": [], "episodes": [], "facts": [], "rewritten": True}
 
 
 async def test_conventions_and_topics_come_from_the_files(root: Path, indexer: Child) -> None:

@@ -165,7 +165,7 @@ def test_one_value_holds_at_any_time_and_a_step_back_restores_what_was(steps: li
                     past.clear()
             case ("withdraw",) if head is not None and head.status is Status.ACTIVE:
                 kept.apply(withdrawn(head, now))
-                line.withdraw((now - START) // DAY + 1)
+                line.withdraw(-((START - now) // DAY))
                 past.append(before)
             case ("undo",) if past:
                 kept.undo(place, now)

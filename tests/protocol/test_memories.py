@@ -14,6 +14,7 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.protocol.fields import TEXT_LIMIT
 from hunchd.protocol.memories import (
     DRAFT_FIELDS,
+    DRAFT_KINDS,
     PATCH_FIELDS,
     drafts_of_body,
     memory_draft,
@@ -22,7 +23,6 @@ from hunchd.protocol.memories import (
     memory_patch,
     title_of,
 )
-from hunchd.protocol.requests import KINDS
 
 AT = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 SMALL = Memory(id="m1", kind=Kind.FACT, title="t", content="c", at=AT, created=AT, updated=AT)
@@ -182,7 +182,7 @@ def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
             "index": 1,
             "error": {
                 "code": "invalid",
-                "message": f"'memories[1].kind' is 'fcat'; allowed: {', '.join(KINDS)}",
+                "message": f"'memories[1].kind' is 'fcat'; allowed: {', '.join(DRAFT_KINDS)}",
                 "field": "memories[1].kind",
                 "hint": "did you mean 'fact'?",
             },

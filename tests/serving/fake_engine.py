@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fake_conversations import FakeConversations
+from fake_knowledge import FakeKnowledge
 
 from hunchd.domain.context import Bundle, Item
 from hunchd.domain.errors import HunchError, NotFound
@@ -33,6 +34,7 @@ class FakeEngine:
         self.listening: set[asyncio.Queue[dict[str, Any]]] = set()
         self.prefetched = False
         self.conversations = FakeConversations()
+        self.knowledge = FakeKnowledge(self.known)
         self._ids = itertools.count(1)
 
     def _work(self) -> None:
@@ -122,6 +124,10 @@ class FakeEngine:
     async def remember(self, drafts: list[MemoryDraft]) -> list[str]:
         self._work()
         return [self._kept(draft).id for draft in drafts]
+
+    async def file(self, drafts: list[MemoryDraft]) -> dict[str, Any]:
+        ids = await self.remember(drafts)
+        return {"ids": ids, "understood": [{"id": each, "verdict": "new"} for each in ids]}
 
     def _kept(self, draft: MemoryDraft) -> Memory:
         known = next((each for each in self.known.values() if draft.ref and each.ref == draft.ref), None)

@@ -191,7 +191,7 @@ async def test_an_unknown_path_says_nothing_to_who_is_unknown(daemon: Daemon) ->
 def test_every_door_is_a_route_and_only_health_is_open() -> None:
     doors = Doors(FakeEngine(), Limits())
 
-    assert sorted((method, path) for method, path, _ in doors.routes()) == ROUTES
+    assert sorted((method, path.replace(":.+}", "}")) for method, path, _ in doors.routes()) == ROUTES
     assert [route for route in ROUTES if route not in GUARDED] == [("GET", "/health")]
 
 

@@ -119,7 +119,7 @@ async def test_a_memory_lives_from_post_to_delete(daemon: Daemon) -> None:
     address = f"{daemon.url}/memories/{identifier}"
 
     assert created.status == 201
-    assert await again.json() == {"ids": [identifier]}
+    assert (await again.json())["ids"] == [identifier]
     assert (await (await daemon.get("/memories?kind=fact&limit=1")).json())["total"] == 1
     assert (await (await daemon.post("/search", {"query": "postgres"})).json())["results"][0]["id"] == identifier
     assert (await (await daemon.post("/expand", {"id": identifier})).json())["text"] == "db: postgres"

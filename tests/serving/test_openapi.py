@@ -95,7 +95,7 @@ def test_operations_are_named_once_and_path_parameters_described() -> None:
     assert len(set(names)) == len(names)
     for path, each in operations:
         described = {parameter["name"] for parameter in each.get("parameters", ()) if parameter["in"] == "path"}
-        assert described == ({"id"} if "{id}" in path else set())
+        assert described == {name for name in ("id", "path") if f"{{{name}}}" in path}
 
 
 def test_only_health_is_described_as_open() -> None:

@@ -7,6 +7,7 @@ import ctypes
 import logging
 import os
 import platform
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -14,11 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, history_of, index, parse
+from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, history_of, index, parse
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
 from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.protocol.child import serve
+from hunchd.repository.git import Git
 
 IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
 NICENESS: Final = 10
@@ -57,6 +59,12 @@ async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
     return await asyncio.to_thread(conventions_of, _scope(params))
 
 
+async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
+    """Which of the commits `shas` the branch `into` contains: what was learnt with them is true there."""
+    shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]
+    return await asyncio.to_thread(_reached, _scope(params), str(params["into"]), shas)
+
+
 async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
     """The items of a blocking iterator, each taken in a thread, so that other calls are answered in between."""
     items = make()
@@ -81,16 +89,33 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
 def _units_since(scope: Scope, since: str, told: Sequence[Rewritten] = ()) -> dict[str, Any]:
     git = history_of(scope.root)
     if git is None or (since and not git.exists(since)):
-        return {"units": [], "episodes": [], "rewritten": bool(since)}
+        return {"units": [], "episodes": [], "facts": [], "rewritten": bool(since)}
     found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
     if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
-        return {"units": [], "episodes": [], "rewritten": True}
+        return {"units": [], "episodes": [], "facts": [], "rewritten": True}
     return {
         "units": [asdict(unit) for unit in found],
         "episodes": episodes_of(found, scope),
+        "facts": facts_of(found, scope),
         "moved": moved(git, told, since or None) if found or told else [],
         "rewritten": False,
     }
+
+
+def _reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:
+    """Which of the commits are part of the history of the branch `into`."""
+    git = history_of(scope.root)
+    if git is None:
+        return {"reached": []}
+    return {"reached": [sha for sha in shas if _contains(git, into, sha)]}
+
+
+def _contains(git: Git, into: str, sha: str) -> bool:
+    try:
+        git.run("merge-base", "--is-ancestor", sha, f"refs/heads/{into}")
+    except RepositoryError:  # also what git says of a commit that is gone
+        return False
+    return True
 
 
 def _scope(params: dict[str, Any]) -> Scope:
@@ -133,6 +158,7 @@ def main() -> None:
             "parse": handle_parse,
             "units": handle_units,
             "conventions": handle_conventions,
+            "reached": handle_reached,
         },
         idle_after=IDLE_AFTER,
     )

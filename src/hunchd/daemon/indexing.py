@@ -17,6 +17,7 @@ from hunchd.daemon.attempts import Attempts
 from hunchd.domain.code import FileOutline
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.history import Unit
+from hunchd.ingestion.commit_facts import facts_of_unit
 from hunchd.ingestion.conventions import conventions
 from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
@@ -34,6 +35,7 @@ from hunchd.store.code import CodeCache
 
 FIRST: Final = 300  # units of the very first model: half a second
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
+MOST_FACTS: Final = 2_000  # of a history's messages: the newest, older ones are past
 TOLD_EVERY: Final = 500  # units between two reports of progress
 RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
 
@@ -104,6 +106,11 @@ def conventions_of(scope: Scope) -> dict[str, Any]:
 def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
     """The units as memories on the wire."""
     return [memory_json(episode(unit, scope.project, now=scope.now)) for unit in found]
+
+
+def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
+    """What the messages of the units state, as memories on the wire."""
+    return [memory_json(fact) for unit in found for fact in facts_of_unit(unit, scope.project, now=scope.now)]
 
 
 def history_of(root: Path) -> Git | None:
@@ -180,6 +187,7 @@ def _placed(cache: CodeCache, predictor: Predictor) -> None:
 def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:
     """Newest first; where the last run got as far as `episodes_after`, only what is older."""
     total = done = 0
+    facts: list[dict[str, Any]] = []
     for pack in packs:
         total += len(pickle.loads(zlib.decompress(pack)))
     waiting = known
@@ -196,6 +204,11 @@ def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict
         if batch:
             found = episodes_of(batch, scope)
             yield {"stage": "episodes", "episodes": found, "done": done, "total": total, "last": batch[-1].sha}
+            if len(facts) < MOST_FACTS:
+                facts += facts_of(batch, scope)
+    if facts:
+        facts.sort(key=lambda fact: str(fact["at"]))  # the oldest first: each takes the place of the one before
+        yield {"stage": "facts", "facts": facts[-MOST_FACTS:]}
 
 
 def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[_Step]:

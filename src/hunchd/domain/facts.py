@@ -81,7 +81,9 @@ def normal_key(key: str) -> str:
 
 
 def same_value(one: Memory, other: Memory) -> bool:
-    return " ".join((one.value or "").split()).casefold() == " ".join((other.value or "").split()).casefold()
+    """Case and white space do not count; without a value the text is what a fact says."""
+    mine, others = ((fact.value or fact.content).split() for fact in (one, other))
+    return " ".join(mine).casefold() == " ".join(others).casefold()
 
 
 def since(memory: Memory) -> datetime:

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     WORKFLOW = "workflow"
     DOCUMENT = "document"
     MESSAGE = "message"
+    CONTRADICTION = "contradiction"  # two others cannot both hold
 
 
 class Scope(StrEnum):

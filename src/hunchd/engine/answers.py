@@ -22,7 +22,7 @@ from hunchd.engine import scoreboard
 from hunchd.engine.bundles import Bundles, Key, size_of
 from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
-from hunchd.engine.project import Project, Tree
+from hunchd.engine.project import Own, Project, Tree
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
@@ -53,6 +53,7 @@ class Answers:
         settings: ContextSettings,
         hot: HotTier,
         events: Events,
+        own: Own,
         *,
         secret: bytes,
         now: Callable[[], datetime],
@@ -61,6 +62,7 @@ class Answers:
         self._settings = settings
         self._hot = hot
         self._events = events
+        self._own = own
         self._secret = secret
         self._now = now
         self._degraded = degraded
@@ -211,7 +213,9 @@ class Answers:
             views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
             used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
             errors=project.fresh_errors(now),
-            facts=tuple(project.facts.values()),
+            facts=(*project.facts.values(), *self._own.facts.values()),
+            conflicts=tuple(project.conflicts.values()),
+            profile=tuple(self._own.profile.values()),
             found=self._found(focus),
             now=now,
             past_units=self._settings.past_units,

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from hunchd.assembly.tokens import count
@@ -25,9 +26,10 @@ from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded
 from hunchd.engine.indexing import Indexing
+from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
-from hunchd.engine.project import Project, Tree
+from hunchd.engine.project import Own, Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.searching import Searching
 from hunchd.engine.sessions import Sessions
@@ -71,11 +73,22 @@ class Engine:
             gather=store.commit_ms / 1_000,
             most=parts.settings.signals.queue,
         )
-        self._memories = Memories(parts.journal, parts.hot, parts.store, self._writer, now=parts.now)
-        self._answers = Answers(
-            parts.settings.context, parts.hot, self.events, secret=parts.secret, now=parts.now, degraded=self._degraded
+        self._own = Own()
+        self._memories = Memories(
+            parts.journal, parts.hot, parts.store, self._writer, now=parts.now, noticed=self._noticed
         )
-        self._indexing = Indexing(parts.indexer, parts.store, self.events, parts.settings.index, self._loaded)
+        self._answers = Answers(
+            parts.settings.context,
+            parts.hot,
+            self.events,
+            self._own,
+            secret=parts.secret,
+            now=parts.now,
+            degraded=self._degraded,
+        )
+        self._indexing = Indexing(
+            parts.indexer, parts.store, self._memories, self.events, parts.settings.index, self._loaded
+        )
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._upkeep = Upkeep(self._indexing, self._project, self._renewed)
@@ -90,9 +103,8 @@ class Engine:
             project_id=lambda named: self._projects.find(named)[0].id,
             now=parts.now,
         )
-        self._transfer = Transfer(
-            self._projects, self._memories, parts.store, self._writer, kept=self._noticed, now=parts.now
-        )
+        self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
+        self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._asked = time.monotonic()
@@ -160,16 +172,21 @@ class Engine:
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
             project = self._project(identifier)
-            if project is not None:
-                project.facts.update({memory.id: memory for memory in memories if memory.kind is Kind.FACT})
+            if project is None:
+                self._own.notice(Change(tuple(memories)))
+            else:
+                project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
+                project.notice(Change(tuple(memories), project=project.id))
                 for memory in reversed(memories):
                     if memory.kind is Kind.ERROR:
                         project.recall(seen_error(memory))
                 project.touch()
 
     async def nightly(self) -> None:
-        """What a quiet night is for: a snapshot of the store, and the models on disk."""
-        await self._parts.store.snapshot(self._parts.settings.store.snapshots)
+        """What a quiet night is for: old signals go, a snapshot of the store is taken, the models go to disk."""
+        store = self._parts.settings.store
+        await self._parts.store.forget_signals(self._now() - timedelta(days=store.signals_days))
+        await self._parts.store.snapshot(store.snapshots)
         for project in self._projects:
             if not project.indexing:
                 await asyncio.to_thread(self._indexing.remember, project)
@@ -281,6 +298,10 @@ class Engine:
                 if known is None or known.updated <= memory.updated:
                     self._parts.hot.upsert(memory)
                 self._writer.add(Write(sequence, memories=(memory,)))
+            case "change":
+                memories = tuple(memory_from_json(told) for told in record.data["memories"])
+                change = Change(memories, tuple(record.data["deletions"]), record.project)
+                self._memories.apply(sequence, change, replayed=True)
             case "forget":
                 self._parts.hot.tombstone(record.data["id"])
                 self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
@@ -333,11 +354,12 @@ class Engine:
     # Memories
 
     async def remember(self, drafts: Sequence[MemoryDraft]) -> list[str]:
+        return [one["id"] for one in (await self.file(drafts))["understood"]]
+
+    async def file(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
+        """Keep `drafts`; their ids, and how each was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
-        kept = await self._memories.remember(drafts, owners)
-        for memory in kept:
-            self._noticed(memory)
-        return [memory.id for memory in kept]
+        return await self.knowledge.file(drafts, owners)
 
     async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
         if filters.project is not None:
@@ -350,21 +372,13 @@ class Engine:
         return await self._memories.get(identifier, self._projects.ids)
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
-        memory = await self._memories.edit(identifier, patch, self._projects.ids)
-        self._noticed(memory)
-        return memory
+        return await self.knowledge.edit(identifier, patch)
 
     async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
         return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
 
     async def forget(self, identifier: str) -> None:
-        memory, sequence = await self._memories.forget(identifier, self._projects.ids)
-        self._sessions.changed(Change(deletions=(memory.id,), project=memory.project))
-        if memory.project is not None and (project := self._project(memory.project)) is not None:
-            project.facts.pop(memory.id, None)
-            project.errors.pop(memory.id, None)
-            project.touch()
-        await self._memories.erased(memory, sequence)
+        await self.knowledge.forget(identifier)
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
@@ -379,13 +393,15 @@ class Engine:
         unknown = await self._memories.used(kept, self._projects.ids)
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
 
-    def _noticed(self, memory: Memory) -> None:
-        """A kept memory shows in the next bundle of its project."""
-        self._sessions.noticed(memory)
-        if memory.project is not None and (project := self._project(memory.project)) is not None:
-            if memory.kind is Kind.FACT:
-                project.facts[memory.id] = memory
-            project.touch()
+    def _noticed(self, change: Change) -> None:
+        """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
+        self._sessions.changed(change)
+        if change.project is None:
+            self._own.notice(change)
+            for project in self._projects:
+                project.touch()
+        elif (owner := self._project(change.project)) is not None:
+            owner.notice(change)
 
     # Everything else
 

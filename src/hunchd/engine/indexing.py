@@ -14,7 +14,9 @@ from hunchd.config.settings import IndexSettings
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Change, Unit
+from hunchd.engine.claims import Claims
 from hunchd.engine.events import Events
+from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
 from hunchd.engine.rewriting import move_episodes, rename
 from hunchd.prediction.predictor import Predictor
@@ -36,12 +38,14 @@ class Indexing:
         self,
         indexer: Child,
         store: StoreClient,
+        memories: Memories,
         events: Events,
         settings: IndexSettings,
         loaded: Callable[[Project], None],
     ) -> None:
         self._indexer = indexer
         self._store = store
+        self._claims = Claims(memories, indexer)
         self._events = events
         self._settings = settings
         self._loaded = loaded  # told when a project has a new model
@@ -109,6 +113,8 @@ class Indexing:
         await self._learn(project, [unit_from(unit) for unit in answer["units"]])
         await self._store_episodes(answer["episodes"])
         await move_episodes(self._store, project.id, moved)
+        await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
+        await self._claims.merge(project)
         return None
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
@@ -150,17 +156,14 @@ class Indexing:
             case "episodes":
                 await self._store_episodes(step["episodes"])
                 project.embeddings.total = step["total"]
+            case "facts":
+                await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in step["facts"]])
         self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
 
     async def _conventions(self, project: Project) -> None:
         answer = await self._indexer.call("conventions", self._where(project), timeout=120)
-        facts = {fact["id"]: memory_from_json(fact) for fact in answer["facts"]}
-        changed = [fact for key, fact in facts.items() if project.facts.get(key) != fact]
-        told = {key: fact for key, fact in project.facts.items() if fact.source.get("type") != "convention"}
-        project.facts = {**facts, **told}
         project.topics = tuple(answer["topics"])
-        if changed:
-            await self._store.put(changed)
+        await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
 
     async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):

@@ -1,69 +1,129 @@
-"""What is kept on request: added, found, changed, forgotten. Accepted means durable; searchable at once."""
+"""What is kept on request: added, found, changed, undone, forgotten. Accepted means durable; searchable at once."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.errors import NotFound
-from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Usage
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone
+from hunchd.domain.filters import Filters, of_family
+from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.engine.conflicts import conflict_of
+from hunchd.engine.drafts import memory_id, memory_of, without_secrets
 from hunchd.engine.writing import Write, Writer
-from hunchd.ingestion.redaction import redact, redact_values, redacted_name
-from hunchd.protocol.memories import MemoryDraft, memory_json, title_of
+from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal, Record
 
+__all__ = ["Memories", "memory_id", "memory_of", "without_secrets"]
+
 logger = logging.getLogger(__name__)
 
-WARM = 2_000  # memories of a project that are brought into memory at the start
+WARM = 2_000  # memories of a project and kind that are brought into memory at the start
+FAMILY_PAGE = 1_000  # versions, chunks and claims of one memory fetched at once
 
 
 class Memories:
+    """`noticed` is told of every change, once it is durable."""
+
     def __init__(
-        self, journal: Journal, hot: HotTier, store: StoreClient, writer: Writer, *, now: Callable[[], datetime]
+        self,
+        journal: Journal,
+        hot: HotTier,
+        store: StoreClient,
+        writer: Writer,
+        *,
+        now: Callable[[], datetime],
+        noticed: Callable[[Change], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._hot = hot
         self._store = store
         self._writer = writer
-        self._now = now
-        self._changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.now = now
+        self._noticed = noticed
+        self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
+
+    # Kept
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
         """Keep `drafts`, each for its project id; the same ref in a project is the same memory."""
+        return [ruling.memory for ruling in await self.file(drafts, projects)]
+
+    async def file(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Ruling]:
+        """The same, and what became of each: a fact with a key takes the place of what is said there, or does not."""
+        now = self.now()
+        return await self.claim(
+            [memory_of(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
+        )
+
+    async def claim(self, claims: Sequence[Memory]) -> list[Ruling]:
+        """Keep what is claimed, by the rule that one key has one value."""
         await self._writer.begun()
-        async with self._changing:
-            now = self._now()
-            memories = []
-            for draft, project in zip(drafts, projects, strict=True):
-                memory = memory_of(draft, project, now)
-                known = await self._known(memory.id, project) if draft.ref is not None else None
-                memories.append(memory if known is None else _renewed(known, memory))
-            await self.keep(memories)
-            return memories
+        async with self.changing:
+            now = self.now()
+            heads = await self._heads(claims)
+            written: dict[str, Memory] = {}  # by this call
+            rulings = []
+            for claim in claims:
+                ruling = await self._ruling(claim, heads.get(claim.id), written, now)
+                written.update({memory.id: memory for memory in ruling.change.memories})
+                heads.update({memory.id: memory for memory in ruling.change.memories})
+                rulings.append(ruling)
+            await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
+            return rulings
+
+    async def _ruling(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
+        if place_of(claim) is None:
+            memory = claim if head is None else _renewed(head, claim)
+            return Ruling(Verdict.NEW, memory, Change((memory,), project=claim.project))
+        earlier: Iterable[Memory] = ()
+        if head is not None and since(claim) < since(head) and head.supersedes is not None:
+            known = {one.id: one for one in await self.family(claim.id, claim.project)} | written
+            earlier = known.values()
+        ruling = ruled(claim, head, tuple(earlier), now)
+        if not ruling.conflicting or ruling.against is None:
+            return ruling
+        conflict = conflict_of(ruling.against, ruling.memory, now)
+        return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, conflict)))
 
     async def keep(self, memories: Sequence[Memory]) -> None:
         """Make `memories` durable as they are, and searchable."""
-        records = [
-            Record(id=secrets.token_hex(8), type="memory", project=memory.project, data=memory_json(memory), at=0.0)
-            for memory in memories
-        ]
+        await self.commit([Change((memory,), project=memory.project) for memory in memories])
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        """Make `changes` durable, each whole or not at all whatever happens, and searchable."""
+        if not changes:
+            return
+        records = [_record_of(change) for change in changes]
 
         def queue(sequences: list[int]) -> None:
-            for sequence, memory in zip(sequences, memories, strict=True):
-                self._hot.upsert(memory)
-                self._writer.add(Write(sequence, memories=(memory,)))
+            for sequence, change in zip(sequences, changes, strict=True):
+                self.apply(sequence, change)
 
         await self._writer.accept(records, queue)
+
+    def apply(self, sequence: int, change: Change, *, replayed: bool = False) -> None:
+        """Make an accepted change visible and queue it for the store; what is newer at hand stays on a replay."""
+        for identifier in change.deletions:
+            self._hot.tombstone(identifier)
+        for memory in change.memories:
+            known = self._hot.get(memory.id)
+            if not replayed or known is None or known.updated <= memory.updated:
+                self._hot.upsert(memory)
+        deletions = tuple((change.project, identifier) for identifier in change.deletions)
+        self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
+        self._noticed(change)
+
+    # Found
 
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
         """The memory of that id, wherever it is kept. Raises NotFound."""
@@ -77,64 +137,94 @@ class Memories:
                 return found[0]
         raise NotFound(f"there is no memory '{identifier}'")
 
-    async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
-        """Change the named fields; the text is redacted like a new one."""
-        async with self._changing:
-            memory, now = await self.get(identifier, projects), self._now()
-            earlier = _retired(memory, now)
-            changed = without_secrets(replace(memory, **patch, supersedes=earlier.id, updated=now))
-            await self.keep([earlier, changed])
-            return changed
+    async def known(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
+        """Those of the memories that there are, of one project, by id."""
+        await self._writer.begun()
+        found = {name: memory for name in identifiers if (memory := self._hot.get(name)) is not None}
+        missing = [name for name in identifiers if name not in found and not self._hot.is_tombstoned(name)]
+        if missing:
+            found |= {memory.id: memory for memory in await self._store.get(missing, project)}
+        return found
+
+    async def family(self, identifier: str, project: str | None) -> list[Memory]:
+        """A memory and all that is kept under it: versions, chunks, claims that were rejected."""
+        return await self.all_of(Filters(project=project, statuses=(), family=identifier))
+
+    async def all_of(self, filters: Filters) -> list[Memory]:
+        """Every memory that passes, in the store or on its way there, in no order."""
+        stored: list[Memory] = []
+        cursor: str | None = None
+        while True:
+            page = await self._store.list(filters, FAMILY_PAGE, cursor)
+            stored += page.items
+            cursor = page.next
+            if cursor is None:
+                break
+        hot = {memory.id: memory for memory in self._hot.list(filters)}
+        unseen = (one for one in stored if self._hot.get(one.id) is None and not self._hot.is_tombstoned(one.id))
+        return [*hot.values(), *unseen]
 
     async def history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
         """The memory and what it said before, newest first."""
-        versions = [await self.get(identifier, projects)]
-        seen = {identifier}
-        while (earlier := versions[-1].supersedes) is not None and earlier not in seen:
-            seen.add(earlier)
-            try:
-                versions.append(await self.get(earlier, projects))
-            except NotFound:  # forgotten since
-                break
-        return versions
+        memory = await self.get(identifier, projects)
+        family = {one.id: one for one in await self.family(memory.id.partition(".")[0], memory.project)}
+        return chain(memory, family)
 
-    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
-        """Remove a memory from answers at once, and its bytes from disk as soon as the store has done so. What it was,
-        and the number under which the journal knows that it is to go."""
-        async with self._changing:
-            versions = await self.history(identifier, projects)
-            gone = [version for version in versions if version.id.startswith(identifier)]
-            records = [
-                Record(id=secrets.token_hex(8), type="forget", project=one.project, data={"id": one.id}, at=0.0)
-                for one in gone
-            ]
+    # Changed
 
-            last = 0
+    async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
+        """Change the named fields; the text is redacted like a new one. A fact that gets another key, category, scope
+        or branch moves to the place of those, and to another id."""
+        async with self.changing:
+            memory, now = await self.get(identifier, projects), self.now()
+            _refuse_version(memory)
+            changed = without_secrets(replace(memory, **patch, updated=now))
+            place = place_of(changed)
+            if place is None or place == memory.id:
+                change = revised(memory, changed, now)
+            else:
+                change = await self._moved(memory, replace(changed, id=place), now)
+            await self.commit([change])
+            return next(one for one in change.memories if one.id == (place or memory.id))
 
-            def queue(sequences: list[int]) -> None:
-                nonlocal last
-                last = sequences[-1]
-                for sequence, one in zip(sequences, gone, strict=True):
-                    self._hot.tombstone(one.id)
-                    self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
+    async def _moved(self, memory: Memory, changed: Memory, now: datetime) -> Change:
+        """The owner has said where it belongs: it holds there, whatever was said there before."""
+        head = (await self.known([changed.id], changed.project)).get(changed.id)
+        old = replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, valid_to=now, ref=None, updated=now)
+        surest = max(changed.confidence, head.confidence if head is not None else 0.0)
+        links = (*memory.links, {"type": "moved_from", "ref": memory.id})
+        claim = replace(changed, confidence=surest, valid_from=now, created=now, links=links)
+        ruling = ruled(claim, head, (), now)
+        return Change((old, *ruling.change.memories), project=memory.project)
 
-            await self._writer.accept(records, queue)
-            return versions[0], last
+    async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
+        """Take back the last change of a memory: what it said before holds again. Raises Conflict if nothing did."""
+        async with self.changing:
+            memory, now = await self.get(identifier, projects), self.now()
+            _refuse_version(memory)
+            if memory.status is Status.ARCHIVED:
+                raise Conflict("there is nothing to take back")
+            before = (await self.known([memory.supersedes], memory.project)) if memory.supersedes else {}
+            restored, change = undone(memory, before.get(memory.supersedes or ""), now)
+            if not before and (moved := await self._moved_from(memory, now)) is not None:
+                change = replace(change, memories=(*change.memories, moved))
+                restored = moved
+            await self.commit([change])
+            return restored
 
-    async def erased(self, memory: Memory, sequence: int) -> None:
-        """Return when no file of ours holds the memory, or what it said before, any more. One that was accepted under
-        its id after `sequence` is another, and stays."""
-        await self._writer.drained()
-        await self._journal.rewrite(
-            lambda record: record.type == "memory" and str(record.data.get("id")).startswith(memory.id), up_to=sequence
-        )
-        await self._store.purge(memory.project)
+    async def _moved_from(self, memory: Memory, now: datetime) -> Memory | None:
+        """What `memory` was before it was given this place."""
+        ref = next((link["ref"] for link in reversed(memory.links) if link.get("type") == "moved_from"), None)
+        old = (await self.known([ref], memory.project)).get(ref) if ref else None
+        if old is None or old.superseded_by != memory.id:
+            return None
+        return replace(old, status=Status.ACTIVE, superseded_by=None, valid_to=None, updated=now)
 
     async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> list[str]:
         """Count what was cited or ignored; returns the ids that are not memories."""
         unknown: list[str] = []
         changed: list[Memory] = []
-        async with self._changing:
+        async with self.changing:
             for item in items:
                 try:
                     memory = await self.get(item.id, projects)
@@ -146,101 +236,115 @@ class Memories:
                 await self.keep(changed)
         return unknown
 
-    async def _known(self, identifier: str, project: str | None) -> Memory | None:
-        if (memory := self._hot.get(identifier)) is not None or self._hot.is_tombstoned(identifier):
-            return memory
-        found = await self._store.get([identifier], project)
-        return found[0] if found else None
+    # Forgotten
+
+    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
+        """Remove a memory and all that is kept under it from answers at once, and its bytes from disk as soon as the
+        store has done so. What it was, and the number under which the journal knows that it is to go."""
+        async with self.changing:
+            memory = await self.get(identifier, projects)
+            gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
+            for conflict in await self._conflicts_about(gone, memory.project):
+                gone[conflict.id] = conflict
+            if relinked := await self._relinked(memory):
+                await self.commit([Change((relinked,), project=memory.project)])
+            records = [
+                Record(id=secrets.token_hex(8), type="forget", project=one.project, data={"id": one.id}, at=0.0)
+                for one in gone.values()
+            ]
+            last = 0
+
+            def queue(sequences: list[int]) -> None:
+                nonlocal last
+                last = sequences[-1]
+                for sequence, one in zip(sequences, gone.values(), strict=True):
+                    self._hot.tombstone(one.id)
+                    self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
+                self._noticed(Change(deletions=tuple(gone), project=memory.project))
+
+            await self._writer.accept(records, queue)
+            return memory, last
+
+    async def erased(self, memory: Memory, sequence: int) -> None:
+        """Return when no file of ours holds the memory, or what it said before, any more. One that was accepted under
+        its id after `sequence` is another, and stays."""
+        await self._writer.drained()
+        await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
+        await self._store.purge(memory.project)
+
+    async def _conflicts_about(self, gone: dict[str, Memory], project: str | None) -> list[Memory]:
+        """Contradictions quote both sides: with one of them they go too."""
+        conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
+        return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]
+
+    async def _relinked(self, memory: Memory) -> Memory | None:
+        """Of a version that goes, the one that came after it, linked to the one before."""
+        root = memory.id.partition(".")[0]
+        if root == memory.id:
+            return None
+        after = (one for one in await self.family(root, memory.project) if one.supersedes == memory.id)
+        following = next(after, None)
+        return following and replace(following, supersedes=memory.supersedes, updated=self.now())
+
+    # The beginning
+
+    async def _heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
+        """What lies now under the ids of `claims` that may be known."""
+        wanted: dict[str | None, list[str]] = {}
+        for claim in claims:
+            if claim.ref is not None or place_of(claim) is not None:
+                wanted.setdefault(claim.project, []).append(claim.id)
+        heads: dict[str, Memory] = {}
+        for project, identifiers in wanted.items():
+            heads |= await self.known(list(dict.fromkeys(identifiers)), project)
+        return heads
 
     async def warm(self, project: str | None) -> list[Memory]:
         """Bring what answers need at once (facts, errors, documents; the newest) into memory, and return it."""
-        filters = Filters(project=project, kinds=(Kind.FACT, Kind.ERROR, Kind.DOCUMENT))
-        page = await self._store.list(filters, WARM)
-        for memory in reversed(page.items):
-            if self._hot.get(memory.id) is None and not self._hot.is_tombstoned(memory.id):
-                self._hot.upsert(memory)
-                self._hot.committed([memory])
-        return list(page.items)
+        found: dict[str, Memory] = {}
+        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT):
+            filters = Filters(project=project, kinds=(kind,))
+            page = await self._store.list(filters, WARM)
+            for memory in reversed(page.items):
+                if self._hot.get(memory.id) is None and not self._hot.is_tombstoned(memory.id):
+                    self._hot.upsert(memory)
+                    self._hot.committed([memory])
+                found[memory.id] = memory
+            found |= {memory.id: memory for memory in self._hot.list(filters)}
+        newer = (self._hot.get(memory.id) or memory for memory in found.values())
+        shown = [one for one in newer if one.status is Status.ACTIVE and not self._hot.is_tombstoned(one.id)]
+        return sorted(shown, key=lambda memory: (memory.at, memory.id), reverse=True)
 
 
-def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
-    """A draft with its id and without its secrets. Pure but for the random id of a draft without a ref."""
-    identifier = memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10)
-    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
-    cut_from_content = draft.title == title_of(draft.content)
-    told = Memory(
-        id=identifier,
-        kind=draft.kind,
-        title=title_of(redact(draft.content).text) if cut_from_content else draft.title,
-        content=draft.content,
-        at=draft.at or now,
-        created=now,
-        updated=now,
-        project=project,
-        ref=draft.ref,
-        levels=draft.levels,
-        category=draft.category,
-        key=draft.key,
-        value=draft.value,
-        scope=draft.scope,
-        branch=draft.branch,
-        confidence=draft.confidence,
-        importance=draft.importance,
-        tags=draft.tags,
-        valid_from=draft.valid_from,
-        valid_to=draft.valid_to,
-        supersedes=draft.supersedes,
-        links=draft.links,
-        artifacts=draft.artifacts,
-        trust=draft.trust,
-        source=dict(draft.source) or {"type": "client"},
-    )
-    return without_secrets(told)
+def _record_of(change: Change) -> Record:
+    """A change as the journal keeps it; `Engine` reads it again."""
+    identifier, told = secrets.token_hex(8), [memory_json(memory) for memory in change.memories]
+    if len(told) == 1 and not change.deletions:
+        return Record(id=identifier, type="memory", project=change.project, data=told[0], at=0.0)
+    data = {"memories": told, "deletions": list(change.deletions)}
+    return Record(id=identifier, type="change", project=change.project, data=data, at=0.0)
 
 
-def without_secrets(memory: Memory) -> Memory:
-    """The memory as it may be kept. Its id stays: it is ours, or made of a ref by a way that does not lead back."""
-    stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
-    [(key, value)] = stated.items()
-    return replace(
-        memory,
-        title=redact(memory.title).text,
-        content=redact(memory.content).text,
-        levels=Levels(*(redact(text).text for text in astuple(memory.levels))),
-        key=key if memory.key is not None else None,
-        value=value,
-        tags=tuple(dict.fromkeys(map(redacted_name, memory.tags))),
-        artifacts=tuple(Artifact(one.type, redacted_name(one.ref)) for one in memory.artifacts),
-        links=tuple(redact_values(dict(link))[0] for link in memory.links),
-        source=redact_values(dict(memory.source))[0],
-        ref=redacted_name(memory.ref) if memory.ref is not None else None,
-        category=redacted_name(memory.category) if memory.category is not None else None,
-        branch=redacted_name(memory.branch) if memory.branch is not None else None,
-    )
+def tells_of(record: Record, identifier: str) -> bool:
+    """Whether a record holds text of a memory, of a version of it, or of a contradiction that quotes it."""
+    match record.type:
+        case "memory":
+            return of_family(str(record.data.get("id")), identifier)
+        case "change":
+            return any(
+                of_family(str(told.get("id")), identifier)
+                or any(of_family(str(link.get("ref")), identifier) for link in told.get("links", ()))
+                for told in record.data.get("memories", ())
+            )
+    return False
 
 
-def _retired(memory: Memory, now: datetime) -> Memory:
-    """What a memory said until `now`, kept under an id of its own beside the changed one."""
-    number = 1 + int((memory.supersedes or ".0").rpartition(".")[2]) if _is_earlier(memory) else 1
-    return replace(
-        memory,
-        id=f"{memory.id}.{number}",
-        ref=None,
-        status=Status.SUPERSEDED,
-        superseded_by=memory.id,
-        valid_to=now,
-        updated=now,
-    )
-
-
-def _is_earlier(memory: Memory) -> bool:
-    """Whether what `memory` supersedes is a version of itself."""
-    return memory.supersedes is not None and memory.supersedes.startswith(f"{memory.id}.")
-
-
-def memory_id(project: str | None, ref: str) -> str:
-    """The id that a caller's own key has in a project: the same request is the same memory."""
-    return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()
+def _refuse_version(memory: Memory) -> None:
+    if "." in memory.id:
+        raise Conflict(
+            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before: history is not changed",
+            hint="change or undo the memory itself",
+        )
 
 
 def _renewed(known: Memory, memory: Memory) -> Memory:

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from hunchd.domain.memory import Memory
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
@@ -19,6 +20,7 @@ from hunchd.store.code import CodeCache
 # A person keeps about this many files in mind; older ones say little about what comes next.
 OPEN_FILES = 12
 RECENT_ERRORS = 8
+PROFILE = "/profile/"  # where the documents lie that say who the user is
 # An error that nobody saw again for a working day no longer belongs in "Now".
 ERROR_FRESH = timedelta(hours=12)
 
@@ -77,6 +79,31 @@ class Progress:
 
 
 @dataclass(slots=True)
+class Own:
+    """What belongs to the user and to no project: facts, and the pages of the profile by their id."""
+
+    facts: dict[str, Memory] = field(default_factory=dict)
+    profile: dict[str, Memory] = field(default_factory=dict)
+
+    def notice(self, change: Change) -> None:
+        noticed(change, self.facts, Kind.FACT)
+        noticed(change, self.profile, Kind.DOCUMENT, under=PROFILE)
+
+
+def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
+    """Bring `shown`, the memories of a kind that hold, up to date."""
+    for memory in change.memories:
+        if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
+            continue  # versions and chunks are not shown
+        if memory.status is Status.ACTIVE:
+            shown[memory.id] = memory
+        else:
+            shown.pop(memory.id, None)
+    for identifier in change.deletions:
+        shown.pop(identifier, None)
+
+
+@dataclass(slots=True)
 class Project:
     """`revision` grows with whatever may change an answer; bundles remember the one they were built at."""
 
@@ -95,6 +122,7 @@ class Project:
     embeddings: Progress = field(default_factory=Progress)
     errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
+    conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
     topics: tuple[str, ...] = ()
     revision: int = 0
     last_signal: datetime | None = None
@@ -121,6 +149,14 @@ class Project:
 
     def touch(self) -> None:
         self.revision += 1
+
+    def notice(self, change: Change) -> None:
+        """What holds now is what the next bundle tells."""
+        noticed(change, self.facts, Kind.FACT)
+        noticed(change, self.conflicts, Kind.CONTRADICTION)
+        for identifier in change.deletions:
+            self.errors.pop(identifier, None)
+        self.touch()
 
     def saw(self, error: SeenError) -> SeenError:
         """Count one more occurrence; the newest comes last."""

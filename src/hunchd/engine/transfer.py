@@ -42,14 +42,12 @@ class Transfer:
         store: StoreClient,
         writer: Writer,
         *,
-        kept: Callable[[Memory], None],
         now: Callable[[], datetime],
     ) -> None:
         self._projects = projects
         self._memories = memories
         self._store = store
         self._writer = writer
-        self._kept = kept  # told of each memory that came in
         self._now = now
 
     async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
@@ -106,8 +104,6 @@ class Transfer:
             await self._memories.keep(taken.memories)
         if taken.signals:
             await self._store.put_signals(taken.signals)
-        for memory in taken.memories:
-            self._kept(memory)
         taken.counts["memories"] += len(taken.memories)
         taken.counts["signals"] += len(taken.signals)
         taken.memories, taken.signals = [], []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
 from hunchd.ingestion.manifests import Statement, reader_of, statements
@@ -153,8 +155,8 @@ def _for_agents(path: str) -> bool:
 
 def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **told}
-    return Memory(
-        id="m" + blake2b(f"{project}:{ref}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
+    memory = Memory(
+        id="",
         kind=Kind.FACT,
         created=now,
         updated=now,
@@ -164,6 +166,7 @@ def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) ->
         source={"type": "convention", "path": path},
         **fields,
     )
+    return replace(memory, id=place_of(memory) or "")
 
 
 def _text(root: Path, path: str) -> str:

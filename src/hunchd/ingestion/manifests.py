@@ -61,7 +61,7 @@ _FORMATTERS = _words(
 )
 _CHECKERS = _words("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
 _TARGETS = _words("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
-_BY_PURPOSE = (("tests", _TESTS), ("lint", _LINTERS), ("format", _FORMATTERS), ("types", _CHECKERS))
+BY_PURPOSE = (("tests", _TESTS), ("lint", _LINTERS), ("format", _FORMATTERS), ("types", _CHECKERS))
 
 
 def statements(path: str, text: str) -> Iterator[Statement]:
@@ -215,7 +215,7 @@ def _package_json(text: str) -> Iterator[Statement]:
 
 def _scripts(scripts: Mapping[str, str], needed: Mapping[str, Any], program: str) -> Iterator[Statement]:
     """What the scripts for testing, linting, … call, by the tools we know, and how they are called."""
-    for (key, names), script in zip(_BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
+    for (key, names), script in zip(BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
         lines = " ; ".join(line for name, line in scripts.items() if name.startswith(script) or name == "check")
         found = [name for name in names if _mentions(lines, name) or (name in needed and key == "tests")]
         tools = ", ".join(found[:4])
@@ -332,7 +332,7 @@ def _workflow(text: str) -> Iterator[Statement]:
     if systems:
         yield Statement("ci systems", ", ".join(systems), 0.9)
     lines = "\n".join(found[1] or found[2] for found in _COMMAND_LINE.finditer(text))
-    for key, names in _BY_PURPOSE:
+    for key, names in BY_PURPOSE:
         tools = [name for name in names if _mentions(lines, name)]
         if tools:
             yield Statement(key, ", ".join(tools[:3]), 0.6)

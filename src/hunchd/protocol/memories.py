@@ -19,6 +19,8 @@ TITLE_LIMIT: Final = 120  # characters of a title made from the content
 # Our own exports may hold longer texts than clients may send.
 STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
 TRUSTS: Final = tuple(trust.value for trust in Trust)
+# What clients may add; contradictions are found, not told.
+DRAFT_KINDS: Final = tuple(kind for kind in KINDS if kind != Kind.CONTRADICTION)
 ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
 
 DRAFT_FIELDS: Final = (
@@ -74,7 +76,7 @@ def drafts_of_body(raw: Any) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
 def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
     """`kind` and `content` are enough; a fact also by `key` and `value`."""
     fields = Fields(raw, DRAFT_FIELDS, where=where)
-    kind = Kind(fields.choice("kind", KINDS))
+    kind = Kind(fields.choice("kind", DRAFT_KINDS))
     project = fields.text("project", limit=PATH_LIMIT) or None
     key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
     content = _content(fields, key, value)

@@ -32,6 +32,7 @@ DEPTHS: Final[tuple[str, ...]] = get_args(Depth)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 KINDS: Final = tuple(kind.value for kind in Kind)
+RESOLUTIONS: Final = ("a_wins", "b_wins", "both_valid", "merged")
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
 
@@ -102,6 +103,33 @@ class FeedbackItem:
     outcome: Outcome
     note: str = ""
     project: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRequest:
+    """Exactly one place. `branch` None: the one that is checked out, and what holds everywhere."""
+
+    key: str
+    project: str | None = None
+    category: str | None = None  # None: any
+    scope: Scope | None = None  # None: project-shared in a project, user-private without one
+    branch: str | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How a contradiction ends. `value` is what holds when both are merged."""
+
+    resolution: str
+    note: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictsRequest:
+    status: str = "open"  # open, resolved or all
+    project: str | None = None  # None: everywhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +240,7 @@ def memories_of_query(query: str) -> MemoriesRequest:
         project=fields.text("project", limit=PATH_LIMIT),
         kinds=tuple(Kind(kind) for kind in fields.choices("kind", KINDS)),
         scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
-        statuses=statuses or (Status.ACTIVE,),
+        statuses=statuses or ((Status.ACTIVE, Status.SUPERSEDED) if fields.has("as_of") else (Status.ACTIVE,)),
         branch=fields.text("branch"),
         tags=fields.texts("tag"),
         category=fields.text("category"),
@@ -224,6 +252,42 @@ def memories_of_query(query: str) -> MemoriesRequest:
     )
     return MemoriesRequest(
         filters=filters, limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE), cursor=fields.text("cursor")
+    )
+
+
+def fact_of_query(query: str) -> FactRequest:
+    """The question of GET /facts."""
+    fields = Fields.of_query(query, ("project", "scope", "category", "key", "branch", "as_of"))
+    return FactRequest(
+        key=fields.required_text("key"),
+        project=fields.text("project", limit=PATH_LIMIT) or None,
+        category=fields.text("category") or None,
+        scope=Scope(fields.choice("scope", SCOPES)) if fields.has("scope") else None,
+        branch=fields.text("branch"),
+        as_of=fields.time("as_of"),
+    )
+
+
+def as_of_query(query: str) -> datetime | None:
+    """The optional moment of GET /memories/{id}."""
+    return Fields.of_query(query, ("as_of",)).time("as_of")
+
+
+def conflicts_of_query(query: str) -> ConflictsRequest:
+    """The question of GET /contradictions."""
+    fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
+    return ConflictsRequest(
+        status=fields.choice("status", ("open", "resolved", "all"), "open"),
+        project=fields.text("project", limit=PATH_LIMIT) or None,
+    )
+
+
+def resolution_of_body(raw: Any) -> Resolution:
+    fields = Fields(raw, ("resolution", "note", "value"))
+    return Resolution(
+        resolution=fields.choice("resolution", RESOLUTIONS),
+        note=fields.text("note", limit=QUERY_LIMIT) or "",
+        value=fields.text("value", limit=TEXT_LIMIT) or "",
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from hunchd.repository.reading import read_bounded
 
@@ -22,14 +22,15 @@ _CONFIG_BYTES = 256 * 1024
 # Git itself gives up after five symbolic references.
 _SYMBOLIC_DEPTH = 5
 _MAX_WORKTREES = 1_000
+# What the branch is called that everybody shares, where no remote tells.
+_SHARED = ("main", "master", "trunk", "develop", "dev")
 
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]+\Z")
 _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):  # every command looks for one: quicker to load than a dataclass
     """The places of one working tree. A plain folder has no `git_dir`; `trouble` says why a repository is not usable.
 
     `git_dir` holds HEAD and the state of operations; `common_dir` holds references and objects. They differ in a
@@ -45,8 +46,7 @@ class Layout:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """What is checked out. An unborn branch has no `sha`; a detached HEAD has no `branch`."""
 
     branch: str | None = None
@@ -105,6 +105,16 @@ def resolve(layout: Layout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | 
         target = _symbolic_target(base / ref)
         return resolve(layout, target, depth=depth - 1) if target and depth else None
     return _packed(layout.common_dir / "packed-refs", ref) if ref.startswith("refs/") else None
+
+
+def default_branch(layout: Layout) -> str | None:
+    """The branch that everybody shares: the remote's, else one that is called so; None when that cannot be told."""
+    if layout.common_dir is None or layout.reftable:
+        return None
+    target = _symbolic_target(layout.common_dir / "refs" / "remotes" / "origin" / "HEAD")
+    if target is not None:
+        return target.removeprefix("refs/remotes/origin/")
+    return next((name for name in _SHARED if resolve(layout, f"refs/heads/{name}")), None)
 
 
 def operation(layout: Layout) -> str:

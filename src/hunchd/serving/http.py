@@ -17,6 +17,7 @@ from hunchd.protocol.answers import page_json
 from hunchd.protocol.decoding import refuse_unstorable
 from hunchd.protocol.memories import drafts_of_body, memory_json, memory_patch
 from hunchd.protocol.requests import (
+    as_of_query,
     context_of_body,
     context_of_query,
     expand_of_body,
@@ -42,6 +43,7 @@ from hunchd.serving.asking import Asked
 from hunchd.serving.bodies import ImportLines, json_body
 from hunchd.serving.counting import Counts
 from hunchd.serving.events import Listeners
+from hunchd.serving.knowledge import KnowledgeDoors
 from hunchd.serving.limits import Connections, Limits
 from hunchd.serving.mcp import Mcp
 from hunchd.serving.openapi import document
@@ -125,6 +127,7 @@ class Doors:
         self._limits = limits
         self._bundles = Bundles()
         self._sessions = SessionDoors(engine.conversations, self._body)
+        self._known = KnowledgeDoors(engine.knowledge, self._body)
         self._mcp = Mcp(engine, limits)
         self._document = encoded(document())
         self.listeners = Listeners(limits)
@@ -158,6 +161,7 @@ class Doors:
             ("POST", "/mcp", self._mcp.serve),
             ("GET", "/openapi.json", self.openapi),
             *self._sessions.routes(),
+            *self._known.routes(),
         ]
 
     async def health(self, _: web.Request) -> web.Response:
@@ -192,15 +196,16 @@ class Doors:
 
     async def remember(self, request: web.Request) -> web.Response:
         drafts, rejected = drafts_of_body(await self._body(request))
-        ids = await self._engine.remember(drafts)
-        return json_answer({"ids": ids} | _named(rejected), status=201)
+        return json_answer(await self._engine.file(drafts) | _named(rejected), status=201)
 
     async def list_memories(self, request: web.Request) -> web.Response:
         asked = memories_of_query(_query(request))
         return json_answer(await self._engine.memories(asked.filters, asked.limit, asked.cursor))
 
     async def memory(self, request: web.Request) -> web.Response:
-        return json_answer(memory_json(await self._engine.memory(_identifier(request))))
+        identifier, moment = _identifier(request), as_of_query(_query(request))
+        found = self._engine.memory(identifier) if moment is None else self._engine.knowledge.as_of(identifier, moment)
+        return json_answer(memory_json(await found))
 
     async def edit(self, request: web.Request) -> web.Response:
         patch = memory_patch(await self._body(request))

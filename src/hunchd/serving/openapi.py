@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS, LARGEST_PAGE, PAGE, SCOPES, STATUSES
+from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
 from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
 
@@ -119,7 +120,13 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         answers=((_JSON, page_of(ref("Memory"))),),
         errors=(404,),
     ),
-    ("GET", "/memories/{id}"): Operation(id="memory", summary="One memory.", answers=_json("Memory"), errors=(404,)),
+    ("GET", "/memories/{id}"): Operation(
+        id="memory",
+        summary="One memory, as it is or as it was.",
+        query=(("as_of", TIME, False),),
+        answers=_json("Memory"),
+        errors=(404,),
+    ),
     ("PATCH", "/memories/{id}"): Operation(
         id="editMemory",
         summary="Change some fields.",
@@ -175,8 +182,8 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
 }
 
-OPERATIONS.update({door: Operation(**told) for door, told in SESSION_OPERATIONS.items()})
-ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS
+OPERATIONS.update({door: Operation(**told) for door, told in (SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS).items()})
+ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS
 
 _MEANINGS: Final = {
     304: "not modified: the ETag still holds",
@@ -229,8 +236,7 @@ def _operation(path: str, operation: Operation) -> dict[str, Any]:
         | {str(status): _refused(status) for status in sorted(_may_answer(path, operation))},
     }
     parameters = [_parameter(name, schema, "query", required) for name, schema, required in operation.query]
-    if "{id}" in path:
-        parameters.append(_parameter("id", text(), "path", required=True))
+    parameters += [_parameter(name, text(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
@@ -246,7 +252,7 @@ def _may_answer(path: str, operation: Operation) -> set[int]:
     errors = {403, *operation.errors}
     if not operation.open:
         errors |= {401, 503}
-    if operation.query or "{id}" in path:
+    if operation.query or "{" in path:
         errors |= {400, 422}
     if operation.body is not None:
         errors |= {400, 408, 413, 415, 422}

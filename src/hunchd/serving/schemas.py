@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
 from hunchd.protocol.fields import TEXT_LIMIT
-from hunchd.protocol.memories import ARTIFACT_TYPES, DRAFTS_LIMIT, TRUSTS
+from hunchd.protocol.memories import ARTIFACT_TYPES, DRAFT_KINDS, DRAFTS_LIMIT, TRUSTS
 from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
 from hunchd.protocol.requests import (
     ACTIVITIES,
@@ -77,7 +77,7 @@ BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", def
 LIMIT_K: Final[Schema] = integer(1, 100, default=10)
 
 _DRAFT: Final[dict[str, Schema]] = {
-    "kind": one_of(KINDS),
+    "kind": one_of(DRAFT_KINDS),
     "content": words("kept verbatim, after redaction", most=TEXT_LIMIT),
     "title": words("made from the content when left out"),
     "project": text("the path or the id of a project; left out: the user's own"),
@@ -240,6 +240,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Memory": record(
         _DRAFT
         | {
+            "kind": one_of(KINDS),
             "id": text(),
             "superseded_by": text(),
             "usage": _USAGE,
@@ -249,7 +250,30 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"),
     ),
-    "Ids": record({"ids": list_of(text(), "in the order of what was kept"), "rejected": _REJECTED}, required=("ids",)),
+    "Ids": record(
+        {
+            "ids": list_of(text(), "in the order of what was kept"),
+            "understood": list_of(ref("Understood"), "how each was filed, in the same order"),
+            "rejected": _REJECTED,
+        },
+        required=("ids",),
+    ),
+    "Understood": record(
+        {
+            "id": text(),
+            "verdict": one_of(("new", "same", "confirmed", "replaced", "rejected", "earlier")),
+            "category": text(),
+            "key": text(),
+            "value": text(),
+            "branch": text(),
+            "instead_of": text(),
+            "reason": text(),
+            "replaced": record({"id": text(), "value": text(), "since": TIME}, meaning="what held before"),
+            "rejected_for": record({"id": text(), "value": text(), "since": TIME}, meaning="what is more certain"),
+            "contradiction": text("id of the contradiction that this opened"),
+        },
+        required=("id", "verdict"),
+    ),
     "ExpandRequest": record(
         {"id": words(), "topic": words("of a project"), "level": one_of(LEVELS, default="full"), "project": PROJECT},
     )

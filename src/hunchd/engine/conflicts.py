@@ -1,0 +1,182 @@
+"""Two memories that cannot both hold: how that is kept, told, settled, and settled otherwise. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from hunchd.domain.errors import Conflict, InvalidInput
+from hunchd.domain.facts import Change, place_of, revised, same_value, undone, voice_of
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
+from hunchd.protocol.answers import iso
+from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.protocol.requests import Resolution
+
+# Two sources that are equally sure of different values of one key: one is wrong, or it has changed.
+SAME_KEY: Final = 0.9
+
+
+def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
+    """The record that `a` and `b`, the newer one, cannot both hold. It quotes both: it goes when one of them goes."""
+    told = chr(31).join((a.id, a.value or a.content, b.id, b.value or b.content, voice_of(a), voice_of(b)))
+    line = f"{_said(a)} / {_said(b)}"
+    return Memory(
+        id="x" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
+        kind=Kind.CONTRADICTION,
+        title=f"contradiction: {line}"[:200],
+        content=line,
+        at=now,
+        created=now,
+        updated=now,
+        project=b.project,
+        levels=Levels(summary=line, index=b.key or b.title),
+        key=b.key,
+        scope=b.scope,
+        branch=b.branch,
+        confidence=confidence,
+        importance=max(a.importance, b.importance),
+        links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
+        artifacts=tuple(dict.fromkeys((*_files(a), *_files(b)))),
+        trust=max(a.trust, b.trust, key=tuple(Trust).index),
+        source={
+            "type": "contradiction",
+            "reason": reason or f"two sources say something else of '{b.key}'",
+            "a": memory_json(a),
+            "b": memory_json(b),
+        },
+    )
+
+
+def conflict_json(conflict: Memory) -> dict[str, Any]:
+    """The contract's shape."""
+    source = conflict.source
+    optional = {
+        "resolved_at": source.get("resolved_at"),
+        "resolution": source.get("resolution"),
+        "note": source.get("note"),
+    }
+    return {
+        "id": conflict.id,
+        "status": "open" if conflict.status is Status.ACTIVE else "resolved",
+        "a": source["a"],
+        "b": source["b"],
+        "reason": source["reason"],
+        "confidence": conflict.confidence,
+        "detected_at": iso(conflict.created),
+        "project": conflict.project,
+        **{name: told for name, told in optional.items() if told is not None},
+    }
+
+
+def sides(conflict: Memory) -> tuple[Memory, Memory]:
+    """Both memories as they were when the contradiction was found."""
+    return memory_from_json(conflict.source["a"]), memory_from_json(conflict.source["b"])
+
+
+def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
+    """The contradiction as resolved, and all that this changes, together with how to take it back.
+
+    `present` holds what lies under the ids of both sides now. Raises Conflict if it is resolved already.
+    """
+    if conflict.status is not Status.ACTIVE:
+        raise Conflict(f"'{conflict.id}' is resolved already", hint=f"POST /contradictions/{conflict.id}/undo first")
+    a, b = sides(conflict)
+    place = place_of(b)
+    effect = _on_place(a, b, place, asked, present, now) if place is not None else _on_two(a, b, asked, present, now)
+    before = [memory_json(present[one.id]) for one in effect.memories if one.id in present]
+    before += [memory_json(present[identifier]) for identifier in effect.deletions if identifier in present]
+    source = {
+        **conflict.source,
+        "resolution": asked.resolution,
+        "resolved_at": iso(now),
+        "before": before,
+        "made": [one.id for one in effect.memories if one.id not in present],
+        "left": {one.id: iso(one.updated) for one in effect.memories},
+    } | ({"note": asked.note} if asked.note else {})
+    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
+    return closed, Change((*effect.memories, closed), effect.deletions, conflict.project)
+
+
+def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
+    """The contradiction open again, and everything as it was before. Raises Conflict if that has changed since."""
+    source = dict(conflict.source)
+    if conflict.status is Status.ACTIVE or "before" not in source:
+        raise Conflict(f"'{conflict.id}' is not resolved: there is nothing to take back")
+    for identifier, updated in source["left"].items():
+        if identifier not in present or iso(present[identifier].updated) != updated:
+            raise Conflict(f"'{identifier}' was changed since; undo that first")
+    before = [replace(memory_from_json(told), updated=now) for told in source.pop("before")]
+    made = tuple(source.pop("made"))
+    for name in ("resolution", "resolved_at", "note", "left"):
+        source.pop(name, None)
+    opened = replace(conflict, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
+    return opened, Change((*before, opened), made, conflict.project)
+
+
+def _on_place(a: Memory, b: Memory, place: str, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
+    """Both sides speak of one key, which has one value: it is decided which."""
+    head = present.get(place)
+    if head is None or head.status is not Status.ACTIVE:
+        return Change(project=b.project)
+    match asked.resolution:
+        case "a_wins":
+            if same_value(head, a):
+                return Change(project=b.project)
+            if head.supersedes == a.id and a.id in present and same_value(head, b):
+                return undone(head, present[a.id], now)[1]
+            return _says(head, a.value or "", a, now)
+        case "b_wins":
+            return Change(project=b.project) if same_value(head, b) else _says(head, b.value or "", b, now)
+        case "merged":
+            if not (asked.value or asked.note):
+                raise InvalidInput("'value' is needed to merge: what holds instead of both", field="value")
+            return _says(head, asked.value or asked.note, head, now)
+        case _:
+            return _says(head, f"{a.value}; {b.value}", head, now)
+
+
+def _on_two(a: Memory, b: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
+    """Two memories of their own: the one that loses holds no more."""
+    a, b = present.get(a.id, a), present.get(b.id, b)
+    memories: tuple[Memory, ...] = ()
+    match asked.resolution:
+        case "a_wins":
+            memories = (_lost(b, a, now),)
+        case "b_wins":
+            memories = (_lost(a, b, now),)
+        case "merged" if asked.value:
+            before, after = revised(b, replace(b, content=asked.value, levels=Levels()), now).memories
+            memories = (before, after, _lost(a, b, now))
+    return Change(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
+
+
+def _says(head: Memory, value: str, by: Memory, now: datetime) -> Change:
+    line = f"{head.key}: {value}"
+    told = replace(
+        head,
+        value=value,
+        title=line,
+        content=line,
+        levels=Levels(summary=line, compressed=line, index=head.key or ""),
+        confidence=max(head.confidence, by.confidence),
+        trust=by.trust,
+        source=by.source,
+    )
+    return revised(head, told, now)
+
+
+def _lost(loser: Memory, winner: Memory, now: datetime) -> Memory:
+    return replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now)
+
+
+def _said(memory: Memory) -> str:
+    told = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.levels.summary or memory.title
+    source = memory.source
+    origin = source.get("path") or ("you" if memory.trust is Trust.USER else source.get("type"))
+    return f"{told} ({origin}, {memory.at:%Y-%m})" if origin else told
+
+
+def _files(memory: Memory) -> tuple[Artifact, ...]:
+    return tuple(one for one in memory.artifacts if one.type == "file")

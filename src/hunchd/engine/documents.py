@@ -1,0 +1,208 @@
+"""The knowledge base by path: plain texts with their history, in chunks for the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from hunchd.assembly.chunking import chunks_of
+from hunchd.assembly.tokens import count
+from hunchd.domain.errors import Conflict, NotFound, TooLarge
+from hunchd.domain.facts import Change, holding, revised, undone
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.engine.drafts import without_secrets
+from hunchd.engine.memories import Memories
+from hunchd.engine.project import PROFILE
+from hunchd.engine.projects import Projects
+from hunchd.protocol.answers import page_json
+from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
+from hunchd.protocol.memories import title_of
+
+# What a prompt can carry of who somebody is, all pages of the profile together.
+PROFILE_TOKENS: Final = 5_000
+DOCUMENT: Final = "document"  # category of a page that was put by path
+CHUNK: Final = "chunk"  # … and of a part of one
+
+
+def document_id(path: str) -> str:
+    return "m" + blake2b(f"document:{path}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+class Documents:
+    def __init__(self, memories: Memories, projects: Projects, *, now: Callable[[], datetime]) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._now = now
+
+    async def put(self, draft: DocumentDraft, *, trust: Trust = Trust.USER) -> Memory:
+        """Keep a text under its path, and what was there as history. The same text again changes nothing."""
+        async with self._memories.changing:
+            now = self._now()
+            head = await self._head(draft.path)
+            owner = head.project if head is not None else self._owner(draft.path)
+            page = _page(draft, owner, trust, now)
+            await self._refuse_large_profile(page)
+            if head is None:
+                change = Change((page,), project=owner)
+            elif (head.content, head.tags, head.source) == (page.content, page.tags, page.source) and (
+                head.status is Status.ACTIVE
+            ):
+                return head
+            else:
+                told = replace(page, created=head.created, at=head.at, status=Status.ACTIVE, valid_from=head.valid_from)
+                change = revised(head, replace(told, links=head.links, valid_to=None), now)
+            kept = change.memories[-1]
+            await self._memories.commit([await self._with_chunks(kept, change)])
+            return kept
+
+    async def get(self, path: str, moment: datetime | None = None) -> Memory:
+        """The document at `path`, as it was at `moment`. Raises NotFound."""
+        head = await self._head(path)
+        if head is not None and moment is not None:
+            head = holding(await self._memories.history(head.id, self._projects.ids), moment)
+        if head is None or (moment is None and head.status is not Status.ACTIVE):
+            raise NotFound(f"there is no document {path}" + (f" of {moment:%Y-%m-%d}" if moment else ""), field="path")
+        return head
+
+    async def list(self, request: DocumentsRequest) -> dict[str, Any]:
+        """The documents below a prefix, in the order of their paths, without their texts."""
+        found = sorted((page.key or "", page.id, page) for page in await self.below(request.prefix))
+        some = found[request.offset : request.offset + request.limit]
+        end = request.offset + len(some)
+        following = str(end) if end < len(found) else None
+        items = [document_json(page, content=False) for *_, page in some]
+        return page_json(items, next_cursor=following, total=len(found))
+
+    async def below(self, prefix: str) -> Sequence[Memory]:
+        """Every document whose path begins with `prefix`."""
+        pages: list[Memory] = []
+        for owner in (None, *self._projects.ids):
+            filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), path_prefix=prefix)
+            pages += await self._memories.all_of(filters)
+        return [page for page in pages if page.category != CHUNK and page.key is not None]
+
+    async def forget(self, path: str) -> None:
+        """Erase a document, its history and its chunks; nothing of it is on the disk when this returns."""
+        page = await self._head(path)
+        if page is None:
+            raise NotFound(f"there is no document {path}", field="path")
+        memory, sequence = await self._memories.forget(page.id, self._projects.ids)
+        await self._memories.erased(memory, sequence)
+
+    async def rewrite(self, page: Memory, patch: dict[str, Any]) -> Memory:
+        """Change some fields of a document."""
+        async with self._memories.changing:
+            now = self._now()
+            changed = without_secrets(replace(page, **patch, updated=now))
+            await self._refuse_large_profile(changed)
+            change = revised(page, changed, now)
+            await self._memories.commit([await self._with_chunks(change.memories[-1], change)])
+            return change.memories[-1]
+
+    async def undo(self, page: Memory) -> Memory:
+        """The text before the last change is there again."""
+        async with self._memories.changing:
+            if page.status is Status.ARCHIVED:
+                raise Conflict("there is nothing to take back")
+            before = await self._memories.known([page.supersedes], page.project) if page.supersedes else {}
+            restored, change = undone(page, before.get(page.supersedes or ""), self._now())
+            await self._memories.commit([await self._with_chunks(restored, change)])
+            return restored
+
+    async def _head(self, path: str) -> Memory | None:
+        """What lies at a path, in the user's own store or a project's."""
+        try:
+            return await self._memories.get(document_id(path), self._projects.ids)
+        except NotFound:
+            pass
+        for owner in (None, *self._projects.ids):  # what sessions and imports have put there
+            filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), key=path)
+            if found := await self._memories.all_of(filters):
+                return max(found, key=lambda page: page.updated)
+        return None
+
+    def _owner(self, path: str) -> str | None:
+        """/projects/NAME/… belongs to the project of that name or id, and goes with it; all else to the user."""
+        root, _, rest = path.strip("/").partition("/")
+        name = rest.partition("/")[0]
+        if root != "projects":
+            return None
+        named = [one.id for one in self._projects if name in (one.id, one.name)]
+        return named[0] if len(named) == 1 else None
+
+    async def _refuse_large_profile(self, page: Memory) -> None:
+        if not (page.key or "").startswith(PROFILE):
+            return
+        others = [one for one in await self.below(PROFILE) if one.id != page.id]
+        total = count(page.content) + sum(count(one.content) for one in others)
+        if total > PROFILE_TOKENS:
+            raise TooLarge(
+                f"the profile would have {total:,} tokens; it may have {PROFILE_TOKENS:,}, as it goes into prompts",
+                field="content",
+                hint="shorten it, or keep the rest below /reference",
+            )
+
+    async def _with_chunks(self, page: Memory, change: Change) -> Change:
+        """The change with the chunks that the document has after it."""
+        parts = _chunks(page) if page.status is Status.ACTIVE else []
+        kept = {part.id for part in parts}
+        family = await self._memories.family(page.id, page.project)
+        gone = tuple(one.id for one in family if one.category == CHUNK and one.id not in kept)
+        return replace(change, memories=(*change.memories, *parts), deletions=(*change.deletions, *gone))
+
+
+def _page(draft: DocumentDraft, owner: str | None, trust: Trust, now: datetime) -> Memory:
+    source: dict[str, Any] = {"type": "document", "path": draft.path}
+    if draft.metadata:
+        source["metadata"] = dict(draft.metadata)
+    title = title_of(draft.content).lstrip("# ").strip() or draft.path
+    return replace(
+        without_secrets(
+            Memory(
+                id="",
+                kind=Kind.DOCUMENT,
+                title=title,
+                content=draft.content,
+                at=now,
+                created=now,
+                updated=now,
+                project=owner,
+                levels=Levels(index=draft.path),
+                category=DOCUMENT,
+                key=draft.path,
+                scope=Scope.USER if owner is None else Scope.PROJECT,
+                tags=draft.tags,
+                valid_from=now,
+                trust=trust,
+                source=source,
+            )
+        ),
+        id=document_id(draft.path),
+        key=draft.path,
+    )
+
+
+def _chunks(page: Memory) -> list[Memory]:
+    """The parts of a document that is too long for one look; none of a short one."""
+    parts = chunks_of(page.content)
+    if len(parts) < 2:
+        return []
+    return [
+        replace(
+            page,
+            id=f"{page.id}.c{number}",
+            title=f"{page.title}: {part.heading}" if part.heading and part.heading != page.title else page.title,
+            content=part.text,
+            levels=Levels(),
+            category=CHUNK,
+            supersedes=None,
+            superseded_by=None,
+            links=({"type": "part_of", "ref": page.id},),
+            source={"type": "document", "path": page.key, "document": page.id, "chunk": number},
+        )
+        for number, part in enumerate(parts)
+    ]

@@ -1,0 +1,78 @@
+"""From what a client wants kept to the memory that is kept: its id, and nothing secret in it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import astuple, replace
+from datetime import datetime
+
+from hunchd.domain.facts import place_of
+from hunchd.domain.memory import Artifact, Levels, Memory
+from hunchd.ingestion.redaction import redact, redact_values, redacted_name
+from hunchd.protocol.memories import MemoryDraft, title_of
+
+
+def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
+    """A draft with its id and without its secrets. A fact with a key has the id of its place; what else has no ref, a
+    random one."""
+    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
+    cut_from_content = draft.title == title_of(draft.content)
+    told = Memory(
+        id="",
+        kind=draft.kind,
+        title=title_of(redact(draft.content).text) if cut_from_content else draft.title,
+        content=draft.content,
+        at=draft.at or now,
+        created=now,
+        updated=now,
+        project=project,
+        ref=draft.ref,
+        levels=draft.levels,
+        category=draft.category,
+        key=draft.key,
+        value=draft.value,
+        scope=draft.scope,
+        branch=draft.branch,
+        confidence=draft.confidence,
+        importance=draft.importance,
+        tags=draft.tags,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        supersedes=draft.supersedes,
+        links=draft.links,
+        artifacts=draft.artifacts,
+        trust=draft.trust,
+        source=dict(draft.source) or {"type": "client"},
+    )
+    told = without_secrets(told)
+    keyed = place_of(told)
+    if keyed is not None:
+        return replace(told, id=keyed)
+    return replace(told, id=memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10))
+
+
+def without_secrets(memory: Memory) -> Memory:
+    """The memory as it may be kept. Its id stays: it is ours, or made of a ref by a way that does not lead back."""
+    stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
+    [(key, value)] = stated.items()
+    return replace(
+        memory,
+        title=redact(memory.title).text,
+        content=redact(memory.content).text,
+        levels=Levels(*(redact(text).text for text in astuple(memory.levels))),
+        key=key if memory.key is not None else None,
+        value=value,
+        tags=tuple(dict.fromkeys(map(redacted_name, memory.tags))),
+        artifacts=tuple(Artifact(one.type, redacted_name(one.ref)) for one in memory.artifacts),
+        links=tuple(redact_values(dict(link))[0] for link in memory.links),
+        source=redact_values(dict(memory.source))[0],
+        ref=redacted_name(memory.ref) if memory.ref is not None else None,
+        category=redacted_name(memory.category) if memory.category is not None else None,
+        branch=redacted_name(memory.branch) if memory.branch is not None else None,
+    )
+
+
+def memory_id(project: str | None, ref: str) -> str:
+    """The id that a caller's own key has in a project: the same request is the same memory."""
+    return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()

@@ -1,0 +1,90 @@
+"""A statement in somebody's words → a fact in its place: category, key, value, instead of what, and why. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.facts import normal_key, place_of
+from hunchd.domain.memory import Kind, Levels, Memory, Trust
+from hunchd.ingestion.commit_facts import INDEX, levels_of
+from hunchd.ingestion.redaction import redact
+from hunchd.ingestion.statements import Stated, Voice, stated_in
+from hunchd.protocol.memories import MemoryDraft, title_of
+
+_VOICES: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust.DERIVED: "turn"}
+
+
+def filed(draft: MemoryDraft) -> MemoryDraft:
+    """A fact that came without a key, with the one its text states; as it is when the rules see no statement in it."""
+    if draft.kind is not Kind.FACT:
+        return draft
+    if draft.key is not None:
+        value = draft.value if draft.value is not None else _value_in(draft.content, draft.key)
+        return replace(draft, value=value, levels=_levels(draft.levels, draft.key, value))
+    voice: Voice | None = "turn" if draft.source.get("type") == "session" else _VOICES.get(draft.trust)
+    if voice is None or draft.value is not None:
+        return draft
+    stated = _first(stated_in(redact(draft.content).text, voice), draft.category)
+    if stated is None:
+        return draft
+    told = {"rule": stated.rule, "instead_of": stated.instead_of, "reason": stated.reason}
+    return replace(
+        draft,
+        category=draft.category or stated.category,
+        key=stated.key,
+        value=stated.value,
+        levels=draft.levels if draft.levels != Levels() else levels_of(stated),
+        confidence=min(draft.confidence, stated.confidence),
+        source={"type": "client", **draft.source, **{name: told[name] for name in told if told[name]}},
+    )
+
+
+def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
+    """`patch`, completed so that text, key and value of a fact go on saying the same. A new text leaves it in its
+    place; another key, category, scope or branch gives it another."""
+    if memory.kind is not Kind.FACT or not memory.key:
+        return patch
+    if "content" in patch and not patch.keys() & {"key", "value"}:
+        value = _value_in(patch["content"], memory.key)
+        told = {"value": value, "title": title_of(patch["content"]), "levels": _levels(Levels(), memory.key, value)}
+        return told | patch
+    if patch.keys() & {"key", "value"}:
+        key, said = patch.get("key", memory.key), patch.get("value", memory.value)
+        line = f"{key}: {said}"
+        told = {"title": title_of(line), "content": line, "levels": _levels(Levels(), key or "", said)}
+        return (told if key and said else {}) | patch
+    return patch
+
+
+def merged_into(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
+    """The claims that facts of a branch become when its commits are merged: the same, and true everywhere."""
+    claims = []
+    for fact in facts:
+        claim = replace(fact, branch=None, ref=None, valid_from=now, created=now, updated=now, supersedes=None)
+        source = {**fact.source, "merged": sha}
+        claims.append(replace(claim, id=place_of(claim) or claim.id, source=source))
+    return claims
+
+
+def _first(found: list[Stated], category: str | None) -> Stated | None:
+    """The first statement, of the category that the speaker named if it can be."""
+    return next((one for one in found if one.category == category), found[0] if found else None)
+
+
+def _value_in(content: str, key: str) -> str:
+    """What a text says of `key`: what stands behind it, what a rule reads, or else its first line."""
+    named, _, value = content.partition(":")
+    if normal_key(named) == normal_key(key) and value.strip():
+        return value.strip()
+    stated = stated_in(redact(content).text, "owner")
+    return next((one.value for one in stated if normal_key(one.key) == normal_key(key)), title_of(content))
+
+
+def _levels(given: Levels, key: str, value: str | None) -> Levels:
+    if given != Levels():
+        return given
+    line = f"{key}: {value}" if value else key
+    return Levels(summary=line, compressed=line, index=key[:INDEX])

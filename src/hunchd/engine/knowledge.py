@@ -1,0 +1,201 @@
+"""What is known, as its owner sees it: filed, looked up, corrected, taken back, settled, erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.engine.conflicts import conflict_json, reopened, settled
+from hunchd.engine.documents import Documents
+from hunchd.engine.filing import filed, reread
+from hunchd.engine.memories import Memories
+from hunchd.engine.projects import Projects
+from hunchd.engine.writing import Writer
+from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution
+
+
+class Knowledge:
+    def __init__(self, memories: Memories, projects: Projects, writer: Writer, *, now: Callable[[], datetime]) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._writer = writer
+        self._now = now
+        self.documents = Documents(memories, projects, now=now)
+
+    # Memories
+
+    async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
+        """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood."""
+        rulings = await self._memories.file([filed(draft) for draft in drafts], owners)
+        return {"ids": [one.memory.id for one in rulings], "understood": [_understood(one) for one in rulings]}
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        """Change some fields; a text that says something else than before is read again."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
+            return await self.documents.rewrite(memory, patch)
+        return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)
+
+    async def undo(self, identifier: str) -> Memory:
+        """Take back the last change of a memory, a document or the settling of a contradiction."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if memory.kind is Kind.CONTRADICTION:
+            await self._unsettle(memory)
+            return await self._memories.get(identifier, self._projects.ids)
+        if memory.kind is Kind.DOCUMENT and memory.category == "document":
+            return await self.documents.undo(memory)
+        return await self._memories.undo(identifier, self._projects.ids)
+
+    async def forget(self, identifier: str) -> None:
+        """Erase a memory with its versions and what quotes it; nothing of it is on the disk when this returns."""
+        memory, sequence = await self._memories.forget(identifier, self._projects.ids)
+        await self._memories.erased(memory, sequence)
+
+    async def as_of(self, identifier: str, moment: datetime) -> Memory:
+        """What a memory said at `moment`. Raises NotFound when it said nothing then."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
+        if held is None:
+            raise NotFound(f"'{identifier}' said nothing on {moment:%Y-%m-%d}")
+        return held
+
+    # Facts
+
+    async def fact(self, request: FactRequest) -> dict[str, Any]:
+        """The value of one key, what it was before and since when, and what was claimed against it."""
+        project, branch = None, request.branch
+        if request.project is not None:
+            known, tree = self._projects.find(request.project)
+            project, branch = known.id, request.branch if request.branch is not None else tree.branch or None
+        scope = request.scope or (Scope.PROJECT if project else Scope.USER)
+        categories = (request.category,) if request.category else (*CATEGORIES, None)
+        places = [
+            place_id(project=project, scope=scope, category=category, key=request.key, branch=on)
+            for on in dict.fromkeys((branch, None))
+            for category in categories
+        ]
+        heads = await self._memories.known(places, project)
+        for place in places:
+            if (head := heads.get(place)) is None:
+                continue
+            family = await self._memories.family(place, project)
+            held = holding(family, request.as_of or self._now())
+            if held is not None or request.as_of is not None or len(heads) == 1:
+                return {
+                    "fact": memory_json(held) if held else None,
+                    "changes": changes(head, family),
+                    "rejected": [memory_json(one) for one in family if _was_rejected(one)],
+                }
+        raise NotFound(f"nothing is known of {request.key!r}", field="key")
+
+    async def moments(self, facts: Sequence[Memory]) -> list[tuple[Memory, list[dict[str, Any]]]]:
+        """Each of `facts` with how its value changed; without those that never did."""
+        told = []
+        for fact in facts:
+            family = await self._memories.family(fact.id, fact.project)
+            if changed := changes(fact, family):
+                told.append((fact, changed))
+        return told
+
+    # Contradictions
+
+    async def conflicts(self, request: ConflictsRequest) -> dict[str, Any]:
+        """The contradictions, the newest first."""
+        owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
+        await self._writer.begun()
+        statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
+        found: list[Memory] = []
+        for owner in owners:
+            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
+            found += await self._memories.all_of(filters)
+        found.sort(key=lambda one: (one.created, one.id), reverse=True)
+        return page_json([conflict_json(one) for one in found], next_cursor=None, total=len(found))
+
+    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
+        """Settle a contradiction; what loses holds no more. `undo` takes it back."""
+        conflict = await self._conflict(identifier)
+        async with self._memories.changing:
+            present = await self._concerned(conflict)
+            closed, change = settled(conflict, asked, present, self._now())
+            await self._memories.commit([change])
+        return conflict_json(closed)
+
+    async def unresolve(self, identifier: str) -> dict[str, Any]:
+        """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
+        return conflict_json(await self._unsettle(await self._conflict(identifier)))
+
+    async def _unsettle(self, conflict: Memory) -> Memory:
+        async with self._memories.changing:
+            opened, change = reopened(conflict, await self._concerned(conflict), self._now())
+            await self._memories.commit([change])
+        return opened
+
+    async def _conflict(self, identifier: str) -> Memory:
+        conflict = await self._memories.get(identifier, self._projects.ids)
+        if conflict.kind is not Kind.CONTRADICTION:
+            raise NotFound(f"'{identifier}' is no contradiction")
+        return conflict
+
+    async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
+        """What lies now under the ids that a contradiction speaks of, versions included."""
+        roots = {link["ref"].partition(".")[0] for link in conflict.links}
+        found: dict[str, Memory] = {}
+        for root in sorted(roots):
+            found |= {one.id: one for one in await self._memories.family(root, conflict.project)}
+        return found
+
+
+def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
+    """When the value of a key changed, from what to what and by whose word; the oldest first."""
+    told: list[dict[str, Any]] = []
+    before: Memory | None = None
+    for version in reversed(chain(head, {one.id: one for one in family})):
+        if version.status is Status.ARCHIVED:
+            continue
+        if before is None or not same_value(before, version):
+            told.append(
+                {
+                    "at": iso(since(version)),
+                    "from": before.value if before is not None else None,
+                    "to": version.value,
+                    "source": dict(version.source),
+                    "id": version.id,
+                }
+            )
+        before = version
+    if before is not None and before.valid_to is not None:
+        told.append({"at": iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id})
+    return told
+
+
+def _was_rejected(memory: Memory) -> bool:
+    return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
+
+
+def _understood(ruling: Ruling) -> dict[str, Any]:
+    memory = ruling.memory
+    told: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
+    for name, value in (
+        ("category", memory.category),
+        ("key", memory.key),
+        ("value", memory.value),
+        ("branch", memory.branch),
+        ("instead_of", memory.source.get("instead_of")),
+        ("reason", memory.source.get("reason")),
+    ):
+        if value:
+            told[name] = value
+    against = ruling.against
+    if against is not None and ruling.verdict in (Verdict.REPLACED, Verdict.REJECTED):
+        name = "replaced" if ruling.verdict is Verdict.REPLACED else "rejected_for"
+        told[name] = {"id": against.id, "value": against.value, "since": iso(since(against))}
+    if ruling.conflicting:
+        told["contradiction"] = next(one.id for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+    return told

@@ -1,0 +1,59 @@
+"""What the messages of commits state → facts that begin to hold with the commit. Their words are a stranger's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from hunchd.domain.facts import place_of
+from hunchd.domain.history import Unit
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.work import is_bot
+from hunchd.ingestion.redaction import redact
+from hunchd.ingestion.statements import Stated, stated_in
+from hunchd.protocol.memories import title_of
+
+INDEX: Final = 60  # characters
+LATEST: Final = 220_000_000_000  # seconds since the epoch: clocks of authors lie
+
+
+def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
+    """The claims that a commit's message makes; none of what machines wrote."""
+    if is_bot(unit):
+        return []
+    at = datetime.fromtimestamp(min(max(unit.at, 0), LATEST), UTC)
+    message = redact(f"{unit.subject}\n\n{unit.body}").text
+    return [_fact(stated, unit.sha, min(at, now), project, now) for stated in stated_in(message, "commit")]
+
+
+def levels_of(stated: Stated) -> Levels:
+    """`tests: pytest, not unittest (because …)`, then shorter."""
+    short = stated.line.partition(" (because ")[0]
+    return Levels(summary=stated.line, compressed=short, index=stated.key[:INDEX])
+
+
+def _fact(stated: Stated, sha: str, at: datetime, project: str, now: datetime) -> Memory:
+    told = {"instead_of": stated.instead_of, "reason": stated.reason}
+    memory = Memory(
+        id="",
+        kind=Kind.FACT,
+        title=title_of(stated.line),
+        content=stated.text,
+        at=at,
+        created=now,
+        updated=now,
+        project=project,
+        levels=levels_of(stated),
+        category=stated.category,
+        key=stated.key,
+        value=stated.value,
+        scope=Scope.PROJECT,
+        confidence=stated.confidence,
+        importance=stated.importance,
+        valid_from=at,
+        artifacts=(Artifact("commit", sha),),
+        trust=Trust.UNTRUSTED,
+        source={"type": "commit", "sha": sha, "rule": stated.rule} | {name: told[name] for name in told if told[name]},
+    )
+    return replace(memory, id=place_of(memory) or "")

@@ -1,0 +1,96 @@
+"""Documents on the wire: the paths of the knowledge base, what is put there and what is answered."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.memory import Memory
+from hunchd.protocol.answers import iso
+from hunchd.protocol.fields import TEXT_LIMIT, Fields
+from hunchd.protocol.requests import LARGEST_PAGE, PAGE
+
+ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
+DOCUMENT_LIMIT: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
+PATH_LENGTH: Final = 512  # characters
+DEPTH: Final = 12  # folders
+# Segments are names for people: letters of any script, digits, and what file names have in them.
+_SEGMENT: Final = re.compile(r"[^\W_](?:[\w .,+@()=~#-]*[\w)+#])?|_[\w-]+", re.UNICODE)
+_ALLOWED: Final = f"a path such as /profile/preferences, below one of: {', '.join('/' + root for root in ROOTS)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDraft:
+    path: str
+    content: str
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsRequest:
+    prefix: str = "/"
+    limit: int = PAGE
+    offset: int = 0
+
+
+def document_path(raw: str) -> str:
+    """The one spelling of a path: from the root, composed characters, no empty or dotted parts. Raises InvalidInput."""
+    path = unicodedata.normalize("NFC", raw)
+    segments = path.strip("/").split("/")
+    if len(path) > PATH_LENGTH or len(segments) > DEPTH:
+        raise InvalidInput(f"the path is too long; at most {PATH_LENGTH} characters in {DEPTH} parts", field="path")
+    if segments[0] not in ROOTS or len(segments) < 2:
+        raise InvalidInput(f"{path[:80]!a} is no path of a document; allowed: {_ALLOWED}", field="path")
+    for segment in segments:
+        if not _SEGMENT.fullmatch(segment) or not segment.isprintable():
+            raise InvalidInput(f"{segment[:40]!a} cannot be a part of a path; allowed: {_ALLOWED}", field="path")
+    return "/" + "/".join(segments)
+
+
+def document_of_body(path: str, raw: Any) -> DocumentDraft:
+    fields = Fields(raw, ("content", "tags", "metadata"))
+    content = fields.text("content", limit=DOCUMENT_LIMIT)
+    if content is None or not content.strip():
+        raise fields.refused("content", "is missing or empty; give a text, or DELETE the document")
+    return DocumentDraft(
+        path=document_path(path),
+        content=content,
+        tags=fields.texts("tags"),
+        metadata=fields.mapping("metadata", limit=TEXT_LIMIT),
+    )
+
+
+def documents_of_query(query: str) -> DocumentsRequest:
+    """The question of GET /documents. A cursor is a position in the order of the paths."""
+    fields = Fields.of_query(query, ("prefix", "limit", "cursor"))
+    prefix = "/" + (fields.text("prefix") or "").strip().lstrip("/")
+    return DocumentsRequest(
+        prefix=prefix,
+        limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE),
+        offset=fields.integer("cursor", 0, low=0, high=2**31),
+    )
+
+
+def document_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:
+    """The contract's shape; in lists without the text."""
+    told: dict[str, Any] = {"path": memory.key, "id": memory.id, "title": memory.title}
+    if content:
+        told["content"] = memory.content
+    return told | {
+        "tags": list(memory.tags),
+        "metadata": dict(memory.source.get("metadata", {})),
+        "updated_at": iso(memory.updated),
+        "valid_from": iso(_since(memory)),
+        "size": len(memory.content.encode("utf-8", "replace")),
+        "trust": str(memory.trust),
+    }
+
+
+def _since(memory: Memory) -> datetime:
+    return memory.valid_from or memory.at
