@@ -90,6 +90,21 @@ def test_a_failed_command_is_told_of_with_what_is_known_about_it(patient: FakeDa
     assert patient.bodies("POST /context/assemble")[0]["signals"]["recent_errors"] == [{"text": "KeyError: 'a'"}]
 
 
+def test_the_agent_s_last_words_of_a_turn_are_kept_and_the_session_s_end_told(
+    patient: FakeDaemon, repository: Path
+) -> None:
+    patient.routes["POST /sessions/s1/messages"] = (202, {})
+
+    assert hook("claude-code", claude("Stop", repository, last_assistant_message="Totals are in cents now.")) == ""
+    assert hook("claude-code", claude("Stop", repository)) == ""
+    assert hook("claude-code", claude("SessionEnd", repository, reason="exit")) == ""
+
+    assert patient.bodies("POST /sessions/s1/messages") == [
+        {"messages": [{"role": "assistant", "content": "Totals are in cents now."}], "project": str(repository)}
+    ]
+    assert patient.bodies("POST /signals")[0]["signals"][0]["kind"] == "session_ended"
+
+
 def test_a_prompt_is_none_of_our_business(patient: FakeDaemon, repository: Path) -> None:
     assert hook("claude-code", claude("UserPromptSubmit", repository, prompt="go on")) == ""
     assert patient.asked == []

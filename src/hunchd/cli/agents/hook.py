@@ -90,7 +90,7 @@ def _told_and_asked(event: Event, root: str, asking: Asking, session: Session) -
                 signal = {"kind": "error", "text": event.text, "command": event.command or None}
                 return session.once(event.text[-200:], lambda: asking.about_error(root, event.text))
             case "paused":
-                asking.hear(event)
+                asking.hear(root, event)
             case "ended":
                 signal = {"kind": "session_ended", "session": event.session or None}
                 session.end()
@@ -137,12 +137,14 @@ class Asking:
         body = {"project": root, "budget": _BUDGETS["failed"], "signals": signals}
         return _worth_telling(self._client().post("/context/assemble", body))
 
-    def hear(self, event: Event) -> None:
-        """Keep the agent's last words; what was decided is found in them later."""
+    def hear(self, root: str, event: Event) -> None:
+        """Keep the agent's last words; what was decided is found in them when the session ends."""
         if event.session and event.text.strip():
             message = {"role": "assistant", "content": event.text}
             try:
-                self._client().post(f"/sessions/{_safe(event.session)}/messages", {"messages": [message]})
+                self._client().post(
+                    f"/sessions/{_safe(event.session)}/messages", {"messages": [message], "project": root}
+                )
             except Refused:
                 return  # a daemon without sessions
 

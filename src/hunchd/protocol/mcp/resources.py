@@ -30,9 +30,7 @@ def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
     ]
     try:
         documents = (yield Ask(f"/documents?limit={_LISTED}"))["items"]
-    except Trouble as trouble:
-        if trouble.status not in (404, 405):
-            raise
+    except Trouble:  # a store that is starting or broken: what can be read without it is listed
         documents = []
     found += [
         {"uri": DOCUMENTS + quote(document["path"].lstrip("/")), "name": document["path"], "mimeType": MARKDOWN}

@@ -85,10 +85,7 @@ def _search(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
     root = yield from focus.root(given.get("project"))
     body = {"project": root, "query": given["query"], "k": given.get("k", 5)}
     answer = yield from in_project(root, Ask("/search", body))
-    lines = [
-        f"- {one_line(found['title'], 120)} ({found['kind']}, id {found['id']}): {quoted(found.get('snippet') or '')}"
-        for found in answer["results"]
-    ]
+    lines = [_result(found) for found in answer["results"]]
     if not lines:
         lines = ["Nothing found. Other words may find it: search goes by what was written, not by what it is about."]
     else:
@@ -96,6 +93,12 @@ def _search(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
     if answer.get("degraded"):
         lines.append(f"Not complete: {'; '.join(answer['degraded'])}.")
     return "\n".join(lines)
+
+
+def _result(found: Mapping[str, Any]) -> str:
+    title, snippet = one_line(found["title"], 120), one_line(found.get("snippet") or "", _SNIPPET)
+    more = "" if snippet == title else f": «{snippet}»"  # many a fact is its own title
+    return f"- «{title}» ({found['kind']}, id {found['id']}){more}"
 
 
 def _remember(given: Mapping[str, Any], focus: Focus, reference: str) -> Conversation[str]:
@@ -168,10 +171,6 @@ def relative(path: str, root: str) -> str:
     """`path` as the daemon names it, where it is an absolute one inside the project."""
     inside = root.rstrip("/" + os.sep) + os.sep
     return path[len(inside) :].replace(os.sep, "/") if path.startswith(inside) else path
-
-
-def quoted(text: str) -> str:
-    return f"«{one_line(text, _SNIPPET)}»"
 
 
 def one_line(text: str, limit: int) -> str:
