@@ -58,3 +58,13 @@ def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: Running
     daemon.wait_until(
         lambda: daemon.get("/context", project=str(shop))["prefetched"], within=60, what="the branch's bundle is warm"
     )
+
+
+def test_a_colleague_who_joins_is_told_of(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    signal = {"kind": "collaborator_joined", "project": str(shop), "name": "Grace Hopper", "email": "g@example.org"}
+    daemon.post("/signals", {"signals": [signal]})
+
+    items = daemon.get("/context", project=str(shop), file="shop/basket.py")["items"]
+    assert [item["kind"] for item in items].count("collaborator") == 1
+    assert "Grace Hopper joined just now" in daemon.get("/context", project=str(shop), file="shop/basket.py")["context"]

@@ -12,6 +12,7 @@ from typing import Any
 from hunchd.domain import signal as signals
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.signal import Signal
+from hunchd.engine import collaborators
 from hunchd.engine.project import Project, SeenError, Tree
 from hunchd.ingestion.errors import ErrorText, understood
 from hunchd.ingestion.redaction import redact_values
@@ -74,6 +75,8 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         case signals.Used(path=str(path)):
             if project.predictor is not None:
                 project.predictor.outcome(path, used=True)
+        case signals.CollaboratorJoined(name=name, email=email):
+            collaborators.joined(project, name, email or "", signal.at)
         case signals.ErrorSeen():
             return _error(signal, project, tree)
         case signals.ErrorCleared():

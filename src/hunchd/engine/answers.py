@@ -18,7 +18,7 @@ from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
-from hunchd.engine import scoreboard
+from hunchd.engine import collaborators, scoreboard
 from hunchd.engine.bundles import Bundles, Key, size_of
 from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
@@ -175,6 +175,7 @@ class Answers:
             open_files=tuple(path for path in opened if path != wish.path),
             branch=wish.tree.branch,
             errors=tuple(error.text for error in wish.project.fresh_errors(self._now())),
+            author=wish.tree.user,
         )
         key = self._key(focus, self._settings.budget, wish.project)
         known = self.bundles.peek(key)
@@ -197,6 +198,7 @@ class Answers:
             activity=request.activity,
             query=request.query,
             errors=errors,
+            author=tree.user,
         )
 
     def _key(self, focus: Focus, budget: int, project: Project) -> Key:
@@ -222,7 +224,7 @@ class Answers:
         )
         return assemble(
             _header(focus, project),
-            pieces(known),
+            [*pieces(known), *collaborators.pieces(project, now)],
             key.budget,
             focus.activity,
             degraded=key.degraded,

@@ -14,6 +14,7 @@ from hunchd.config.settings import IndexSettings
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Change, Unit
+from hunchd.engine import collaborators
 from hunchd.engine.claims import Claims
 from hunchd.engine.events import Events
 from hunchd.engine.memories import Memories
@@ -168,6 +169,7 @@ class Indexing:
     async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):
             if project.predictor is not None:
+                collaborators.noticed(project, unit)
                 project.predictor.learn(unit)
             project.learnt = unit.sha
             if index % SLICE == SLICE - 1:

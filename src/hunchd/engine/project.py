@@ -15,6 +15,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
 from hunchd.repository.layout import Layout, head
+from hunchd.repository.reflog import writer
 from hunchd.store.code import CodeCache
 
 # A person keeps about this many files in mind; older ones say little about what comes next.
@@ -40,6 +41,15 @@ class SeenError:
     times: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Collaborator:
+    """Somebody who joined, and when."""
+
+    name: str
+    email: str
+    at: datetime
+
+
 @dataclass(slots=True)
 class Tree:
     """One working tree: the main one or a linked worktree, each with its own branch and open files."""
@@ -49,6 +59,7 @@ class Tree:
     branch: str = ""
     sha: str | None = None
     opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    user: str = ""  # mail address of whoever works in it
 
     def look(self) -> bool:
         """Read HEAD again; True if the branch or the commit changed."""
@@ -56,6 +67,7 @@ class Tree:
         branch = redacted_name(now.branch or "")
         changed = (branch, now.sha) != (self.branch, self.sha)
         self.branch, self.sha = branch, now.sha
+        self.user = writer(self.layout)
         return changed
 
     def open(self, path: str, at: datetime) -> None:
@@ -124,6 +136,7 @@ class Project:
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
     topics: tuple[str, ...] = ()
+    joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
     revision: int = 0
     last_signal: datetime | None = None
 
@@ -146,6 +159,11 @@ class Project:
                 if Path(path).is_relative_to(root):
                     return tree
         return self.main
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Mail addresses of those who work in its trees, in lower case."""
+        return frozenset(tree.user.lower() for tree in (self.main, *self.trees.values()) if tree.user)
 
     def touch(self) -> None:
         self.revision += 1

@@ -16,6 +16,8 @@ _MOST_BYTES = 1_000_000
 _OBJECT_BYTES = 1_000_000
 _HEADER_BYTES = 16_384  # a commit's parents stand in its first lines
 
+_LAST_BYTES = 8_192  # the end of the log that is read for who wrote it
+_WRITER = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64} [^<\n]*<([^<>\n]*)> \d+ [+-]\d{4}(?:\t[^\n]*)?\n")
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*(?:\t([^\n]*))?\n")
 
 
@@ -55,6 +57,20 @@ def steps_since(layout: Layout, offset: int) -> tuple[tuple[Step, ...], int]:
         os.close(descriptor)
     whole = content[: content.rfind(b"\n") + 1]  # a line may be half written
     return tuple(_step(match) for match in _ENTRY.finditer(whole)), start + len(whole)
+
+
+def writer(layout: Layout) -> str:
+    """The mail address of whoever moved HEAD last, which is the user of this tree; "" when it cannot be told."""
+    end = end_of_log(layout)
+    if not end:
+        return ""
+    try:
+        with _log(layout).open("rb") as log:
+            log.seek(max(end - _LAST_BYTES, 0))
+            written = _WRITER.findall(log.read(_LAST_BYTES))
+    except OSError:
+        return ""
+    return written[-1].decode("utf-8", "replace") if written else ""
 
 
 def parents(layout: Layout, sha: str) -> tuple[str, ...] | None:

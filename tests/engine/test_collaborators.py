@@ -1,0 +1,97 @@
+"""A new colleague is told of: where they work, and what they said they prefer; for two weeks, and never oneself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.history import Change, Unit
+from hunchd.domain.memory import Kind, Memory
+from hunchd.engine import collaborators
+from hunchd.engine.project import Project, Tree
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.layout import Layout
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+def unit(number: int, name: str, path: str = "shop/cart.py", coauthors: tuple[str, ...] = ()) -> Unit:
+    return Unit(
+        sha=f"{number:040x}",
+        parents=(),
+        author=name,
+        email=f"{name.lower()}@example.org",
+        at=int(NOW.timestamp()),
+        subject=f"work {number}",
+        changes=(Change("M", path),),
+        coauthors=coauthors,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    tree = Tree(tmp_path, Layout(tmp_path, None, None))
+    made = Project("p", "shop", tree, tmp_path, predictor=Predictor())
+    for number in range(collaborators.UNITS_BEFORE):
+        learn(made, unit(number, "Ada"))
+    return made
+
+
+def learn(project: Project, one: Unit) -> None:
+    collaborators.noticed(project, one)
+    assert project.predictor is not None
+    project.predictor.learn(one)
+
+
+def told(project: Project, now: datetime = NOW) -> list[str]:
+    return [piece.forms[0][1] for piece in collaborators.pieces(project, now)]
+
+
+def test_a_new_author_is_told_with_what_they_work_on(project: Project) -> None:
+    assert told(project) == []
+    learn(project, unit(100, "Grace", "shop/web/app.py"))
+    learn(project, unit(101, "Grace", "shop/web/api.py"))
+
+    assert told(project) == ["Grace joined just now, works on shop/web/"]
+    assert told(project, NOW + timedelta(days=15)) == []
+
+
+def test_co_authors_join_too_and_bots_do_not(project: Project) -> None:
+    learn(project, unit(100, "Ada", coauthors=("Alan T <alan@example.org>",)))
+    learn(project, unit(101, "renovate[bot]"))
+
+    assert told(project) == ["Alan T joined just now"]
+
+
+def test_what_they_prefer_is_said(project: Project) -> None:
+    wish = Memory(
+        id="m1",
+        kind=Kind.FACT,
+        title="",
+        content="Grace wants small commits",
+        at=NOW,
+        created=NOW,
+        updated=NOW,
+        project="p",
+        category="preference",
+    )
+    project.facts[wish.id] = wish
+    learn(project, unit(100, "Grace"))
+
+    assert told(project) == ["Grace joined just now, works on shop/cart.py; Grace wants small commits"]
+
+
+def test_oneself_is_no_newcomer(project: Project) -> None:
+    project.main.user = "Grace@Example.org"
+    learn(project, unit(100, "Grace"))
+
+    assert told(project) == []
+
+
+def test_a_crowd_is_cut_to_the_newest(project: Project) -> None:
+    for number in range(6):
+        learn(project, unit(100 + number, f"Person{number}"))
+
+    assert [text.split()[0] for text in told(project)] == ["Person3", "Person4", "Person5"]
