@@ -14,7 +14,7 @@ from hunchd.prediction.state import State
 MOST_UNITS = 8
 NEWEST_OF_FILE = 40  # units of a seed that are considered
 HALVING = 5.0  # changes of the file
-OF_WORDS = 0.2  # weight of likeness of words beside the share of lines written
+OF_WORDS = 0.06  # weight of likeness of words beside the share of lines written; more drowns the owners
 OF_RECENCY = 0.1
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
