@@ -42,13 +42,14 @@ export async function runTests(browser, base, extension, folder) {
 
 /** Open a file by hand, look at the view, and leave pictures of it. */
 export async function useIt(browser, base, folder, file, pictures) {
-  const page = await browser.newPage({ viewport: { width: 1240, height: 760 } });
+  const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
+  page.setDefaultTimeout(PATIENCE);
   const began = Date.now();
   await page.goto(`${base}/?folder=${encodeURIComponent(folder)}`);
   try {
     await openInExplorer(page, file);
     await page.locator('.action-label[aria-label="hunchd"]').first().click();
-    await page.locator(".pane-body .monaco-list-row", { hasText: "Likely next" }).waitFor({ timeout: 60_000 });
+    await page.locator(".pane-body .monaco-list-row", { hasText: "Likely next" }).waitFor();
   } catch (error) {
     await page.screenshot({ path: join(pictures ?? ".", "failed.png") });
     throw error;
@@ -58,7 +59,7 @@ export async function useIt(browser, base, folder, file, pictures) {
   );
   if (pictures) {
     mkdirSync(pictures, { recursive: true });
-    await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor({ timeout: 60_000 });
+    await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor();
     const folded = page.locator(`.pane-body .monaco-list-row[aria-level="1"]`, { hasText: "Background" });
     await folded.click();
     const pane = await page.locator(".part.sidebar").boundingBox();
@@ -71,7 +72,7 @@ export async function useIt(browser, base, folder, file, pictures) {
     await page.locator(".monaco-editor .view-lines").first().click();
     await page.waitForTimeout(4_000); // icons and colours arrive late
     await page.screenshot({ path: join(pictures, "view.png") });
-    await page.locator(".pane-body .monaco-list-row").nth(3).locator(".label-name").hover();
+    await page.locator(".pane-body .monaco-list-row").nth(3).hover();
     await page.waitForTimeout(2_500);
     await page.screenshot({ path: join(pictures, "hover.png") });
     await page.keyboard.press("F1");
@@ -93,7 +94,7 @@ async function openInExplorer(page, file) {
         has: page.locator(`.monaco-highlighted-label:text-is("${name}")`),
       })
       .first();
-    await row.waitFor({ timeout: 60_000 });
+    await row.waitFor();
     if (depth === parts.length - 1) {
       await row.dblclick();
     }

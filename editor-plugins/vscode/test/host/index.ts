@@ -51,8 +51,8 @@ const open = (path: string): Thenable<vscode.TextEditor> =>
   vscode.window.showTextDocument(uri(path), { preview: false });
 
 /** The signals that the daemon keeps, as it exports them. */
-async function signals(kind: string): Promise<Record<string, unknown>[]> {
-  const lines = (await asked({ method: "GET", path: "/export", query: { project: root() } })).trim().split("\n");
+async function signals(kind: string, project = root()): Promise<Record<string, unknown>[]> {
+  const lines = (await asked({ method: "GET", path: "/export", query: { project } })).trim().split("\n");
   return lines
     .map((line) => JSON.parse(line) as { type: string; data: Record<string, unknown> })
     .filter(
@@ -137,6 +137,20 @@ const tests: Record<string, () => Promise<void>> = {
 
     assert.equal(vscode.window.activeTextEditor?.document.uri.fsPath, uri("tests/test_basket.py").fsPath);
     await arrived("used", "tests/test_basket.py");
+  },
+
+  async "a file of a repository inside the workspace belongs to that repository"() {
+    await open("paint/brush.py");
+    await until("the context of that repository", () => {
+      const shown = running.shown();
+      return shown.is === "bundle" && shown.place.project === uri("paint").fsPath;
+    });
+    await until("the signal at the daemon", async () => (await signals("file_opened", uri("paint").fsPath)).length > 0);
+    const told = await signals("file_opened", uri("paint").fsPath);
+    assert.deepEqual(
+      told.map((signal) => signal["path"]),
+      ["brush.py"],
+    );
   },
 
   async "what is remembered is in the context, and a thumb counts for it"() {

@@ -32,5 +32,19 @@ export function makeShop(folder) {
     git("add", ".");
     git("commit", "-q", "-m", rule === 1 ? "Start the shop" : `Basket: rule ${rule} for discounts`);
   }
+  makePaint(join(folder, "paint"));
   return folder;
+}
+
+/** A repository of its own inside of it, as one has with submodules and vendored code. */
+function makePaint(folder) {
+  mkdirSync(folder);
+  writeFileSync(join(folder, "brush.py"), "WIDTH = 3\n");
+  for (const args of [
+    ["init", "-q"],
+    ["add", "."],
+    ["commit", "-q", "-m", "A brush"],
+  ]) {
+    execFileSync("git", [...AUTHOR, ...args], { cwd: folder, stdio: "ignore" });
+  }
 }
