@@ -37,7 +37,7 @@ folder that is itself a repository is never added."
 (defconst hunch--diagnostics "editor diagnostics" "Tells these errors from those of test runs.")
 
 (defvar hunch--pending nil "Signals to be sent, the newest first.")
-(defvar hunch--sending nil)
+(defvar hunch--sending nil "What was sent and is not answered yet.")
 (defvar hunch--pause 1)
 (defvar hunch--send-timer nil)
 (defvar hunch--look-timer nil)
@@ -129,7 +129,7 @@ Call DONE with nil or a failure."
                                (reverse hunch--pending))))
       (setq hunch--pending nil)
       (when batch
-        (setq hunch--sending t)
+        (setq hunch--sending batch)
         (hunch--ask "POST" "/signals"
                     (lambda (failure answer _)
                       (setq hunch--sending nil)
@@ -222,10 +222,17 @@ that is worked on."
   "A suggestion, FILE, was followed: the daemon learns from it."
   (hunch--signal "used" file `((path . ,(hunch--relative file)))))
 
+(defun hunch--will-tell (opened)
+  "Whether what is pending or under way says that OPENED, (FILE . TIME), is open."
+  (seq-some (lambda (each)
+              (and (equal (plist-get each :file) (car opened))
+                   (equal (alist-get 'kind (plist-get each :wire)) "file_opened")))
+            (append hunch--pending hunch--sending)))
+
 (defun hunch--returned ()
   "Tell a daemon that was started anew what is open here."
   (setq hunch--refused nil)
-  (dolist (each (reverse (seq-take hunch--open 30)))
+  (dolist (each (reverse (seq-take (seq-remove #'hunch--will-tell hunch--open) 30)))
     (hunch--signal "file_opened" (car each) `((path . ,(hunch--relative (car each)))) (cdr each))))
 
 (defun hunch--leave ()

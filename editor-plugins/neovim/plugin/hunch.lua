@@ -32,18 +32,36 @@ local function on(events, run)
   vim.api.nvim_create_autocmd(events, { group = group, callback = run })
 end
 
-on("BufEnter", function(event)
-  require("hunch.files").entered(event.buf)
-end)
+-- The first file is opened before the rest of the plugin is loaded, which takes a millisecond or more.
+local loading = false
+
+local function when_loaded(run)
+  return function(event)
+    if package.loaded["hunch.files"] then
+      run(event.buf)
+    elseif not loading then
+      loading = true
+      vim.defer_fn(function()
+        require("hunch.files").entered(vim.api.nvim_get_current_buf())
+      end, 20)
+    end
+  end
+end
+
+on("BufEnter", when_loaded(function(buf)
+  require("hunch.files").entered(buf)
+end))
+on({ "BufDelete", "BufWipeout" }, when_loaded(function(buf)
+  require("hunch.files").closed(buf)
+end))
+on("DiagnosticChanged", when_loaded(function(buf)
+  require("hunch.diagnostics").changed(buf)
+end))
 on("BufWritePost", function(event)
   require("hunch.files").saved(event.buf)
 end)
-on({ "BufDelete", "BufWipeout" }, function(event)
-  require("hunch.files").closed(event.buf)
-end)
-on("DiagnosticChanged", function(event)
-  require("hunch.diagnostics").changed(event.buf)
-end)
 on("VimLeavePre", function()
-  require("hunch.files").leaving()
+  if package.loaded["hunch.files"] then
+    require("hunch.files").leaving()
+  end
 end)

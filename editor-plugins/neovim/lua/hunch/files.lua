@@ -111,7 +111,9 @@ daemon.on_return(function()
     return (a ~= current and open[a].at or math.huge) < (b ~= current and open[b].at or math.huge)
   end)
   for _, path in ipairs(vim.list_slice(paths, math.max(1, #paths - MOST_OPEN + 1))) do
-    signals.add("file_opened", open[path].place, { path = open[path].place.path }, open[path].at)
+    if not signals.will_tell(path) then
+      signals.add("file_opened", open[path].place, { path = open[path].place.path }, open[path].at)
+    end
   end
 end)
 

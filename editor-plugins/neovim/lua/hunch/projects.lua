@@ -12,7 +12,7 @@ daemon.on_return(function()
   refused = {}
 end)
 
--- {project, path, known_by_git} of an absolute path. Outside of a repository `project` is the file's folder: the
+-- {project, path, file, in_git} of an absolute path, `file`; `path` is what it is called inside the project. Outside of a repository `project` is the file's folder: the
 -- daemon finds the plain folder around it, if it was told of one.
 function M.place(path)
   local folder = vim.fs.dirname(path)
@@ -23,9 +23,9 @@ function M.place(path)
     roots[folder] = root
   end
   if not root then
-    return { project = folder, path = path, in_git = false }
+    return { project = folder, path = path, file = path, in_git = false }
   end
-  return { project = root, path = path:sub(#root:gsub("/$", "") + 2), in_git = true }
+  return { project = root, path = path:sub(#root:gsub("/$", "") + 2), file = path, in_git = true }
 end
 
 function M.is_refused(project)

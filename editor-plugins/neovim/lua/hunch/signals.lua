@@ -11,6 +11,7 @@ local FIRST_PAUSE, LONGEST_PAUSE = 1000, 60000 -- ms between attempts
 
 local pending = {} -- {kind, place, fields, id, at}
 local sending = false
+local under_way = {} -- what was sent and is not answered yet
 local pause = FIRST_PAUSE
 local timer -- made when it is needed
 local session -- begins every id of this Neovim
@@ -19,6 +20,18 @@ local sent_hooks = {}
 
 function M.pending()
   return #pending
+end
+
+-- Whether the daemon will hear that `path` was opened, from what is pending or under way.
+function M.will_tell(path)
+  for _, signals in ipairs({ pending, under_way }) do
+    for _, signal in ipairs(signals) do
+      if signal.kind == "file_opened" and signal.place.file == path then
+        return true
+      end
+    end
+  end
+  return false
 end
 
 -- Call `run` after signals were accepted.
@@ -129,9 +142,9 @@ function flush()
   if #batch == 0 then
     return
   end
-  sending = true
+  sending, under_way = true, batch
   daemon.ask({ method = "POST", path = "/signals", body = body_of(batch) }, function(failure, answer)
-    sending = false
+    sending, under_way = false, {}
     if not failure then
       pause = FIRST_PAUSE
       accepted(batch, answer)

@@ -1,0 +1,66 @@
+"""What the editors' own tools say of the plugins: help, health, options, byte-compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.editors.editor import PLUGINS
+from tests.editors.emacs import Emacs
+from tests.editors.neovim import Neovim
+from tests.editors.recording import BASKET
+from tests.editors.replaying import Replay
+
+
+@pytest.fixture
+def neovim(kind: type, start: Callable[..., Neovim]) -> Neovim:
+    if kind is not Neovim:
+        pytest.skip("of Neovim only")
+    return start(start=False)
+
+
+def test_the_help_file_has_its_tags_and_names_every_option(neovim: Neovim, tmp_path: Path) -> None:
+    shutil.copytree(PLUGINS / "neovim" / "doc", tmp_path / "help" / "doc")  # the tags are not written among the sources
+    neovim.lua(f"vim.opt.rtp:prepend('{tmp_path}/help'); vim.cmd.helptags('{tmp_path}/help/doc')")
+    neovim.lua("vim.cmd.help('hunch-options')")
+    text = "\n".join(neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
+    options = neovim.lua("return vim.tbl_keys(require('hunch.config').options)")
+    keys = neovim.lua("return vim.tbl_keys(require('hunch.config').options.keys)")
+    assert [name for name in [*options, *keys, "budget"] if name not in text] == []
+    neovim.lua("for tag in vim.gsplit('hunch :Hunch hunch-lua', ' ') do vim.cmd.help(tag) end")
+
+
+def test_checkhealth_tells_of_the_daemon(neovim: Neovim, replay: Replay, shop: Path) -> None:
+    replay.load("health", "open")
+    neovim.open(shop / BASKET)
+    neovim.lua("vim.cmd('checkhealth hunch')")
+    report = "\n".join(neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
+    assert "the daemon answers: version 0.1.0, protocol 1" in report
+    replay.strangers.clear()  # the status has no transcript: its shape is the daemon's own
+
+
+def test_an_unknown_option_is_refused_with_those_that_there_are(neovim: Neovim) -> None:
+    told = neovim.lua("return select(2, pcall(require('hunch').setup, { colour = 'red' }))")
+    assert told.startswith("hunch has no option 'colour'. It has: add, budget, command")
+
+
+def test_the_emacs_package_compiles_without_a_warning(tmp_path: Path) -> None:
+    if reason := Emacs.missing():
+        pytest.skip(reason)
+    files = sorted(map(str, (PLUGINS / "emacs").glob("*.el")))
+    target = f'(lambda (file) (concat "{tmp_path}/" (file-name-nondirectory file) "c"))'
+    done = subprocess.run(
+        [
+            Emacs.find(), "-Q", "--batch", "-L", str(PLUGINS / "emacs"),
+            "--eval", f"(setq byte-compile-error-on-warn t byte-compile-dest-file-function {target})",
+            "-f", "batch-byte-compile", *files,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
