@@ -36,7 +36,7 @@ from hunchd.ingestion import history
 from hunchd.repository.git import Git
 
 SECONDS = 90  # a run of a few test files; what takes longer is not an everyday traceback
-MOST_OF_A_UNIT = 2  # different tracebacks kept
+MOST_OF_A_UNIT = 4  # different tracebacks kept
 LARGEST_GOLD = 10  # files
 STYLES = ("long", "native", "short")  # as pytest prints them: each unit gets one, in turn
 ELSEWHERE = re.compile(r"(?:^|/)(?:docs?|examples?|scripts?|benchmarks?|bench|tasks|artwork)/|(?:^|/)setup\.py$")

@@ -5,8 +5,8 @@
 A clone stands at the parent of the first unit when the daemon meets it. For each unit, oldest first, the clone is moved
 on to the unit's parent, the daemon is given time to notice, and the unit's files are opened in a random order with the
 same seed as the replay's: signal, context at once, a pause, the next file. Then they are closed. Units are those the
-replay would score, of 2 to 15 files. The offline replay answers the very same questions, with the author known and
-without, which the daemon is not told.
+replay would score, of 2 to 15 files. HEAD is moved in the name of the unit's author, so that the daemon knows whose
+work it is. The offline replay answers the very same questions, with the author known and without.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         clone = Path(folder) / "clone"
         git(Path(folder), "clone", "-q", "--no-checkout", asked.repo, str(clone))
-        git(clone, "checkout", "-q", "-B", "work", work[0].unit.parents[0])
+        git(clone, "checkout", "-q", "-B", "main", work[0].unit.parents[0])
         with daemon(Path(folder) / "home") as (rendezvous, _):
             told, prefetch = asyncio.run(worked(rendezvous, clone, work, asked.pause))
     report(work, told, prefetch)
@@ -112,7 +112,7 @@ async def worked(rendezvous: Any, clone: Path, work: Sequence[Asked], pause: flo
         await add(client, clone)
         start = await learned(client)
         for number, asked in enumerate(work):
-            git(clone, "merge", "-q", "--ff-only", asked.unit.parents[0])
+            git(clone, "merge", "-q", "--ff-only", asked.unit.parents[0], email=asked.unit.email)
             await until(client, start + asked.position - work[0].position)
             await asyncio.sleep(pause)
             await worked_on(client, clone, asked, told, pause)
@@ -165,8 +165,10 @@ async def until(client: aiohttp.ClientSession, units: int) -> None:
         await asyncio.sleep(0.1)
 
 
-def git(folder: Path, *command: str) -> None:
+def git(folder: Path, *command: str, email: str = "nobody@example.org") -> None:
+    """Whoever moves HEAD is the user of the tree: the daemon reads it in git's log."""
     settings = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
+    settings |= {"GIT_COMMITTER_NAME": "Somebody", "GIT_COMMITTER_EMAIL": email}
     subprocess.run(["git", *command], cwd=folder, check=True, env=settings, stdout=subprocess.DEVNULL)
 
 

@@ -6,13 +6,15 @@ import argparse
 import json
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from hunchd.bench import metrics
+from hunchd.bench import metrics, recurrence
 from hunchd.bench.__main__ import main
 from hunchd.bench.outlines import Outlines
 from hunchd.bench.tasks import questions, telling
+from hunchd.bench.tracebacks import Case
 from hunchd.bench.walk import Windows, walk
 from hunchd.domain.history import Change, Unit
 from hunchd.ingestion import history
@@ -162,3 +164,48 @@ def test_options_are_those_of_the_contract() -> None:
     add_arguments(parser)
     options = parser.parse_args(["--repo", "x", "--task", "branch", "--test-units", "600", "--dump", "f"])
     assert (options.task, options.test_units, str(options.dump)) == (["branch"], 600, "f")
+
+
+def test_the_plot_stands_alone(project: Path, tmp_path: Path) -> None:
+    drawing = tmp_path / "plot.svg"
+    replay(project, tmp_path, "--task", "title", "--plot", str(drawing))
+
+    root = ElementTree.parse(drawing).getroot()
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"hunch", "recency", "BM25 contents", "title: MAP"} <= set(texts)
+    assert "http" not in drawing.read_text().replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_case_is_asked_of_the_history_it_belongs_to(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = list(history.units(Git(project)))[-3]
+    topic = unit.subject.split()[0]
+    text = f"E   TypeError: {topic}_{UNITS - 7}() takes 0 positional arguments\n\ntests/test_{topic}.py:3: TypeError\n"
+    case = {"repository": "made-up", "unit": unit.sha, "test": "t", "text": text, "gold": [f"src/{topic}.py"]}
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(json.dumps(case) + "\n" + json.dumps(case | {"unit": "0" * 40}) + "\n")
+
+    (line,) = replay(project, tmp_path, "--task", "error", "--task", "recurrence", "--cases", str(cases))
+    assert line["ranked"][0] == f"src/{topic}.py"  # type: ignore[index]
+    told = capsys.readouterr().out
+    assert "trace, no tests" in told
+    assert "recall, shifted lines" in told
+
+
+def test_tasks_with_cases_need_cases(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "--repo", str(project), "--task", "error"]) == 2
+    assert "--cases" in capsys.readouterr().err
+    broken = tmp_path / "cases.jsonl"
+    broken.write_text("{}")
+    assert main(["replay", "--task", "recurrence", "--cases", str(broken)]) == 2
+
+
+def test_an_error_is_known_again_by_what_does_not_vary() -> None:
+    text = "E   ValueError: 'a b' at 0x7f12 of 17\n\nsrc/shop/cart.py:12: ValueError\n"
+    cases = [Case("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))]
+
+    figures = recurrence.measured(cases)
+    assert figures["recall"]["all of these"] == 1.0
+    assert figures["false alarms"] == 0.0
+    assert figures["pairs of one type"] == 1

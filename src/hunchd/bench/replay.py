@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hunchd.bench import baselines, episodes, metrics, recurrence, report, tracebacks
+from hunchd.bench import baselines, episodes, metrics, plot, recurrence, report, tracebacks
 from hunchd.bench.outlines import Outlines
 from hunchd.bench.results import Results
 from hunchd.bench.tasks import TASKS, Question, questions
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cases", type=Path, metavar="FILE", help="tracebacks, for the tasks error and recurrence")
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures: .svg, or .html")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
     parser.add_argument("--rehearse", action="store_true", help="also adapt to the repository's own past")
@@ -81,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
                 return 1
             if not options.json:
                 print(report.of_repository(results[-1]), flush=True)
+    if options.plot is not None:
+        plot.write(results, options.plot)
     if options.json:
         print(json.dumps([report.as_json(result) for result in results], indent=1))
     elif len(results) > 1:

@@ -1,0 +1,95 @@
+"""Results as a drawing that needs nothing else: a panel a task, a row a method, a dot a repository, a bar the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from hunchd.bench import metrics
+from hunchd.bench.results import Results
+
+OURS = "hunch"
+FIGURE = "MAP"
+WIDTH, LABELS, RIGHT = 760, 190, 70  # pixels: the whole, the names, the numbers
+ROW, HEAD, GAP = 22, 46, 24
+_PAGE = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>hunch bench replay</title>'
+_STYLE = """
+text { font: 13px system-ui, sans-serif; fill: #1f2328; }
+.title { font-size: 15px; font-weight: 600; } .note { font-size: 11px; fill: #59636e; }
+.line { stroke: #d1d9e0; } .bar { fill: #b6c2cf; } .bar.ours { fill: #0969da; }
+.dot { fill: #1f2328; fill-opacity: .45; }
+.ours-name { font-weight: 600; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; } .note { fill: #9198a1; } .line { stroke: #3d444d; } .bar { fill: #4b5563; }
+  .bar.ours { fill: #4493f8; } .dot { fill: #e6edf3; fill-opacity: .5; } .paper { fill: #0d1117; }
+}
+"""
+
+
+def write(results: Sequence[Results], path: Path) -> None:
+    """An SVG file; with the ending .html the same drawing in a page."""
+    drawing = drawn(results)
+    if path.suffix.lower() in {".html", ".htm"}:
+        drawing = f"{_PAGE}\n{drawing}</html>\n"
+    path.write_text(drawing, encoding="utf-8")
+
+
+def drawn(results: Sequence[Results]) -> str:
+    """All tasks below one another, each with its methods from the best to the worst."""
+    tasks = list(dict.fromkeys(task for result in results for task in result.rows))
+    panels, top = [], 12
+    for task in tasks:
+        panel, height = _panel(task, results, top)
+        panels.append(panel)
+        top += height + GAP
+    size = f'viewBox="0 0 {WIDTH} {top}" width="{WIDTH}" height="{top}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
+    paper = f'<rect class="paper" width="{WIDTH}" height="{top}" fill="#fff"/>'
+    return "\n".join((head, f"<style>{_STYLE}</style>", paper, *panels, "</svg>", ""))
+
+
+def _panel(task: str, results: Sequence[Results], top: int) -> tuple[str, int]:
+    having = [result for result in results if task in result.rows]
+    column = metrics.NAMES.index(FIGURE)
+    values: dict[str, list[float]] = {}
+    units = 0
+    for result in having:
+        units += len(metrics.by_unit(next(iter(result.rows[task].values()))))
+        for method, rows in result.rows[task].items():
+            values.setdefault(method, []).append(float(metrics.by_unit(rows)[:, column].mean()))
+    ordered = sorted(values, key=lambda method: -float(np.mean(values[method])))
+    height = HEAD + ROW * len(ordered)
+    several = f"a dot for each of {len(having)} repositories" if len(having) > 1 else having[0].repository
+    lines = [
+        f'<g transform="translate(0 {top})">',
+        f'<text class="title" x="12" y="16">{escape(task)}: {FIGURE}</text>',
+        f'<text class="note" x="12" y="34">{units} units, {escape(several)}; bar: mean</text>',
+    ]
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x = _x(tick)
+        lines.append(f'<line class="line" x1="{x:.1f}" y1="{HEAD - 4}" x2="{x:.1f}" y2="{height}"/>')
+        lines.append(f'<text class="note" x="{x:.1f}" y="{HEAD - 8}" text-anchor="middle">{tick:g}</text>')
+    for place, method in enumerate(ordered):
+        lines.extend(_row(method, values[method], HEAD + ROW * place))
+    return "\n".join((*lines, "</g>")), height
+
+
+def _row(method: str, values: list[float], top: int) -> list[str]:
+    mean, ours = float(np.mean(values)), method == OURS
+    middle = top + ROW / 2
+    dots = values if len(values) > 1 else []
+    return [
+        f'<text class="{"ours-name" if ours else "name"}" x="{LABELS - 8}" y="{middle + 4:.1f}"'
+        f' text-anchor="end">{escape(method)}</text>',
+        f'<rect class="bar{" ours" if ours else ""}" x="{LABELS}" y="{top + 4}" width="{_x(mean) - LABELS:.1f}"'
+        f' height="{ROW - 8}" rx="2"/>',
+        *(f'<circle class="dot" cx="{_x(value):.1f}" cy="{middle:.1f}" r="3"/>' for value in dots),
+        f'<text x="{WIDTH - RIGHT + 12}" y="{middle + 4:.1f}">{mean:.3f}</text>',
+    ]
+
+
+def _x(value: float) -> float:
+    return LABELS + value * (WIDTH - RIGHT - LABELS)
