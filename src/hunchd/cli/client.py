@@ -37,6 +37,9 @@ class Client:
     def patch(self, path: str, body: Mapping[str, Any]) -> Any:
         return self._answer("PATCH", path, body=_json(body), kind="application/json")
 
+    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._answer("PUT", path, body=_json(body), kind="application/json")
+
     def delete(self, path: str) -> Any:
         return self._answer("DELETE", path)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from hunchd.cli.agent_commands import AGENT_COMMANDS
 from hunchd.cli.command import DAEMON, DATA, KNOWN, NEXT, PROJECTS, RUN, Command
+from hunchd.cli.knowledge_commands import KNOWLEDGE_COMMANDS
 from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
 
@@ -71,7 +72,10 @@ def _edit(parser: ArgumentParser) -> None:
     _id(parser)
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
     parser.add_argument("--title")
+    parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
+    parser.add_argument("--key", help="of a fact: moves it to the place of that key")
     parser.add_argument("--value", help="of a fact")
+    parser.add_argument("--branch", help="of a fact: holds on this branch only")
     parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
     parser.add_argument("--importance", type=_share, metavar="0..1")
 
@@ -223,10 +227,12 @@ COMMANDS: Final = (
         KNOWN,
         "keep a fact, a decision, a note",
         "Keeps TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
-        "A fact with --key has one value: remembering another replaces it and keeps the old one as history.",
+        "A plain statement is filed by rules, and you are told how it was understood. A key has one value:\n"
+        "remembering another replaces it and keeps the old one as history.",
         f"{RUN}.memories:remember",
         _remember,
         (
+            'hunch remember "we use pnpm, not npm"',
             'hunch remember "sessions stay signed cookies: server side costs operations" --category decision',
             'hunch remember "4 spaces" --key indentation --category convention',
             'hunch remember "prefers short answers" --category preference --everywhere',
@@ -247,10 +253,11 @@ COMMANDS: Final = (
         "edit",
         KNOWN,
         "change a memory",
-        "Changes a memory. Without options its text opens in $VISUAL or $EDITOR.",
+        "Changes a memory, or the document at a PATH such as /profile/preferences; a document need not be there yet.\n"
+        "Without options its text opens in $VISUAL or $EDITOR. What it said before is kept: `hunch undo`.",
         f"{RUN}.memories:edit",
         _edit,
-        ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9',),
+        ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9', "hunch edit /profile/preferences"),
     ),
     Command(
         "forget",
@@ -358,6 +365,7 @@ COMMANDS: Final = (
         prints_data=False,
     ),
     *SYSTEM_COMMANDS,
+    *KNOWLEDGE_COMMANDS,
     *SESSION_COMMANDS,
     Command(
         "export",

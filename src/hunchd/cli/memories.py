@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from hunchd.cli.answers import bundle_for, known_first
 from hunchd.cli.client import Client
+from hunchd.cli.documents import address_of, edit_document, is_document, show_document
 from hunchd.cli.errors import CommandError, Refused, WrongUsage
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
@@ -59,7 +60,29 @@ def remember(arguments: Namespace) -> int:
         print_json(answer)
     else:
         print(answer["ids"][0])
+        for understood in answer.get("understood", ()):
+            note(_understood(understood))
     return 0
+
+
+def _understood(told: dict[str, Any]) -> str:
+    """How a statement was filed, for the one who made it to see whether it was meant so."""
+    if "key" not in told:
+        return "kept as it was said; no key and value were seen in it (--key gives it one)"
+    other = f" (not {told['instead_of']})" if told.get("instead_of") else ""
+    because = f", because {told['reason']}" if told.get("reason") else ""
+    category = f"{told['category']}, " if told.get("category") else ""
+    says = clean(f"understood as {category}{told['key']}: {told.get('value', '')}{other}{because}")
+    match told.get("verdict"):
+        case "same":
+            says += "; that was known"
+        case "replaced":
+            says += f"; takes the place of {clean(told['replaced']['value'])}"
+        case "rejected":
+            says += f"; not taken: {clean(told['rejected_for']['value'])} is more certain"
+    if "contradiction" in told:
+        says += f"; contradicts another source (hunch contradictions resolve {clean(told['contradiction'])})"
+    return f"{says}. Wrong? hunch edit {clean(told['id'])} --key … --value …, or hunch undo {clean(told['id'])}"
 
 
 def search(arguments: Namespace) -> int:
@@ -93,6 +116,8 @@ def search(arguments: Namespace) -> int:
 
 def show(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
+    if is_document(arguments.id):
+        return show_document(client, arguments)
     memory = client.get(_address(arguments.id))
     if arguments.json:
         print_json(memory)
@@ -102,16 +127,18 @@ def show(arguments: Namespace) -> int:
 
 
 def edit(arguments: Namespace) -> int:
-    wanted = ("content", "title", "value", "importance")
+    wanted = ("content", "title", "category", "key", "value", "branch", "importance")
     changes = {name: getattr(arguments, name) for name in wanted if getattr(arguments, name) is not None}
     if arguments.tag is not None:
         changes["tags"] = arguments.tag
     if "content" in changes:
         changes["content"] = _text(changes["content"])
     client = connect(start=not arguments.no_start)
+    if is_document(arguments.id):
+        return edit_document(client, arguments, changes, edited)
     if not changes:
         before = client.get(_address(arguments.id))["content"]
-        after = _edited(before)
+        after = edited(before)
         if after == before:
             note("nothing changed.")
             return 0
@@ -120,7 +147,8 @@ def edit(arguments: Namespace) -> int:
     if arguments.json:
         print_json(memory)
     else:
-        print(f"{clean(arguments.id)}: changed.")
+        moved = f" and is {clean(memory['id'])} now" if memory.get("id") not in (None, arguments.id) else ""
+        print(f"{clean(arguments.id)}: changed{moved}.")
     return 0
 
 
@@ -128,7 +156,7 @@ def forget(arguments: Namespace) -> int:
     forgotten = []
     client = connect(start=not arguments.no_start)
     for identity in arguments.ids:
-        client.delete(_address(identity))
+        client.delete(address_of(identity) if is_document(identity) else _address(identity))
         forgotten.append(identity)
         if not arguments.json:
             print(f"{clean(identity)}: forgotten.")
@@ -241,7 +269,7 @@ def _text(argument: str) -> str:
     return sys.stdin.read() if argument == "-" else argument
 
 
-def _edited(text: str) -> str:
+def edited(text: str) -> str:
     """`text` after the user's editor. Raises CommandError when the editor fails."""
     # No other command needs these.
     import shlex

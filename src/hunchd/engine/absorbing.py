@@ -15,10 +15,13 @@ from hunchd.domain.signal import Signal
 from hunchd.engine import collaborators
 from hunchd.engine.project import Project, SeenError, Tree
 from hunchd.ingestion.errors import ErrorText, understood
-from hunchd.ingestion.redaction import redact_values
+from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.messages import signal_from_json, signal_json
 
+# Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
+PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
+PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
 # From here on looking at the whole tree is no dearer than looking at each.
 MANY = 500  # files
 
@@ -82,6 +85,19 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         case signals.ErrorCleared():
             _clear(signal, project)
     return NOTHING
+
+
+def event_id(signal: Signal) -> str | None:
+    """The same for what git's hooks and our watcher both tell of; None for what has no name of its own."""
+    match signal:
+        case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
+            pass
+        case signals.Rewrite(old=old, new=new):
+            name = f"{old}:{new}"
+        case _:
+            return None
+    told = f"{type(signal).__name__}:{name}:{signal.project}"
+    return "git:" + hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=10).hexdigest()
 
 
 def cleaned(signal: Signal) -> Signal:
@@ -196,3 +212,12 @@ def _memory(seen: SeenError, signal: signals.ErrorSeen, read: ErrorText, project
         source={"type": "signal", "kind": "error", "actor": signal.source},
     )
     return replace(memory, tags=("error", *((read.type,) if read.type else ())))
+
+
+def without_secrets_in(raw: Any) -> Any:
+    """`raw` without secrets. What opened and saved files say has few texts, and the same paths again and again."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
+        texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}
+        return raw | {name: redacted_name(text) for name, text in texts.items()}
+    return redact_values(raw)[0]

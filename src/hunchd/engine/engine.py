@@ -20,11 +20,11 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import Effect, absorb, cleaned, seen_error, signal_row
+from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, seen_error, signal_row, without_secrets_in
 from hunchd.engine.answers import Answers
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
-from hunchd.engine.expanding import expanded
+from hunchd.engine.expanding import expanded, text_at
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.memories import Memories
@@ -38,7 +38,6 @@ from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Write, Writer
-from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.answers import page_json, rejection_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
@@ -49,9 +48,6 @@ from hunchd.store.journal import Record
 
 logger = logging.getLogger(__name__)
 
-# Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
-PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
-PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
 REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 UNDERSTOOD_AT_ONCE = 50  # signals of one request, likewise
 SETTLE = 0.8  # seconds that a stop waits for the store
@@ -239,9 +235,10 @@ class Engine:
         return {"accepted": len(accepted), "rejected": rejected}
 
     def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
-        signal = parse_signal(_clean(raw), now=self._now(), place=self._place)
+        signal = parse_signal(without_secrets_in(raw), now=self._now(), place=self._place)
         project, tree = self._projects.find(signal.project)
-        return (signal if signal.id else replace(signal, id=secrets.token_hex(8))), project, tree
+        known = event_id(signal) if signal.source == "hook" else signal.id
+        return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
 
     def _place(self, path: str, project: str) -> str:
         return relative_path(path, self._projects.find(project)[1].root)
@@ -257,7 +254,7 @@ class Engine:
             if tree.look():
                 project.touch()
                 self._upkeep.note(project, Effect(catch_up=True))
-            known.append((replace(cleaned(signal), id=secrets.token_hex(8)), project, tree))
+            known.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
         await self._take(known)
 
     async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
@@ -333,8 +330,12 @@ class Engine:
         return self._answers.predict(request, project, tree) | {"degraded": list(self._degraded(project))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
-        project = self._projects.find(request.project)[0].id if request.project else None
-        return await self._searching.search(request, project)
+        if request.project is None:
+            facts = self._own.facts.values()
+            return await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
+        project, tree = self._projects.find(request.project)
+        found = await self._searching.search(request, project.id, tree.branch)
+        return await self.knowledge.with_moments(request, found, project.facts.values())
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         if request.id is not None and not request.id.startswith("file:"):
@@ -342,7 +343,12 @@ class Engine:
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
             if owner is not None and memory.project not in (owner, None):
                 raise NotFound(f"there is no memory '{request.id}' in this project")
-            return {"id": memory.id, "title": memory.title, "level": request.level, "text": _at(memory, request.level)}
+            return {
+                "id": memory.id,
+                "title": memory.title,
+                "level": request.level,
+                "text": text_at(memory, request.level),
+            }
         if request.project is None:
             raise InvalidInput("'project' is needed to expand a topic or a file", field="project")
         project, _ = self._projects.find(request.project)
@@ -441,24 +447,3 @@ class Engine:
             return self._projects.get(identifier or "")
         except NotFound:
             return None
-
-
-def _clean(raw: Any) -> Any:
-    """`raw` without secrets. What opened and saved files say has few texts, and the same paths again and again."""
-    kind = raw.get("kind") if isinstance(raw, dict) else None
-    if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
-        texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}
-        return raw | {name: redacted_name(text) for name, text in texts.items()}
-    return redact_values(raw)[0]
-
-
-def _at(memory: Memory, level: str) -> str:
-    match level:
-        case "summary":
-            return memory.levels.summary or memory.content
-        case "compressed":
-            return memory.levels.compressed or memory.levels.summary or memory.title
-        case "index":
-            return memory.levels.index or memory.title
-        case _:
-            return memory.content

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hunchd.domain.errors import NotFound
+from hunchd.domain.memory import Memory
 from hunchd.engine.project import Project
 from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.skeleton import skeleton
@@ -42,3 +43,16 @@ def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]
 
 def _others(project: Project) -> str | None:
     return f"ask for one of: {', '.join(project.topics[:12])}" if project.topics else None
+
+
+def text_at(memory: Memory, level: str) -> str:
+    """The text of a memory at one of its four levels, or the next longer one that there is."""
+    match level:
+        case "summary":
+            return memory.levels.summary or memory.content
+        case "compressed":
+            return memory.levels.compressed or memory.levels.summary or memory.title
+        case "index":
+            return memory.levels.index or memory.title
+        case _:
+            return memory.content

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
@@ -18,7 +19,15 @@ from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
 from hunchd.protocol.answers import iso, page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest
+from hunchd.retrieval.wording import terms
+
+MOST_MEANT: Final = 3  # facts whose history a question about a change is answered with
+_WHEN: Final = re.compile(
+    r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
+    r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
+    re.IGNORECASE,
+)
 
 
 class Knowledge:
@@ -95,14 +104,22 @@ class Knowledge:
                 }
         raise NotFound(f"nothing is known of {request.key!r}", field="key")
 
-    async def moments(self, facts: Sequence[Memory]) -> list[tuple[Memory, list[dict[str, Any]]]]:
-        """Each of `facts` with how its value changed; without those that never did."""
+    async def with_moments(
+        self, request: SearchRequest, found: dict[str, Any], facts: Iterable[Memory]
+    ) -> dict[str, Any]:
+        """What was found; to "when did X change", the histories of the facts it may mean come first."""
+        if not asks_when(request.query):
+            return found
         told = []
-        for fact in facts:
-            family = await self._memories.family(fact.id, fact.project)
-            if changed := changes(fact, family):
-                told.append((fact, changed))
-        return told
+        for fact in meant(request.query, facts):
+            changed = changes(fact, await self._memories.family(fact.id, fact.project))
+            if len(changed) > 1:
+                told.append(_moments(fact, changed))
+        shown = {result["id"] for result in told}
+        others = [result for result in found["results"] if result["id"] not in shown]
+        results = [*told, *others][: request.k]
+        status = "ok" if results and found["status"] == "empty" else found["status"]
+        return {**found, "results": results, "status": status}
 
     # Contradictions
 
@@ -150,6 +167,36 @@ class Knowledge:
         for root in sorted(roots):
             found |= {one.id: one for one in await self._memories.family(root, conflict.project)}
         return found
+
+
+def asks_when(query: str) -> bool:
+    """Whether a question is one about when something changed."""
+    return _WHEN.search(query) is not None
+
+
+def meant(query: str, facts: Iterable[Memory]) -> list[Memory]:
+    """The facts that a question about a change may mean, by the words of key and value, the best first."""
+    asked = set(terms(query))
+    scored = []
+    for fact in facts:
+        told = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
+        if fact.key and (shared := len(asked & told)):
+            scored.append((-shared / len(told) ** 0.5, fact.id, fact))
+    return [fact for *_, fact in sorted(scored, key=lambda one: one[:2])[:MOST_MEANT]]
+
+
+def _moments(fact: Memory, changed: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in changed)
+    return {
+        "id": fact.id,
+        "ref": fact.ref,
+        "kind": str(fact.kind),
+        "title": fact.title,
+        "snippet": f"{fact.key}: {steps}",
+        "score": 1.0,
+        "reasons": [f"changed {len(changed) - 1} times"],
+        "source": {**fact.source, "changes": list(changed)},
+    }
 
 
 def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:

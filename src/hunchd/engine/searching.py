@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import place_of
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Status
+from hunchd.domain.memory import Memory, Status
+from hunchd.engine.documents import CHUNK
 from hunchd.engine.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
 from hunchd.retrieval.ranking import ranked
@@ -19,6 +22,7 @@ from hunchd.store.hits import Hit
 from hunchd.store.hot import HotTier
 
 PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
+PARTS_OF_ONE = 3  # chunks of one document among the best results, about
 MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
 
 
@@ -28,8 +32,9 @@ class Searching:
         self._store = store
         self._now = now
 
-    async def search(self, request: SearchRequest, project: str | None) -> dict[str, Any]:
-        """The contract's answer: results, "ok" | "empty" | "degraded", and how long it took."""
+    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> dict[str, Any]:
+        """The contract's answer: results, "ok" | "empty" | "degraded", and how long it took. What was learnt on
+        another branch than `branch` is not true here and not found."""
         began = time.perf_counter()
         filters = Filters(
             project=project,
@@ -37,6 +42,7 @@ class Searching:
             path_prefix=request.path_prefix,
             tags=(*request.tags, *((session_tag(request.session),) if request.session else ())),
             as_of=request.as_of,
+            branch=branch,
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
         degraded: list[str] = []
@@ -51,14 +57,27 @@ class Searching:
             degraded.append("the store is still starting: only recent memories were searched")
         except HunchError as error:
             degraded.append(f"only recent memories were searched: {error.message}")
-        hits = self._with_hot(request.query, filters, hits)
-        results = ranked(request.query, hits, depth=request.depth, k=request.k, now=self._now())
+        hits = self._true_on(branch, self._with_hot(request.query, filters, hits))
+        several = request.k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in hits) else request.k
+        results = ranked(request.query, hits, depth=request.depth, k=several, now=self._now())
+        results = whole_documents(results)[: request.k]
         return {
             "results": results,
             "status": "degraded" if degraded else "ok" if results else "empty",
             "degraded": degraded,
             "took_ms": round((time.perf_counter() - began) * 1_000, 2),
         }
+
+    def _true_on(self, branch: str | None, hits: list[Hit]) -> list[Hit]:
+        """Without facts of the main line that the branch says otherwise."""
+        if not branch:
+            return hits
+        found = {hit.memory.id for hit in hits}
+        return [hit for hit in hits if not self._is_said_otherwise(hit.memory, branch, found)]
+
+    def _is_said_otherwise(self, memory: Memory, branch: str, found: set[str]) -> bool:
+        place = place_of(replace(memory, branch=branch)) if memory.branch is None else None
+        return place is not None and (place in found or self._hot.get(place) is not None)
 
     def _with_hot(self, query: str, filters: Filters, hits: list[Hit]) -> list[Hit]:
         """Add what only memory holds; its newer word replaces the store's, and what was forgotten is left out."""
@@ -74,3 +93,12 @@ class Searching:
             if memory is not None and found.memory_id not in merged:
                 merged[found.memory_id] = Hit(memory=memory, lexical=found.score, why=found.why)
         return list(merged.values())
+
+
+def whole_documents(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each document once, by its best part: a chunk stands for the document that it is a part of."""
+    shown: dict[str, dict[str, Any]] = {}
+    for result in results:
+        whole = str(result["source"].get("document") or result["id"])
+        shown.setdefault(whole, {**result, "id": whole})
+    return list(shown.values())

@@ -15,7 +15,7 @@ WORD: Final = r"[\w@/+#&*$][\w@./+#:&<>*$-]*(?:\(\))?"
 _NAME = rf"(?:``?[^`\n]{{1,60}}``?|\"[^\"\n]{{1,60}}\"|'[^'\n]{{1,60}}'|{WORD}(?: {WORD}){{0,3}}?)"
 _TURN = (
     r"(?=\s*$|\s*[.,;:!?()\[\]]|\s+[-–—#]|\s+(?:for|because|since|so|as|when|whenever|while|in|to|and|but|if|unless|on|by|"
-    r"with|where|which|that|everywhere|now|here|from|at|this|these|due|via|during|across|throughout|instead|within|after|"
+    r"with|where|which|that|everywhere|now|here|from|at|this|these|last|today|due|via|during|across|throughout|instead|within|after|"
     r"before|of|per|thanks|according|it|we|they|is|are|was)\b)"
 )
 _STOP = r"(?=\s*$|\s*[.;!](?:\s|$)|,?\s+(?:because|since|so that|as it|as they|otherwise)\b|\s+[-–—]\s)"
@@ -71,7 +71,7 @@ WITH: Final = _pattern(
 )
 RULE: Final = _pattern(
     r"^(?:please[,:]?\s+|note:?\s+|remember:?\s+(?:to\s+)?|",
-    r"(?:you|we|i|everyone)\s+(?:should|must|shall|have to|need to)?\s*)?",
+    r"(?:you|we|i|everyone|contributors|developers|maintainers)\s+(?:should|must|shall|have to|need to)?\s*)?",
     r"(?P<how>always|never|do not|don['’]t|must not|mustn['’]t|should not|shouldn['’]t|avoid|",
     r"make sure to|be sure to)\s+",
     rf"(?:ever\s+)?(?P<what>\S.{{3,110}}?){_STOP}",
@@ -128,8 +128,8 @@ BECAUSE: Final = _pattern(
 
 # What says nothing about how things are done: messages of machines, doubts, quotations, tests of behaviour.
 MACHINE: Final = _pattern(
-    r"\s*(?:revert\b|merge\b|bump\b|\[bot\]|(?:chore|build|fix)\(deps|update dependency|\[pre-commit\.ci\]|automatic|",
-    r"auto-?generated|release\b|prepare)",
+    r"\s*(?:revert\b|merge\b|bump\b(?! (?:the )?min)|\[bot\]|(?:chore|build|fix)\(deps|update dependency|",
+    r"\[pre-commit\.ci\]|automatic|auto-?generated|release\b|prepare)",
 )
 UNSURE: Final = _pattern(
     r"\b(?:maybe|perhaps|might|could|would be|should we|shall we|can we|do we|what if|if we|if you|if i|whether|",

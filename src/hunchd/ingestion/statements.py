@@ -173,7 +173,8 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
     if found := patterns.WITH.match(sentence):
         key = subject_of(found["x"]) or found["k"].casefold()
         yield Stated("convention", key, _named(found["x"]), sentence, "with", importance=0.6)
-    if (found := patterns.IS.match(sentence)) and (voice == "owner" or found["k"].casefold() in subjects()):
+    ours = voice == "owner" and sentence[:4].casefold() == "our "
+    if (found := patterns.IS.match(sentence)) and (ours or found["k"].casefold() in subjects()):
         yield Stated("convention", _lowered(found["k"]), found["x"], sentence, "is")
     if voice == "owner" and (found := patterns.PAIR.match(sentence)) and not found["x"].startswith("//"):
         yield Stated("convention", _lowered(found["k"]), found["x"].rstrip("."), sentence, "key and value")

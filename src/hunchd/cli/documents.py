@@ -1,0 +1,77 @@
+"""Documents on the command line: what begins with "/" is a path of the knowledge base, edited like a file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from hunchd.cli.client import Client
+from hunchd.cli.errors import Refused
+from hunchd.cli.launching import connect
+from hunchd.cli.output import ago, clean, line, note, print_json, size, table
+from hunchd.cli.targets import items
+
+# What a new page of the profile opens with: an empty editor helps nobody.
+_BLANK = "# {title}\n\n- \n"
+
+
+def is_document(identity: str) -> bool:
+    return identity.startswith("/")
+
+
+def address_of(path: str) -> str:
+    return f"/documents/{quote(path.strip('/'))}"
+
+
+def show_document(client: Client, arguments: Namespace) -> int:
+    page = client.get(address_of(arguments.id))
+    if arguments.json:
+        print_json(page)
+    else:
+        print(clean(page["content"]).rstrip("\n"))
+    return 0
+
+
+def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edited: Callable[[str], str]) -> int:
+    """Put what the options say, or what the editor leaves; a document that is not there yet is begun."""
+    try:
+        page = client.get(address_of(arguments.id))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        page = {"content": _BLANK.format(title=arguments.id.rpartition("/")[2]), "tags": [], "metadata": {}}
+    content = changes.get("content") if changes else edited(page["content"])
+    if not changes and content == page["content"]:
+        note("nothing changed.")
+        return 0
+    body = {
+        "content": content if content is not None else page["content"],
+        "tags": changes.get("tags", page["tags"]),
+        "metadata": page["metadata"],
+    }
+    kept = client.put(address_of(arguments.id), body)
+    if arguments.json:
+        print_json(kept)
+    else:
+        print(f"{clean(kept['path'])}: kept.")
+    return 0
+
+
+def documents(arguments: Namespace) -> int:
+    """List what is kept below a path."""
+    client = connect(start=not arguments.no_start)
+    answer = client.get("/documents", prefix=arguments.prefix, limit=1000)
+    if arguments.json:
+        print_json(answer)
+        return 0
+    rows = [
+        (clean(page["path"]), line(page["title"], 50), size(page["size"]), ago(page["updated_at"]))
+        for page in items(answer)
+    ]
+    if rows:
+        print(table(("path", "title", "size", "changed"), rows, right=(2,)))
+    else:
+        note(f"nothing is kept below {clean(arguments.prefix)}. Begin with: hunch edit /profile/preferences")
+    return 0

@@ -1,0 +1,76 @@
+"""The commands for what was, and for the knowledge base; a part of the table in `commands`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Final
+
+from hunchd.cli.command import KNOWN, RUN, Command
+
+
+def _documents(parser: ArgumentParser) -> None:
+    parser.add_argument("prefix", nargs="?", default="/", metavar="PREFIX", help="such as /profile/ (default: all)")
+
+
+def _history(parser: ArgumentParser) -> None:
+    parser.add_argument("subject", metavar="KEY|ID|PATH", help="the key of a fact, a memory, or a document")
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+    whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
+
+
+def _undo(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID|PATH", help="a memory, a document, or a settled contradiction")
+
+
+def _contradictions(parser: ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("resolve",), help="say which of the two holds")
+    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it")
+    parser.add_argument("winner", nargs="?", choices=("a", "b", "both", "merged"), help="what holds")
+    parser.add_argument("--value", help="what holds when both are merged")
+    parser.add_argument("--note", help="why")
+    parser.add_argument("--all", action="store_true", help="settled ones too")
+
+
+KNOWLEDGE_COMMANDS: Final = (
+    Command(
+        "documents",
+        KNOWN,
+        "what is kept by path: profile, reference, …",
+        "Lists the documents of the knowledge base. `hunch edit PATH` opens one in your editor, new or not;\n"
+        "`hunch show`, `history`, `undo` and `forget` take paths too.",
+        f"{RUN}.documents:documents",
+        _documents,
+        ("hunch documents /profile/", "hunch edit /profile/preferences"),
+    ),
+    Command(
+        "history",
+        KNOWN,
+        "when something changed, from what to what",
+        "For the key of a fact: every value it had, since when, and by whose word. For a memory or a document:\n"
+        "what it said before.",
+        f"{RUN}.past:history",
+        _history,
+        ('hunch history "package manager"', "hunch history /profile/preferences"),
+    ),
+    Command(
+        "undo",
+        KNOWN,
+        "take back the last change of a memory",
+        "What a memory or a document said before its last change holds again; a contradiction that was settled is\n"
+        "open again. What is taken back is kept as history. What was forgotten is gone and does not come back.",
+        f"{RUN}.past:undo",
+        _undo,
+        ("hunch undo /profile/preferences",),
+    ),
+    Command(
+        "contradictions",
+        KNOWN,
+        "what cannot both hold, and which of it does",
+        "Lists facts that two sources tell differently and equally surely. `resolve` says which holds; the other is\n"
+        "kept as history.",
+        f"{RUN}.past:contradictions",
+        _contradictions,
+        ("hunch contradictions", 'hunch contradictions resolve x01J9Z a --note "CI says so"'),
+    ),
+)

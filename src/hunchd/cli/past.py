@@ -1,0 +1,112 @@
+"""`hunch history`, `undo`, `contradictions`: what was, back to what was, and what cannot both be."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+from urllib.parse import quote
+
+from hunchd.cli.client import Client
+from hunchd.cli.documents import address_of, is_document
+from hunchd.cli.errors import Refused, WrongUsage
+from hunchd.cli.launching import connect
+from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, print_json
+from hunchd.cli.targets import items, root_or_none
+
+RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "merged"}
+
+
+def undo(arguments: Namespace) -> int:
+    """Take back the last change of a memory, a document, or how a contradiction was settled."""
+    client = connect(start=not arguments.no_start)
+    identity = _identity(client, arguments.id)
+    memory = client.post(f"/memories/{quote(identity, safe='')}/undo", {})
+    if arguments.json:
+        print_json(memory)
+    else:
+        gone = "nothing is there any more" if memory.get("status") == "archived" else line(memory.get("title"))
+        print(f"{clean(arguments.id)}: as before: {gone}")
+    return 0
+
+
+def history(arguments: Namespace) -> int:
+    """How the value of a key changed, or what a memory said before."""
+    client = connect(start=not arguments.no_start)
+    question = {"key": arguments.subject, "project": None if arguments.everywhere else root_or_none(arguments.project)}
+    try:
+        told = client.get("/facts", **{name: value for name, value in question.items() if value is not None})
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return _versions(client, arguments)
+    if arguments.json:
+        print_json(told)
+        return 0
+    for change in told["changes"]:
+        before, after = change["from"] or "–", change["to"] or "–"
+        print(
+            f"{clean(change['at'][:10])}  {clean(before)} → {coloured(clean(after), BOLD)}  {_origin(change['source'])}"
+        )
+    for claim in told["rejected"]:
+        print(coloured(f"not taken: {line(claim['value'])} ({_origin(claim['source'])})", DIM))
+    return 0
+
+
+def _versions(client: Client, arguments: Namespace) -> int:
+    try:
+        identity = _identity(client, arguments.subject)
+        versions = items(client.get(f"/memories/{quote(identity, safe='')}/history"))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.") from refusal
+    if arguments.json:
+        print_json(versions)
+        return 0
+    for version in versions:
+        print(f"{ago(version.get('valid_from') or version['at'])}: {line(version.get('value') or version['content'])}")
+    return 0
+
+
+def contradictions(arguments: Namespace) -> int:
+    """List what cannot both hold, or say which of the two does."""
+    client = connect(start=not arguments.no_start)
+    if arguments.action == "resolve":
+        return _resolve(client, arguments)
+    status = "all" if arguments.all else "open"
+    answer = client.get("/contradictions", status=status)
+    if arguments.json:
+        print_json(answer)
+        return 0
+    for found in items(answer):
+        settled = f" · {found['resolution']}" if found.get("resolution") else ""
+        print(coloured(f"{clean(found['id'])}  {line(found['reason'])}{settled}", BOLD))
+        for name in ("a", "b"):
+            side = found[name]
+            print(f"    {name}: {line(side.get('title'))}  {_origin(side.get('source', {}))}, {ago(side.get('at'))}")
+    if not answer["items"]:
+        note("nothing contradicts itself." if status == "open" else "there never was a contradiction.")
+    return 0
+
+
+def _resolve(client: Client, arguments: Namespace) -> int:
+    if not arguments.id or not arguments.winner:
+        raise WrongUsage("what holds? hunch contradictions resolve ID a|b|both|merged")
+    body = {"resolution": RESOLUTIONS[arguments.winner], "note": arguments.note, "value": arguments.value}
+    address = f"/contradictions/{quote(arguments.id, safe='')}/resolve"
+    settled = client.post(address, {name: value for name, value in body.items() if value})
+    if arguments.json:
+        print_json(settled)
+    else:
+        print(f"{clean(arguments.id)}: settled. hunch undo {clean(arguments.id)} takes it back.")
+    return 0
+
+
+def _identity(client: Client, subject: str) -> str:
+    """The id of a memory, or of the document at a path."""
+    return str(client.get(address_of(subject))["id"]) if is_document(subject) else subject
+
+
+def _origin(source: dict[str, Any]) -> str:
+    told = source.get("path") or (f"commit {str(source['sha'])[:8]}" if source.get("sha") else source.get("type"))
+    return coloured(f"({clean(told)})", DIM) if told else ""

@@ -1,0 +1,117 @@
+"""What is stated is read, and what only looks like it is not: sentences with the facts that a person reads in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.ingestion.statements import Stated, Voice, stated_in
+
+# (what is said, category, key, value)
+OWNER = [
+    ("we use pnpm, not npm", "convention", "package manager", "pnpm"),
+    ("We use uv instead of pip because it is faster", "convention", "package manager", "uv"),
+    ("use pathlib instead of os.path", "convention", "in place of os.path", "pathlib"),
+    ("prefer composition over inheritance", "convention", "in place of inheritance", "composition"),
+    ("we switched from travis to github actions", "convention", "ci", "github actions"),
+    ("we moved from Jest to Vitest last week", "convention", "tests", "Vitest"),
+    ("replaced flake8 with ruff", "convention", "lint", "ruff"),
+    ("dropped moment.js in favour of date-fns", "convention", "dates", "date-fns"),
+    ("we renamed UserStore to AccountStore", "decision", "name of UserStore", "AccountStore"),
+    ("never push to main", "instruction", "push to main", "never"),
+    ("Please don't use mocks in tests", "instruction", "use mocks in tests", "never"),
+    ("always run ruff before committing", "instruction", "run ruff before committing", "always"),
+    ("avoid global state in plugins", "instruction", "global state in plugins", "avoid"),
+    ("we must not log tokens", "instruction", "log tokens", "never"),
+    ("I prefer tabs over spaces", "preference", "indent", "tabs"),
+    ("prefers short answers", "preference", "short answers", "preferred"),
+    ("I prefer small pull requests", "preference", "small pull requests", "preferred"),
+    ("minimum Python is 3.9", "constraint", "python", ">=3.9"),
+    ("we still support node 18", "constraint", "node", ">=18"),
+    ("we dropped support for Python 3.7", "constraint", "support for Python 3.7", "dropped"),
+    ("our database is PostgreSQL", "convention", "database", "PostgreSQL"),
+    ("tests run with pytest", "convention", "tests", "pytest"),
+    ("we use Redis for caching", "convention", "cache", "Redis"),
+    ("line length: 100", "convention", "line length", "100"),
+    ("my name is Ada", "identity", "name", "Ada"),
+    ("I'm a backend developer", "identity", "role", "backend developer"),
+    ("my time zone is Europe/Berlin", "identity", "time zone", "Europe/Berlin"),
+    ("we decided to keep sessions in signed cookies", "decision", "keep sessions in signed cookies", "yes"),
+    ("we decided against microservices because of the overhead", "decision", "microservices", "no"),
+]
+COMMITS = [
+    ("Replace greenkeeper with dependabot (#2162)", "convention", "dependency updates", "dependabot"),
+    ("chore: migrate to vitest (#8076)", "convention", "tests", "vitest"),
+    ("Use requests instead of urllib2", "convention", "http client", "requests"),
+    ("Switch to ruff from flake8", "convention", "lint", "ruff"),
+    ("Rename RequirementTracker to BuildTracker", "decision", "name of RequirementTracker", "BuildTracker"),
+    ("refactor!: rename `get_one()` to `get_any()`", "decision", "name of get_one()", "get_any()"),
+    ("Drop support for Python 3.8 (#5623)", "constraint", "support for Python 3.8", "dropped"),
+    ("bump minimum node version to 18 (#14030)", "constraint", "node", ">=18"),
+    ("deprecate `UserConfig` in favor of `ViteUserConfig`", "convention", "in place of UserConfig", "ViteUserConfig"),
+    ("Contributors must always sign their commits.", "instruction", "sign their commits", "always"),
+]
+NOTHING: list[tuple[Voice, str]] = [
+    ("owner", "should we use npm instead of pnpm?"),
+    ("owner", "maybe we should use poetry instead of pip"),
+    ("owner", "what if we replaced flake8 with ruff"),
+    ("owner", "4 spaces"),
+    ("owner", "the build is slow today"),
+    ("turn", "I think we might switch from npm to pnpm"),
+    ("turn", "can we rename Foo to Bar?"),
+    ("turn", "the error message says: use X instead of Y"),
+    ("turn", "> we use pnpm, not npm"),
+    ("turn", "```\nuse foo instead of bar\n```"),
+    ("commit", 'Revert "Use requests instead of urllib2"'),
+    ("commit", "Bump pytest from 7.1 to 7.2"),
+    ("commit", "Merge branch 'switch-to-ruff'"),
+    ("commit", "Use len() instead of count() in the parser"),
+    ("commit", "Always close the file"),
+    ("commit", "We don't need the dev version anymore"),
+    ("commit", "switch docs to flit"),
+    ("commit", "Rename teardown example to avoid confusion."),
+    ("commit", "Fix typo: replace tabs with spaces in the changelog"),
+    ("commit", "Use a set instead of a list"),
+    ("commit", "move the server from lib to src"),
+    ("commit", "Update README.md"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "category", "key", "value"), OWNER, ids=lambda value: None)
+def test_what_the_owner_says_outright_is_filed(text: str, category: str, key: str, value: str) -> None:
+    assert [(one.category, one.key, one.value) for one in stated_in(text, "owner")] == [(category, key, value)]
+
+
+@pytest.mark.parametrize(("text", "category", "key", "value"), COMMITS, ids=lambda value: None)
+def test_a_commit_tells_what_is_true_of_the_whole(text: str, category: str, key: str, value: str) -> None:
+    assert [(one.category, one.key, one.value) for one in stated_in(text, "commit")] == [(category, key, value)]
+
+
+@pytest.mark.parametrize(("voice", "text"), NOTHING)
+def test_what_is_asked_supposed_quoted_or_of_one_place_states_nothing(voice: Voice, text: str) -> None:
+    assert stated_in(text, voice) == []
+
+
+def test_the_alternative_and_the_reason_are_kept_with_it() -> None:
+    [stated] = stated_in("We use uv instead of pip because it is faster.", "owner")
+
+    assert (stated.instead_of, stated.reason) == ("pip", "it is faster")
+    assert stated.line == "package manager: uv, not pip (because it is faster)"
+
+
+def test_a_commit_is_believed_less_than_a_person() -> None:
+    by = {voice: stated_in("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
+
+    assert by == {"owner": 1.0, "turn": 0.8, "commit": 0.7}
+
+
+def test_a_message_of_several_sentences_gives_each_key_once() -> None:
+    message = (
+        "Use pnpm instead of npm\n\nWe must always commit the lock file. Use pnpm instead of yarn.\n\nSigned-off-by: A"
+    )
+    stated = stated_in(message, "commit")
+
+    assert [(one.key, one.instead_of) for one in stated] == [("package manager", "npm"), ("commit the lock file", "")]
+
+
+def test_a_rule_reads_as_a_sentence() -> None:
+    assert Stated("instruction", "push to main", "never", "", "").line == "never push to main"
