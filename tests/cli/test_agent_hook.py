@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -63,13 +64,17 @@ def test_a_session_begins_with_the_project_s_context(patient: FakeDaemon, reposi
     assert signal == {"kind": "session_started", "session": "s1", "project": str(repository), "source": "agent"}
 
 
-def test_a_file_is_told_of_each_time_and_explained_once(patient: FakeDaemon, repository: Path) -> None:
+def test_a_file_is_told_of_each_time_and_explained_once(
+    patient: FakeDaemon, repository: Path, hunchd_home: Path
+) -> None:
     first, second = hook("claude-code", edit(repository)), hook("claude-code", edit(repository))
 
     assert "src/tax.py" in first
     assert second == ""
     assert [each["file"] for each in patient.bodies("GET /context")] == ["src/cart.py"]
     assert [each["signals"][0]["path"] for each in patient.bodies("POST /signals")] == ["src/cart.py"] * 2
+    [note] = (hunchd_home / "run" / "agents").iterdir()
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
 
 
 def test_a_new_session_is_told_again(patient: FakeDaemon, repository: Path) -> None:
@@ -123,6 +128,7 @@ def test_general_conventions_alone_are_not_worth_an_agent_s_attention(patient: F
     patient.routes["GET /context"] = (200, bundle(items=items))
 
     assert hook("claude-code", edit(repository)) == ""
+    assert "src/tax.py" in hook("claude-code", claude("SessionStart", repository))  # but at its start they are
 
 
 def test_each_agent_is_answered_in_its_own_words(patient: FakeDaemon, repository: Path) -> None:

@@ -31,6 +31,9 @@ _PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 _SENT: Final = 0.02  # seconds that a signal is given to reach the daemon when there are none left
 # Tokens of what is given unasked: little beside an agent's window, and most for what it is about to change.
 _BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
+# Conventions (tier 3) are worth a place at the start of a session; later only what is about the matter.
+_ANYTHING: Final = 3
+_RELEVANT: Final = 2
 _MOST: Final = 24  # contexts given in one session
 _STALE: Final = 3 * 86_400  # seconds after which a session's note of what it was given is swept away
 
@@ -76,7 +79,7 @@ def _told_and_asked(event: Event, root: str, asking: Asking, session: Session) -
             case "began":
                 signal = {"kind": "session_started", "session": event.session or None}
                 session.sweep()
-                return session.once("project", lambda: asking.context(root, _BUDGETS["began"]))
+                return session.once("project", lambda: asking.context(root, _BUDGETS["began"], least=_ANYTHING))
             case "checked_out":
                 return session.once(event.command, lambda: asking.context(root, _BUDGETS["checked_out"]))
             case "opens" | "edits":
@@ -121,7 +124,7 @@ class Asking:
         except NoDaemon:
             return
 
-    def context(self, root: str, budget: int, *, file: str | None = None) -> str:
+    def context(self, root: str, budget: int, *, file: str | None = None, least: int = _RELEVANT) -> str:
         """The bundle's text. A project that is not known is added, for the next time."""
         try:
             bundle = self._client().get("/context", project=root, file=file, budget=budget)
@@ -130,12 +133,12 @@ class Asking:
                 raise
             self._client(at_least=_SENT).post("/projects", {"path": root})
             return ""
-        return _worth_telling(bundle)
+        return _worth_telling(bundle, least)
 
     def about_error(self, root: str, text: str) -> str:
         signals = {"recent_errors": [{"text": text}], "activity": "debugging"}
         body = {"project": root, "budget": _BUDGETS["failed"], "signals": signals}
-        return _worth_telling(self._client().post("/context/assemble", body))
+        return _worth_telling(self._client().post("/context/assemble", body), _RELEVANT)
 
     def hear(self, root: str, event: Event) -> None:
         """Keep the agent's last words; what was decided is found in them when the session ends."""
@@ -156,9 +159,9 @@ def _patience() -> float:
         return PATIENCE
 
 
-def _worth_telling(bundle: Any) -> str:
-    """The text, if it holds more than general conventions."""
-    if bundle["status"] == "empty" or not any(item["tier"] <= 2 for item in bundle["items"]):
+def _worth_telling(bundle: Any, least: int) -> str:
+    """The text, if something in it is of a tier up to `least`."""
+    if bundle["status"] == "empty" or not any(item["tier"] <= least for item in bundle["items"]):
         return ""
     return str(bundle["context"]).strip()
 
@@ -179,7 +182,8 @@ class Session:
         context = str(given())
         if context and self._note is not None:
             make_private(self._folder)
-            with self._note.open("a", encoding="utf-8", errors="replace") as note:
+            descriptor = os.open(self._note, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as note:
                 note.write(line + "\n")
         return context
 
