@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -106,3 +107,32 @@ def test_what_was_squashed_while_no_daemon_ran_is_told_by_the_hooks(daemon: Runn
 
 def run(command: list[str], folder: Path, **environment: str) -> None:
     subprocess.run(command, cwd=folder, env={**os.environ, **environment}, check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_what_a_hook_and_the_watcher_both_tell_of_happened_once(daemon: RunningDaemon, shop: Path) -> None:
+    project = daemon.add(shop)
+    run([sys.executable, "-m", "hunchd.cli", "hooks", "install"], shop)
+    old = git(shop, "rev-parse", "HEAD")
+    git(shop, "commit", "-q", "--amend", "-m", "Refunds, the last part")
+    new = git(shop, "rev-parse", "HEAD")
+
+    def told() -> list[dict[str, Any]]:
+        _, text = daemon.request("GET", "/export", query={"project": project["id"]})
+        lines = [json.loads(line) for line in str(text).splitlines()]
+        signals = [line["data"].get("data", line["data"]) for line in lines if line["type"] == "signal"]
+        return [one for one in signals if one["kind"] in ("rewrite", "commit")]
+
+    # The hooks' letters are taken in the order they were written: the rewrite's is the last.
+    daemon.wait_until(lambda: not (daemon.places.spool / "lines").exists(), within=PATIENCE, what="empty its letterbox")
+    daemon.wait_until(lambda: {"rewrite"} <= {one["kind"] for one in told()}, within=PATIENCE, what="keep the signals")
+    git(shop, "commit", "-q", "--allow-empty", "-m", "One more")
+    last = git(shop, "rev-parse", "HEAD")
+    daemon.wait_until(
+        lambda: any(one.get("sha") == last for one in told()), within=PATIENCE, what="see the last commit"
+    )
+
+    rewrites = [(one["old"], one["new"]) for one in told() if one["kind"] == "rewrite"]
+    assert rewrites == [(old, new)]
+    shas = [one["sha"] for one in told() if one["kind"] == "commit"]
+    assert len(shas) == len(set(shas))

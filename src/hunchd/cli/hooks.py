@@ -114,6 +114,9 @@ def _show(place: HookPlace, where: Places, *, as_json: bool) -> int:
         note(_SHARED)
     if any(hook.state == "tracked" for hook in found):
         note(_TRACKED)
-    if any(hook.state in ("outdated", "missing") for hook in found):
-        note("hunch hooks install brings them back.")
+    was_installed = str(place.folder) in recorded(where)
+    if any(
+        hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed) for hook in found
+    ):
+        note("another tool, or another installation, has written these hooks; hunch hooks install brings ours back.")
     return 0

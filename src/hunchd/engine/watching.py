@@ -115,7 +115,9 @@ class Watching:
             for start in range(0, len(letters), LETTERS):
                 answer = await self._until_kept(partial(self._told, letters[start : start + LETTERS]))
                 for refused in answer["rejected"]:
-                    logger.warning("a hook's signal was refused: %s", refused)
+                    # Shells and hooks for all repositories tell of unknown ones too: that is no trouble.
+                    unknown = refused["error"].get("code") == "not_found"
+                    logger.log(logging.DEBUG if unknown else logging.WARNING, "a letter was refused: %s", refused)
             await asyncio.to_thread(drain.acknowledge)
 
     async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
