@@ -248,6 +248,7 @@ indented below it belongs to it."
         (setq goal nil)
         (unless (text-property-any (point) (point-max) 'hunch-start t) (setq id nil) (goto-char (point-min))))
       (goto-char (or goal (point-min)))
+      (set-buffer-modified-p nil)
       (when window (set-window-point window (point))))))
 
 (defun hunch--show-bundle (bundle)

@@ -59,7 +59,8 @@ def test_a_file_is_opened_and_context_comes_whatever_becomes_of_the_daemon(
         editor.open(shop / TEST)
         wait_until(lambda: told(daemon, "file_opened", TEST) == 1, "the next daemon is found by itself")
         editor.show_context()
-        editor.see("shop/basket.py")
+        editor.see(TEST)
+        editor.see("rule 8 for discounts")
 
 
 def test_a_daemon_is_started_when_there_is_none(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
