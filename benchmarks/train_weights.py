@@ -78,7 +78,8 @@ def collect(path: str, cache: Path) -> None:
             for task in TASKS if moment.gold else ():
                 if task == "silence" and len(moment.gold) > 1:
                     continue  # asked as first-file already
-                for question in list(questions(moment.unit, moment.gold, task))[: MOST_OF_UNIT[task]]:
+                asked = [one for one in questions(moment.unit, moment.gold, task) if one.task != "growing-1"]
+                for question in asked[: MOST_OF_UNIT[task]]:
                     query = query_of(question.focus, predictor.state)
                     ranked = predictor.ranked(query, moment.unit.at)
                     paths = predictor.state.files.paths
@@ -182,8 +183,10 @@ def fit(cache: Path, out: Path, without: list[str], threads: int) -> None:
     names = sorted(path.stem for path in cache.glob("*.npz") if path.stem not in without)
     repositories = [dict(np.load(cache / f"{name}.npz")) for name in names]
     for name, collected in zip(names, repositories, strict=True):
-        if tuple(collected["features"].tolist()) != FEATURES:
-            raise SystemExit(f"{name} was collected with other features: collect it again")
+        features = collected["features"].tolist()
+        if missing := set(FEATURES) - set(features):
+            raise SystemExit(f"{name} was collected without {', '.join(sorted(missing))}: collect it again")
+        collected["matrix"] = collected["matrix"][:, [features.index(feature) for feature in FEATURES]]
     heads, curves = {}, {}
     for head in HEADS:
         heads[head] = Head(grown(repositories, head, "order", threads), grown(repositories, head, "chance", threads))

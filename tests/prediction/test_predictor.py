@@ -15,9 +15,10 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
-from hunchd.prediction import snapshot
+from hunchd.prediction import snapshot, weights
 from hunchd.prediction.adaptation import Correction
 from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.query import query_of
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.words import key as words_key
 
@@ -273,3 +274,22 @@ def test_a_prediction_asked_for_again_is_the_same(predictor: Predictor) -> None:
     asked = focus("src/views.py", query="render the command line", author="ada@example.org")
 
     assert predictor.predict(asked, now=NOW) == predictor.predict(asked, now=NOW)
+
+
+def test_each_kind_of_question_has_a_ranker_of_its_own(predictor: Predictor) -> None:
+    asked = {
+        "seed": focus("src/views.py"),
+        "more": focus("src/views.py", open_files=("src/models.py",)),
+        "text": focus(query="command line"),
+        "both": focus("src/views.py", query="command line"),
+    }
+
+    assert {head: query_of(question, predictor.state).head for head, question in asked.items()} == {h: h for h in asked}
+
+
+def test_a_table_without_a_ranker_for_each_question_is_refused(tmp_path: Path) -> None:
+    table = weights.by_hand()
+    weights.written(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
+
+    with pytest.raises(ValueError, match="no weights for both, more, text"):
+        weights.loaded(tmp_path / "weights.json")

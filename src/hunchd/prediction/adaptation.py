@@ -13,7 +13,7 @@ import numpy as np
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.packed import Array, Arrays
 
-HEADS = ("seed", "text", "both")
+HEADS = ("seed", "more", "text", "both")
 STEP = 0.05  # Adagrad's step, in standardised features
 BOUND = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
 SHRINKAGE = 0.002  # pull towards the shipped weights with each lesson
@@ -86,8 +86,8 @@ class Adaptation:
     def from_arrays(cls, arrays: Arrays) -> Adaptation:
         adaptation = cls()
         for head in HEADS:
-            weights = arrays[f"{head}.weights"]
-            if len(weights) != len(FEATURES):  # learned for other features: start over
+            weights = arrays.get(f"{head}.weights")
+            if weights is None or len(weights) != len(FEATURES):  # learned for other features: start over
                 continue
             lessons, rank_with, rank_without = arrays[f"{head}.ranks"].tolist()
             adaptation.corrections[head] = Correction(

@@ -50,6 +50,8 @@ def loaded(path: Path) -> Weights:
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
     heads = {name: _head(head) for name, head in table["heads"].items()}
+    if missing := set(HEADS) - set(heads):
+        raise ValueError(f"{path} has no weights for {', '.join(sorted(missing))}")
     curves = {
         name: Isotonic(np.array(curve["scores"]), np.array(curve["probabilities"]))
         for name, curve in table["calibrations"].items()
