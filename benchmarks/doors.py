@@ -112,12 +112,18 @@ def prompts(folder: Path, runs: int) -> None:
             print(f"{shell} is not installed")
             continue
         found: dict[bool, list[float]] = {False: [], True: []}
+        cpu = {False: 0.0, True: 0.0}
         for _ in range(3):
             for told in found:
+                before = _used()
                 found[told] += prompt_times(shell, folder, runs, told=told)
+                cpu[told] += (_used() - before) * 1_000
         without, with_it = statistics.median(found[False]), statistics.median(found[True])
-        print(f"{shell}, from Enter to the next prompt, median of {3 * runs}: {without:.2f} without, "
-              f"{with_it:.2f} with (+{with_it - without:.2f} ms)")  # fmt: skip
+        extra = (cpu[True] - cpu[False]) / (3 * runs)
+        print(
+            f"{shell}, from Enter to the next prompt, median of {3 * runs}: {without:.2f} ms without, {with_it:.2f} ms "
+            f"with (+{extra:.2f} of a core)"
+        )
 
 
 def prompt_times(shell: str, folder: Path, runs: int, *, told: bool) -> list[float]:
