@@ -201,3 +201,15 @@ async def test_a_project_is_known_by_its_id_and_its_name_too(daemon: Daemon) -> 
     for name in (project["id"], "shop", "/code/shop/src"):
         await asked(daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": name}})
         assert daemon.engine.asked[-1].project == "/code/shop"
+
+
+async def test_documents_are_resources(daemon: Daemon) -> None:
+    async with daemon.client.put(daemon.url + "/documents/profile/about me", json={"content": "I am Ada."}) as answer:
+        assert answer.status in (200, 201)
+
+    _, answer = await asked(daemon, "resources/list")
+    assert [each["uri"] for each in answer["result"]["resources"]] == ["hunch://documents/profile/about%20me"]
+    _, answer = await asked(daemon, "resources/read", {"uri": "hunch://documents/profile/about%20me"})
+    assert answer["result"]["contents"][0]["text"] == "I am Ada."
+    _, answer = await asked(daemon, "resources/read", {"uri": "hunch://documents/profile/nothing"})
+    assert answer["error"]["code"] == -32002

@@ -12,6 +12,7 @@ import binascii
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from aiohttp import web
 from multidict import CIMultiDictProxy
@@ -19,6 +20,7 @@ from multidict import CIMultiDictProxy
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.protocol.answers import bundle_json, page_json
 from hunchd.protocol.decoding import Malformed
+from hunchd.protocol.documents import document_json, document_path, documents_of_query
 from hunchd.protocol.mcp import wire
 from hunchd.protocol.mcp.asking import Answer, Ask, Conversation, Pause, Trouble
 from hunchd.protocol.mcp.focus import Focus
@@ -113,7 +115,8 @@ class Mcp:
     async def _told(self, ask: Ask) -> Any:
         """What the engine says; the same as the route of that name answers."""
         engine, body = self._engine, ask.body
-        match ask.path:
+        path, _, query = ask.path.partition("?")
+        match path:
             case "/projects" if body is None:
                 projects = await engine.projects()
                 return page_json(projects, next_cursor=None, total=len(projects))
@@ -128,9 +131,14 @@ class Mcp:
             case "/expand":
                 return await engine.expand(expand_of_body(body))
             case "/memories":
-                return {"ids": await engine.remember(drafts_of_body(body)[0])}
+                return await engine.file(drafts_of_body(body)[0])
             case "/feedback":
                 return await engine.feedback(feedback_of_body(body)[0])
+            case "/documents":
+                return await engine.knowledge.documents.list(documents_of_query(query))
+            case _ if path.startswith("/documents/"):
+                named = document_path(unquote(path.removeprefix("/documents/")))
+                return document_json(await engine.knowledge.documents.get(named))
             case _:
                 raise NotFound(f"there is no {ask.path}")
 

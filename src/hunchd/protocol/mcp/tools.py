@@ -115,7 +115,18 @@ def _remember(given: Mapping[str, Any], focus: Focus, reference: str) -> Convers
     if given.get("key"):
         body["value"] = given["text"]
     answer = yield from in_project(root, Ask("/memories", body))
-    return f"Kept as {answer['ids'][0]}."
+    return f"Kept as {answer['ids'][0]}." + _ruling(next(iter(answer.get("understood", ())), {}))
+
+
+def _ruling(understood: Mapping[str, Any]) -> str:
+    """What became of a statement, where that is more than that it is new."""
+    if (old := understood.get("replaced")) is not None:
+        return f" It replaces {quoted(old.get('value'))}."
+    if (stronger := understood.get("rejected_for")) is not None:
+        return f" But {quoted(stronger.get('value'))} is better founded and stays valid: ask the user which is right."
+    if understood.get("contradiction"):
+        return " It contradicts something that is known: ask the user which is right (`hunch contradictions`)."
+    return ""
 
 
 def _expand(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
@@ -171,6 +182,10 @@ def relative(path: str, root: str) -> str:
     """`path` as the daemon names it, where it is an absolute one inside the project."""
     inside = root.rstrip("/" + os.sep) + os.sep
     return path[len(inside) :].replace(os.sep, "/") if path.startswith(inside) else path
+
+
+def quoted(text: Any) -> str:
+    return f"«{one_line(str(text), 120)}»"
 
 
 def one_line(text: str, limit: int) -> str:
