@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hunchd import PROTOCOL
 from hunchd.config.places import make_private, places
 from hunchd.protocol import rendezvous
@@ -63,6 +65,7 @@ def test_a_file_is_opened_and_context_comes_whatever_becomes_of_the_daemon(
         editor.see("rule 8 for discounts")
 
 
+@pytest.mark.slow
 def test_a_daemon_is_started_when_there_is_none(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
     command = hunchd_home.with_name(f"{hunchd_home.name}-hunch")
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hunchd.cli "$@"\n')
@@ -97,6 +100,7 @@ def hanging_daemon() -> Iterator[socket.socket]:
         yield listener
 
 
+@pytest.mark.slow
 def test_a_daemon_that_hangs_hinders_nobody(editor: Editor, shop: Path) -> None:
     with hanging_daemon() as listener:
         editor.open(shop / BASKET)
