@@ -22,9 +22,9 @@ STATED: tuple[PointKind, ...] = ("decision", "instruction", "preference")
 MOST_STATED = 0.65  # of the budget, as long as something else was said
 
 
-def digest_text(digest: Digest, *, budget: int) -> str:
+def digest_text(digest: Digest, *, budget: int, note: str = "") -> str:
     """The weightiest points within `budget` tokens, under a line that says which turns they stand for."""
-    head = f"[Turns {digest.first}-{digest.last}, condensed; every word is kept and can be searched]"
+    head = f"[Turns {digest.first}-{digest.last}{note}]"
     chosen = balanced(digest.points, budget - count(head))
     lines = [head]
     for kind, heading in HEADINGS:

@@ -38,6 +38,8 @@ STRETCH: Final = 0.05  # that one condensed stretch may take
 WHOLE_RESULT: Final = 0.25  # beyond it a tool result is never shown whole, not even when it is new
 OPENING_TURN: Final = 0.05  # that an opening turn may take
 
+CONDENSED_NOTE: Final = ", condensed; every word is kept and can be searched"
+
 Condense = Callable[[Sequence[Turn]], Digest]
 
 
@@ -149,7 +151,7 @@ class History:
         return shown if shown.tokens <= most else entry_of(message, shown.turn, most=most)
 
     def _told(self, digest: Digest, share: float) -> Entry:
-        text = digest_text(digest, budget=max(48, int(share * self.budget)))
+        text = digest_text(digest, budget=max(48, int(share * self.budget)), note=CONDENSED_NOTE)
         return Entry("user", text, count(text) + ENTRY_TOKENS)
 
     def _tail_tokens(self) -> int:

@@ -12,11 +12,11 @@ from typing import Any
 
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
 from hunchd.assembly.history import History, View
-from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.errors import NotFound
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.session import turns_of
-from hunchd.engine.extracting import Extract, episode_id, extracted, finished
+from hunchd.domain.memory import Kind
+from hunchd.domain.session import Turn, turns_of
+from hunchd.engine.extracting import Extract, episode_id, extracted, facts_in, finished
 from hunchd.engine.known import (
     fact_lines,
     found_text,
@@ -86,7 +86,6 @@ class Conversations:
         self._now = now
         self._folded: OrderedDict[tuple[str, int], _Folded] = OrderedDict()
         self._backgrounds: OrderedDict[str, _Background] = OrderedDict()
-        self._told: dict[str, int] = {}  # turns of each session that are in episodes already
         self._grown: set[str] = set()
         self._ending: set[str] = set()
         self._wake = asyncio.Event()
@@ -111,20 +110,20 @@ class Conversations:
         """Close the session and keep what it comes down to. Ended again without new messages, nothing changes."""
         session = redacted_name(session)
         async with self._sessions.held(session) as log:
-            extract = await self._extract(log, ended=True)
-            facts: list[Memory] = []
-            if extract is not None:
-                head = await self._keep_episodes(log.head, extract)
-                facts = await self._memories.remember(extract.facts, [draft.project for draft in extract.facts])
+            turns = turns_of(log.messages)
+            if turns:
+                head = await self._keep_facts(log.head, turns)
+                extract = await asyncio.to_thread(extracted, head, turns, self._now(), ended=True)
+                head = await self._keep_episodes(head, extract)
                 if head.ended is None or outcome is not None:
                     head = finished(head, extract, at=self._now(), outcome=outcome)
                 await self._sessions.write_head(log, self._compacted(log, head))
-            self._told.pop(session, None)
-            return head_json(replace(log.head, messages=len(log.messages))) | {
-                "episodes": [episode.id for episode in extract.episodes] if extract is not None else [],
-                "facts": [fact.id for fact in facts],
-                "summary": log.head.summary,
-            }
+            head = replace(log.head, messages=len(log.messages))
+        return head_json(head) | {
+            "episodes": [episode_id(session, head.project, number) for number in range(1, head.episodes + 1)],
+            "facts": [memory.id for memory in await self._sessions.made(session, Kind.FACT)],
+            "summary": head.summary,
+        }
 
     async def compact(self, session: str) -> dict[str, Any]:
         """Condense the history now. The log stays as it is."""
@@ -155,7 +154,6 @@ class Conversations:
         for key in [key for key in self._folded if key[0] == name]:
             del self._folded[key]
         self._backgrounds.pop(name, None)
-        self._told.pop(name, None)
         return erased
 
     async def compile(self, request: CompileRequest) -> dict[str, Any]:
@@ -244,14 +242,12 @@ class Conversations:
                 degraded.append("memory did not answer in time")
                 continue
             degraded += answer["degraded"]
-            for result in worth_showing(answer["results"], shown, heads):
-                try:
-                    memory = await self._memories.get(str(result["id"]), [owner] if owner else [])
-                except HunchError as error:  # forgotten a moment ago, or the store went away
-                    logger.info("a result is left out of the prompt: %s", error.message)
-                    continue
-                text = found_text(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
-                found.append((dict(result), text))
+            results = worth_showing(answer["results"], shown, heads)
+            memories = await self._sessions.memories([str(result["id"]) for result in results], owner)
+            for result in results:
+                if (memory := memories.get(str(result["id"]))) is not None:  # not forgotten a moment ago
+                    text = found_text(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
+                    found.append((dict(result), text))
         found.sort(key=lambda one: -float(one[0]["score"]))
         return found, list(dict.fromkeys(degraded))
 
@@ -296,25 +292,30 @@ class Conversations:
                     continue
 
     async def _advance(self, session: str) -> None:
+        """What was condensed is kept as facts at once, and as episodes every twenty turns."""
         async with self._sessions.held(session) as log:
-            view = await self._view(log, DEFAULT_HISTORY)
-            due = view.condensed_until - self._told.get(session, 0) >= EPISODE_EVERY
-            extract = await self._extract(log, ended=False, until=view.condensed_until) if due else None
-            if extract is not None:
-                await self._sessions.write_head(log, await self._keep_episodes(log.head, extract))
-                self._told[session] = view.condensed_until
+            until, told = (await self._view(log, DEFAULT_HISTORY)).condensed_until, log.head.told
+            if until <= told:
+                return
+            turns = turns_of(log.messages)[:until]
+            head = await self._keep_facts(log.head, turns)
+            if until // EPISODE_EVERY > told // EPISODE_EVERY:
+                extract = await asyncio.to_thread(extracted, head, turns, self._now(), ended=False)
+                head = await self._keep_episodes(head, extract)
+            await self._sessions.write_head(log, head)
 
     async def _close(self, session: str) -> None:
         head = self._sessions.heads.get(session)
         if head is not None and head.ended is None:
             await self.end(session)
 
-    async def _extract(self, log: Log, *, ended: bool, until: int | None = None) -> Extract | None:
-        turns = turns_of(log.messages)
-        turns = turns[:until] if until is not None else turns
-        if not turns:
-            return None
-        return await asyncio.to_thread(extracted, log.head, turns, self._now(), ended=ended)
+    async def _keep_facts(self, head: Head, turns: Sequence[Turn]) -> Head:
+        """Keep what the newest of `turns` state. The head that counts it."""
+        if not (stretch := turns[head.told :]):
+            return head
+        drafts = await asyncio.to_thread(facts_in, head, stretch)
+        kept = await self._memories.remember(drafts, [draft.project for draft in drafts])
+        return replace(head, told=turns[-1].number, facts=head.facts + len(kept))
 
     async def _keep_episodes(self, head: Head, extract: Extract) -> Head:
         """Write the episodes; those of an earlier division of the session give way. The head that counts them."""

@@ -31,7 +31,7 @@ SAID_BY_ASSISTANT = 0.6
 LEAST_WEIGHT = 0.5  # of a point that becomes a fact: below it nobody decided anything
 # Twenty to one: what is injected of a session takes a twentieth of its tokens, but never too few to say anything.
 RATIO = 26  # of an episode; its facts take the rest
-SHORTEST_SUMMARY, LONGEST_SUMMARY = 48, 480  # tokens
+SHORTEST_SUMMARY, LONGEST_SUMMARY = 32, 480  # tokens
 NARRATIVE = 2_000  # tokens of the longest form, which is kept and not injected
 COMPRESSED = 160  # characters
 
@@ -41,13 +41,12 @@ class Extract:
     """What a session comes down to."""
 
     episodes: tuple[Memory, ...]
-    facts: tuple[MemoryDraft, ...]
     summary: str
     outcome: Outcome
 
 
 def extracted(head: Head, turns: Sequence[Turn], now: datetime, *, ended: bool) -> Extract:
-    """The episodes and facts of a session that has at least one turn."""
+    """The episodes and the gist of a session that has at least one turn."""
     chapters = chapters_of(turns, ended=ended)
     digests = [digested(chapter.turns) for chapter in chapters]
     episodes = tuple(
@@ -58,7 +57,6 @@ def extracted(head: Head, turns: Sequence[Turn], now: datetime, *, ended: bool) 
     whole = Digest(turns[0].number, turns[-1].number, tuple(points), sum(digest.tokens for digest in digests))
     return Extract(
         episodes=episodes,
-        facts=tuple(_fact(head, point) for point in _stated(points, len(turns))),
         summary=digest_text(whole, budget=_share(whole.tokens)),
         outcome=outcome_of(turns, closed=ended),
     )
@@ -112,13 +110,15 @@ def _share(tokens: int) -> int:
     return max(SHORTEST_SUMMARY, min(LONGEST_SUMMARY, tokens // RATIO))
 
 
-def _stated(points: Sequence[Point], turns: int) -> list[Point]:
-    """The points that become facts: about fifteen a hundred turns, the weightiest, each said once."""
-    most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * turns / 100))
+def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
+    """What becomes a fact of the turns that nobody looked at yet: the weightiest statements, each once, so many that
+    the session as a whole has about fifteen a hundred turns."""
+    points = digested(stretch).points
     candidates = [point for point in points if point.kind in FACT_KINDS and point.weight >= LEAST_WEIGHT]
     distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
-    chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[:most]
-    return sorted(chosen, key=lambda point: point.turn)
+    most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
+    chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[: max(0, most)]
+    return tuple(_fact(head, point) for point in sorted(chosen, key=lambda point: point.turn))
 
 
 def _fact(head: Head, point: Point) -> MemoryDraft:

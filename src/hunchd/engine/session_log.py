@@ -40,6 +40,8 @@ class Head:
     messages: int = 0  # when the head was written last
     last: datetime | None = None
     episodes: int = 0  # that were made of it
+    facts: int = 0  # likewise
+    told: int = 0  # number of the last turn that facts were looked for in
     compactions: tuple[int, ...] = ()  # numbers of the messages behind which the history was condensed on demand
 
 
@@ -148,8 +150,8 @@ def message_of_memory(memory: Memory) -> Message | None:
 
 def memory_of_head(head: Head, now: datetime) -> Memory:
     source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
-    if head.episodes:
-        source["episodes"] = head.episodes
+    counted = {"episodes": head.episodes, "facts": head.facts, "told": head.told}
+    source |= {name: number for name, number in counted.items() if number}
     if head.compactions:
         source["compactions"] = list(head.compactions)
     if head.ended is not None:
@@ -195,6 +197,8 @@ def head_of_memory(memory: Memory) -> Head | None:
         messages=int(source.get("messages", 0)),
         last=_moment(source.get("last")),
         episodes=int(source.get("episodes", 0)),
+        facts=int(source.get("facts", 0)),
+        told=int(source.get("told", 0)),
         compactions=tuple(source.get("compactions", ())),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.errors import Conflict, InvalidInput, NotFound
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 HELD = 16  # sessions whose messages stay in memory
 HELD_BYTES = 32 * 1024 * 1024  # of their texts together, about
 READ_AT_ONCE = 500  # messages
+BEGUN_WITHIN = 30.0  # seconds that a client waits for a daemon that has just been started
 # Longer texts are searched for secrets and counted in a thread, so that other questions get their turn.
 LONG = 32 * 1024  # characters
 
@@ -122,12 +123,20 @@ class Sessions:
         if (shelf := self._shelves.get(session)) is not None:
             shelf.log = None
 
+    async def _begun(self) -> None:
+        """Wait until it is known which sessions there are. Raises Unavailable when that takes long."""
+        try:
+            async with asyncio.timeout(BEGUN_WITHIN):
+                await self._ready.wait()
+        except TimeoutError:
+            raise Unavailable("the sessions of earlier runs are still being read") from None
+
     # The log
 
     async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
         """Take in messages, durably; one whose ref is known already changes nothing. Raises Conflict when the session
         belongs to another project."""
-        await self._ready.wait()
+        await self._begun()
         session = redacted_name(session)
         async with self.held(session, project, new=True) as log:
             if request.project is not None and log.head.project != project:
@@ -175,7 +184,7 @@ class Sessions:
     @asynccontextmanager
     async def held(self, session: str, project: str | None = None, *, new: bool = False) -> AsyncIterator[Log]:
         """The log of a session, for one at a time. Raises NotFound unless it may be `new`."""
-        await self._ready.wait()
+        await self._begun()
         head = self.heads.get(session)
         if head is None and not new:
             raise NotFound(f"there is no session '{session}'", hint="GET /sessions lists them")
@@ -246,7 +255,7 @@ class Sessions:
 
     async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
         """A page of the sessions, the newest first; those of one project if `project` names it."""
-        await self._ready.wait()
+        await self._begun()
         wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
         wanted.sort(key=lambda head: (head.began, head.session), reverse=True)
         first = _number(request.cursor)
@@ -274,6 +283,27 @@ class Sessions:
         last = page.items[0].at if page.items else None
         counted = self.heads[head.session] = replace(head, messages=page.total, last=last)
         return counted
+
+    async def memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
+        """Those of the memories that are there, by id; what is not at hand is asked of the store at once. When the
+        store does not answer, only what is at hand."""
+        found = {one: memory for one in ids if (memory := self._hot.get(one)) is not None}
+        missing = [one for one in ids if one not in found and not self._hot.is_tombstoned(one)]
+        if missing:
+            try:
+                found |= {memory.id: memory for memory in await self._store.get(missing, project)}
+            except HunchError as error:
+                logger.warning("%d memories could not be read for a prompt: %s", len(missing), error.message)
+        return found
+
+    async def made(self, session: str, kind: Kind) -> list[Memory]:
+        """What was made of a session, in the project and of the user's own, in the order in which it was said."""
+        head = self.heads.get(session)
+        found = []
+        for owner in dict.fromkeys((head.project if head is not None else None, None)):
+            filters = Filters(project=owner, kinds=(kind,), tags=(session_tag(session),))
+            found += [memory async for memory in self._all(filters)]
+        return sorted(found, key=lambda memory: (memory.source.get("turn", 0), memory.id))
 
     async def write_head(self, log: Log, head: Head) -> None:
         """Keep a changed head; whoever calls holds the log."""
