@@ -49,6 +49,10 @@ def test_any_text_has_a_headline_or_none() -> None:
     assert len(understood("x" * 500_000).headline) == 200
 
 
+def test_a_long_number_is_a_number() -> None:
+    assert masked("140470931872640 is not 17, nor is 4f3a9c1e") == "<n> is not <n>, nor is <hex>"
+
+
 def test_masking_leaves_the_words() -> None:
     assert masked("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)") == "timeout after <n> s for <path> (id <address>)"
 

@@ -14,7 +14,7 @@ from hunchd.bench.results import Results
 OURS = "hunch"
 FIGURE = "MAP"
 WIDTH, LABELS, RIGHT = 760, 190, 70  # pixels: the whole, the names, the numbers
-ROW, HEAD, GAP = 22, 46, 24
+ROW, HEAD, GAP = 22, 62, 24
 _PAGE = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>hunch bench replay</title>'
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328; }

@@ -50,7 +50,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-f]+\b", re.I), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"(?:[A-Za-z]:)?(?:[\w.@+-]*[/\\])+[\w.@+-]+"), "<path>"),
-    (re.compile(r"\b[0-9a-f]{7,64}\b", re.I), "<hex>"),
+    (re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b", re.I), "<hex>"),
     (re.compile(r"-?\b\d+(?:\.\d+)?\b"), "<n>"),
 )
 _HEADLINE_LENGTH = 200  # characters
