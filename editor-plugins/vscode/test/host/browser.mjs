@@ -40,10 +40,10 @@ export async function runTests(browser, base, extension, folder) {
   return passed;
 }
 
-/** Open a file by hand, look at the view, and leave pictures of it. */
-export async function useIt(browser, base, folder, file, pictures) {
+/** Open a file by hand, look at the view, leave pictures of it, rate and forget what was `remembered`. */
+export async function useIt(browser, base, folder, file, remembered, pictures) {
   const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
-  page.setDefaultTimeout(PATIENCE);
+  page.setDefaultTimeout(90_000);
   const began = Date.now();
   await page.goto(`${base}/?folder=${encodeURIComponent(folder)}`);
   try {
@@ -82,8 +82,23 @@ export async function useIt(browser, base, folder, file, pictures) {
     await page.locator(".quick-input-list .monaco-list-row").nth(2).waitFor();
     await page.waitForTimeout(800);
     await page.screenshot({ path: join(pictures, "related.png") });
+    await page.keyboard.press("Escape");
   }
+  await rateAndForget(page, remembered);
   await page.close();
+}
+
+async function rateAndForget(page, remembered) {
+  const row = page.locator(".pane-body .monaco-list-row", { hasText: remembered });
+  await row.hover();
+  await row.locator(".codicon-thumbsup").click();
+  await row.getByText("👍").waitFor();
+  console.log("ok a thumb that was given is shown");
+  await row.hover();
+  await row.locator(".codicon-trash").click();
+  await page.locator(".monaco-dialog-box").getByText("Forget", { exact: true }).click();
+  await row.waitFor({ state: "detached" });
+  console.log("ok what was forgotten is gone from the view");
 }
 
 async function openInExplorer(page, file) {
