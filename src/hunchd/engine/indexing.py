@@ -20,6 +20,7 @@ from hunchd.engine.events import Events
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
 from hunchd.engine.rewriting import move_episodes, rename
+from hunchd.ingestion.conventions import speaks
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
@@ -129,7 +130,7 @@ class Indexing:
                     for path in step["removed"]:
                         project.predictor.remove(path)
                 project.touch()
-        if paths is None:
+        if paths is None or any(map(speaks, paths)):
             await self._conventions(project)
 
     async def _from_scratch(self, project: Project) -> None:

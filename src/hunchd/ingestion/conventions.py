@@ -56,6 +56,11 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
             yield _instruction(sentence, path, project, now)
 
 
+def speaks(path: str) -> bool:
+    """Whether a file may say how the project is worked on: a manifest, a record, a page for contributors."""
+    return reader_of(path) is not None or is_record(path) or is_page(path)
+
+
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
     """The most certain statement of each key, the shallower file first."""
     best: dict[str, tuple[Statement, str]] = {}

@@ -1,0 +1,212 @@
+"""Facts, documents and contradictions in the real daemon: exact through kills, true where they were learnt, erased."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import commit, git, make_shop
+from tests.security.test_canaries import rows_of
+
+KEY = "package manager"
+PYPROJECT = '[project]\nname = "shop"\nrequires-python = ">={version}"\n'
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def say(daemon: RunningDaemon, text: str, **more: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = daemon.post("/memories", {"kind": "fact", "content": text, **more})["understood"][0]
+    return answer
+
+
+def fact(daemon: RunningDaemon, key: str, **asked: Any) -> dict[str, Any]:
+    status, answer = daemon.request("GET", "/facts", query={"key": key, **asked})
+    return answer if status == 200 else {"fact": None, "changes": [], "rejected": []}
+
+
+def value(daemon: RunningDaemon, key: str, **asked: Any) -> str | None:
+    held = fact(daemon, key, **asked)["fact"]
+    return held["value"] if held else None
+
+
+def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
+    """Which files below the daemon's home hold which of the words, as bytes or in a row of a table."""
+    found = [
+        (str(path), word)
+        for path in daemon.home.rglob("*")
+        if path.is_file()
+        for word in words
+        if word.encode() in path.read_bytes()
+    ]
+    return found + [("a row", word) for row in asyncio.run(rows_of(daemon.home)) for word in words if word in row]
+
+
+def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningDaemon) -> None:
+    first = say(daemon, "we use pnpm, not npm")
+    before = datetime.now(UTC)
+    second = say(daemon, "we use yarn instead of pnpm because of workspaces")
+    lesser = say(daemon, "we use bun", confidence=0.5)
+
+    assert (first["category"], first["key"], first["value"], first["instead_of"]) == ("convention", KEY, "pnpm", "npm")
+    assert (second["verdict"], second["replaced"]["value"], second["reason"]) == ("replaced", "pnpm", "of workspaces")
+    assert (lesser["verdict"], lesser["rejected_for"]["value"]) == ("rejected", "yarn")
+    told = fact(daemon, KEY)
+    assert [(one["from"], one["to"]) for one in told["changes"]] == [(None, "pnpm"), ("pnpm", "yarn")]
+    assert [one["value"] for one in told["rejected"]] == ["bun"]
+    assert value(daemon, KEY, as_of=before.isoformat()) == "pnpm"
+    assert daemon.get(f"/memories/{second['id']}", as_of=before.isoformat())["value"] == "pnpm"
+    [found, *_] = daemon.post("/search", {"query": "when did the package manager change from pnpm to yarn"})["results"]
+    assert (found["id"], "pnpm → yarn" in found["snippet"]) == (second["id"], True)
+
+    undone = daemon.post(f"/memories/{second['id']}/undo", {})
+    assert (undone["value"], value(daemon, KEY)) == ("pnpm", "pnpm")
+    assert [one["to"] for one in fact(daemon, KEY)["changes"]] == ["pnpm"]
+
+
+def test_what_was_understood_wrongly_is_corrected_and_finds_its_place(daemon: RunningDaemon) -> None:
+    said = say(daemon, "we use pnpm, not npm")
+    status, moved = daemon.request("PATCH", f"/memories/{said['id']}", {"key": "installer", "category": "decision"})
+
+    assert (status, moved["key"], moved["value"]) == (200, "installer", "pnpm")
+    assert value(daemon, "installer", category="decision") == "pnpm"
+    assert value(daemon, KEY) is None
+
+
+@pytest.mark.slow
+def test_exactly_one_value_holds_whoever_claims_at_once_and_after_a_kill(daemon: RunningDaemon) -> None:
+    accepted: list[str] = []
+    stop = threading.Event()
+
+    def claim(name: str) -> None:
+        for number in range(400):
+            if stop.is_set():
+                return
+            try:
+                daemon.post("/memories", {"kind": "fact", "key": "owner", "value": f"{name}{number}"})
+            except OSError:
+                return
+            accepted.append(f"{name}{number}")
+
+    claimants = [threading.Thread(target=claim, args=(name,)) for name in "abcd"]
+    for claimant in claimants:
+        claimant.start()
+    daemon.wait_until(lambda: len(accepted) >= 40, within=60, what="accept forty claims")
+    daemon.kill()
+    stop.set()
+    for claimant in claimants:
+        claimant.join(30)
+    daemon.start()
+
+    told = fact(daemon, "owner")
+    said = [one["to"] for one in told["changes"]]
+    assert set(accepted) <= set(said)
+    assert len(said) == len(set(said))
+    assert said[-1] == told["fact"]["value"]
+    daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="store it all")
+    assert [one["value"] for one in daemon.get("/memories", key="owner")["items"]] == [said[-1]]
+    assert daemon.get("/memories", key="owner", status="superseded", limit=1000)["total"] == len(said) - 1
+
+
+def test_two_sources_that_are_equally_sure_contradict_each_other_until_it_is_settled(daemon: RunningDaemon) -> None:
+    told = {"kind": "fact", "key": "python", "category": "constraint"}
+    by_a_file = {"trust": "project", "source": {"type": "convention", "path": "pyproject.toml"}}
+    daemon.post("/memories", {**told, "value": ">=3.9", **by_a_file})
+    assert "contradiction" in daemon.post("/memories", {**told, "value": ">=3.8"})["understood"][0]
+
+    [found] = daemon.get("/contradictions")["items"]
+    assert (found["a"]["value"], found["b"]["value"], found["status"]) == (">=3.9", ">=3.8", "open")
+    address = f"/contradictions/{found['id']}"
+    settled = daemon.post(f"{address}/resolve", {"resolution": "a_wins", "note": "CI says so"})
+    assert (settled["resolution"], settled["note"], value(daemon, "python")) == ("a_wins", "CI says so", ">=3.9")
+    assert daemon.get("/contradictions")["items"] == []
+    assert daemon.request("POST", f"{address}/resolve", {"resolution": "b_wins"})[0] == 409
+    assert daemon.post(f"{address}/undo", {})["status"] == "open"
+    assert value(daemon, "python") == ">=3.8"
+    daemon.post(f"{address}/resolve", {"resolution": "merged", "value": ">=3.8, tested on 3.9"})
+    assert value(daemon, "python") == ">=3.8, tested on 3.9"
+
+
+def test_documents_have_paths_a_past_and_a_limit(daemon: RunningDaemon) -> None:
+    path = "/documents/profile/preferences"
+    long = "\n\n".join(f"## Part {number}\n\n{'of the story ' * 60} zebra{number}." for number in range(6))
+    assert daemon.request("PUT", path, {"content": "- short answers"})[0] == 200
+    before = datetime.now(UTC)
+    assert daemon.request("PUT", path, {"content": "- long answers", "tags": ["style"]})[0] == 200
+    assert daemon.request("PUT", "/documents/reference/story", {"content": long})[0] == 200
+
+    assert daemon.get(path, as_of=before.isoformat())["content"] == "- short answers"
+    assert [one["path"] for one in daemon.get("/documents", prefix="/")["items"]] == [
+        "/profile/preferences",
+        "/reference/story",
+    ]
+    found = daemon.post("/search", {"query": "zebra4", "kinds": ["document"]})["results"]
+    story = daemon.get("/documents/reference/story")
+    assert [one["id"] for one in found] == [story["id"]]
+    assert "zebra4" in found[0]["snippet"]
+    daemon.post(f"/memories/{daemon.get(path)['id']}/undo", {})
+    assert daemon.get(path)["content"] == "- short answers"
+    assert daemon.request("PUT", path, {"content": "word " * 6_000})[0] == 413
+    for wrong in (
+        "/documents/profile",
+        "/documents/other/x",
+        "/documents/profile/..%2f..%2fx",
+        "/documents/profile/.x",
+    ):
+        assert daemon.request("PUT", wrong, {"content": "x"})[0] in (404, 422), wrong
+
+
+@pytest.mark.slow
+def test_what_is_forgotten_leaves_no_byte_with_its_past_its_parts_and_what_quotes_it(daemon: RunningDaemon) -> None:
+    daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "marmot-guard", "trust": "project"})
+    daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "ocelot-guard"})
+    page = "/documents/insights/animals"
+    for animal in ("quokka", "numbat"):
+        text = "\n\n".join(f"# {number}\n\n{'padding ' * 200}{animal}-page" for number in range(4))
+        assert daemon.request("PUT", page, {"content": text})[0] == 200
+    daemon.post("/memories", {"kind": "fact", "content": "an unrelated okapi-note"})
+    daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="store it all")
+    kept = fact(daemon, "guard")["fact"]["id"]
+    assert daemon.get("/contradictions")["total"] == 1
+
+    assert daemon.request("DELETE", f"/memories/{kept}", timeout=120)[0] == 200
+    assert daemon.request("DELETE", page, timeout=120)[0] == 200
+
+    assert holding(daemon, ["marmot-guard", "ocelot-guard", "quokka-page", "numbat-page"]) == []
+    assert holding(daemon, ["okapi-note"]) != []
+    assert daemon.get("/contradictions")["total"] == 0
+    exported = daemon.request("GET", "/export")[1]
+    assert "okapi-note" in str(exported)
+    assert not any(word in str(exported) for word in ("marmot", "ocelot", "quokka", "numbat"))
+
+
+@pytest.mark.slow
+def test_a_fact_of_a_file_is_superseded_when_the_file_changes_and_a_branch_keeps_its_own(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    project = {"project": str(shop), "category": "convention"}
+    daemon.add(shop)
+    daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.11", within=60, what="read the file")
+
+    commit(shop, "Python 3.12", {"pyproject.toml": PYPROJECT.format(version="3.12")})
+    daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.12", within=60, what="read it again")
+    told = fact(daemon, "python", **project)["changes"]
+    assert [(one["from"], one["to"]) for one in told] == [(None, ">=3.11"), (">=3.11", ">=3.12")]
+
+    git(shop, "checkout", "-q", "-b", "next")
+    commit(shop, "Python 3.13", {"pyproject.toml": PYPROJECT.format(version="3.13")})
+    daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.13", within=60, what="read the branch")
+    assert value(daemon, "python", branch="main", **project) == ">=3.12"
+
+    git(shop, "checkout", "-q", "main")
+    daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.12", within=60, what="be back on main")
+    git(shop, "merge", "-q", "--no-ff", "--no-edit", "next")
+    daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.13", within=60, what="see the merge")
