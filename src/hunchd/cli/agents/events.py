@@ -18,6 +18,12 @@ _PATHS: Final = ("file_path", "notebook_path", "absolute_path", "path")
 _CHECKOUT = re.compile(r"\bgit\b[^|;&\n]*?\s(?:checkout|switch|worktree add)\s")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"(?:exited with code|exit code:?|exit_code\"?:)\s*([1-9][0-9]*)", re.IGNORECASE)
+# Codex tells a command's output alone: what reads like a failure at the start of a line is taken for one.
+_FAILURE = re.compile(
+    r"^(?:Traceback \(most recent call last\):|error(?:\[\w+\])?: |FAILED |npm (?:ERR!|error) |thread '.*' panicked)",
+    re.MULTILINE,
+)
+_WORDLESS = re.compile(r"\A(?:Exit code:? \d+|the command failed)\s*", re.IGNORECASE)
 _LONGEST_ERROR: Final = 8_000  # characters, from the end: that is where the message stands
 
 
@@ -73,6 +79,9 @@ def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
     command = _text(arguments, "command")
     if tool in _SHELLS:
         if (error := _error(event.name, told)) is not None:
+            # A command may fail without a word, as grep does that finds nothing: there is nothing to learn from it.
+            if not _WORDLESS.sub("", error).strip():
+                return None
             return event._replace(kind="failed", command=command, text=error[-_LONGEST_ERROR:])
         is_done = not event.name.lower().startswith(("pre", "before"))
         return event._replace(kind="checked_out", command=command) if is_done and _CHECKOUT.search(command) else None
@@ -98,7 +107,7 @@ def _error(name: str, told: Mapping[str, Any]) -> str | None:
             output = (_text(response, part) for part in ("stderr", "output", "stdout"))
             return next((text for text in output if text), "the command failed")
         response = _text(response, "llmContent")
-    if isinstance(response, str) and _EXIT_CODE.search(response):
+    if isinstance(response, str) and (_EXIT_CODE.search(response) or _FAILURE.search(response)):
         return response
     return None
 

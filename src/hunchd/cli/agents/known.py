@@ -14,7 +14,7 @@ from hunchd.cli.agents.files import Settings
 
 SERVER: Final = "hunch"  # the name of the MCP server in an agent's settings
 # Agents kill a hook that takes longer. It allows itself 0.1 s; the rest is Python's start on a busy machine.
-_PATIENCE: Final = 2  # seconds
+_PATIENCE: Final = 5  # seconds
 
 
 class Agent(NamedTuple):
