@@ -47,6 +47,7 @@ class Indexing:
     ) -> None:
         self._indexer = indexer
         self._store = store
+        self._memories = memories
         self._claims = Claims(memories, indexer)
         self._events = events
         self._settings = settings
@@ -114,7 +115,7 @@ class Indexing:
             rename(project.predictor, moved)
         await self._learn(project, [unit_from(unit) for unit in answer["units"]])
         await self._store_episodes(answer["episodes"])
-        await move_episodes(self._store, project.id, moved)
+        await move_episodes(self._memories, project.id, moved)
         await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
         await self._claims.merge(project)
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory, Usage
+from hunchd.engine.memories import Memories
 from hunchd.ingestion.episodes import episode_id
 from hunchd.prediction.predictor import Predictor
-from hunchd.store.client import StoreClient
 
 
 def rename(predictor: Predictor, moved: Sequence[tuple[str, str]]) -> None:
@@ -18,37 +19,39 @@ def rename(predictor: Predictor, moved: Sequence[tuple[str, str]]) -> None:
             predictor.rewrite(old, new)
 
 
-async def move_episodes(store: StoreClient, project: str, moved: Sequence[tuple[str, str]]) -> list[str]:
-    """Give the episodes of the new commits what the old ones' have earned, and remove those; their ids. An old episode
-    without a new one stays."""
+async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[str, str]]) -> None:
+    """Give the episodes of the new commits what the old ones' have earned, and remove those, each pair together. An old
+    episode without a new one stays."""
     target = {episode_id(project, old): episode_id(project, new) for old, new in moved}
     if not target:
-        return []
-    later = {memory.id: memory for memory in await store.get(list(dict.fromkeys(target.values())), project)}
-    gone = [memory for memory in await store.get(list(target), project) if target[memory.id] in later]
-    if not gone:
-        return []
-    changed = inherited(later, gone, target)
-    await store.put(changed)
-    await store.delete([memory.id for memory in gone], project)
-    return [memory.id for memory in gone]
-
-
-def inherited(later: Mapping[str, Memory], gone: Sequence[Memory], target: Mapping[str, str]) -> list[Memory]:
-    """The later memories with what became of the earlier ones: use, weight, links and the words people put on them."""
-    heirs = dict(later)
-    for memory in gone:
-        heir = heirs[target[memory.id]]
-        heirs[heir.id] = replace(
-            heir,
-            created=min(heir.created, memory.created),
-            importance=max(heir.importance, memory.importance),
-            tags=tuple(dict.fromkeys((*heir.tags, *memory.tags))),
-            links=(*heir.links, *(link for link in memory.links if link not in heir.links)),
-            usage=Usage(
-                heir.usage.retrieved + memory.usage.retrieved,
-                heir.usage.cited + memory.usage.cited,
-                heir.usage.ignored + memory.usage.ignored,
-            ),
+        return
+    async with memories.changing:
+        earlier = await memories.known(list(target), project)
+        later = await memories.known(list(dict.fromkeys(target[one] for one in earlier)), project)
+        heirs: dict[str, list[Memory]] = {}
+        for memory in earlier.values():
+            if target[memory.id] in later:
+                heirs.setdefault(target[memory.id], []).append(memory)
+        await memories.commit(
+            [
+                Change((inheriting(later[heir], gone),), tuple(memory.id for memory in gone), project)
+                for heir, gone in heirs.items()
+            ]
         )
-    return [heirs[identifier] for identifier in dict.fromkeys(target[memory.id] for memory in gone)]
+
+
+def inheriting(heir: Memory, gone: Sequence[Memory]) -> Memory:
+    """The memory with what became of the earlier ones: use, weight, links and the words people put on them."""
+    every = (heir, *gone)
+    return replace(
+        heir,
+        created=min(memory.created for memory in every),
+        importance=max(memory.importance for memory in every),
+        tags=tuple(dict.fromkeys(tag for memory in every for tag in memory.tags)),
+        links=tuple({tuple(sorted(link.items())): link for memory in every for link in memory.links}.values()),
+        usage=Usage(
+            sum(memory.usage.retrieved for memory in every),
+            sum(memory.usage.cited for memory in every),
+            sum(memory.usage.ignored for memory in every),
+        ),
+    )
