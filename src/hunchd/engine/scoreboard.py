@@ -36,7 +36,7 @@ class Counts:
 
     opened: int = 0  # files that were not open before, while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
-    suggested: int = 0  # made with confidence, and either taken up or run out
+    suggested: int = 0  # made with confidence, and half an hour ago
     taken: int = 0  # of those, opened within the window
     lead: float = 0.0  # seconds from the first suggestion of a file to its opening, summed over `foreseen`
     asked: int = 0  # bundles asked for
@@ -66,6 +66,7 @@ class _Suggested:
     first: float
     last: float
     sure: bool
+    taken: bool = False
 
 
 class Scoreboard:
@@ -101,14 +102,13 @@ class Scoreboard:
         counts.opened += 1
         self._seen = self._seen * FORGETTING + 1.0
         self._ranks = [value * FORGETTING for value in self._ranks]
-        pending = self._pending.pop((project, path), None)
+        pending = self._pending.get((project, path))
         if path in suggested:
             self._ranks[suggested.index(path)] += 1.0
             counts.foreseen += 1
-            counts.lead += now - pending.first if pending is not None else 0.0
-        if pending is not None and pending.sure:
-            counts.suggested += 1
-            counts.taken += 1
+            counts.lead += now - pending.first if pending is not None and not pending.taken else 0.0
+        if pending is not None:
+            pending.taken = True
 
     def asked(self, now: float, *, warm: bool) -> None:
         counts = self._now(now)
@@ -155,12 +155,14 @@ class Scoreboard:
         return self._hours.setdefault(hour, Counts())
 
     def _expire(self, now: float) -> None:
-        """Count the suggestions that nobody took up, in the hour they ran out."""
+        """Count suggestions when their time is up, taken or not: counted at once, they would be all there is."""
         for key, pending in list(self._pending.items()):
             if now - pending.last > WINDOW:
                 del self._pending[key]
                 if pending.sure:
-                    self._now(pending.last + WINDOW).suggested += 1
+                    counts = self._now(pending.last + WINDOW)
+                    counts.suggested += 1
+                    counts.taken += pending.taken
 
     # Kept
 
