@@ -279,7 +279,6 @@ def test_a_prediction_asked_for_again_is_the_same(predictor: Predictor) -> None:
 def test_each_kind_of_question_has_a_ranker_of_its_own(predictor: Predictor) -> None:
     asked = {
         "seed": focus("src/views.py"),
-        "more": focus("src/views.py", open_files=("src/models.py",)),
         "text": focus(query="command line"),
         "both": focus("src/views.py", query="command line"),
     }
@@ -291,5 +290,5 @@ def test_a_table_without_a_ranker_for_each_question_is_refused(tmp_path: Path) -
     table = weights.by_hand()
     weights.written(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
 
-    with pytest.raises(ValueError, match="no weights for both, more, text"):
+    with pytest.raises(ValueError, match="no weights for both, text"):
         weights.loaded(tmp_path / "weights.json")

@@ -13,7 +13,7 @@ import numpy as np
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.packed import Array, Arrays
 
-HEADS = ("seed", "more", "text", "both")
+HEADS = ("seed", "text", "both")
 STEP = 0.05  # Adagrad's step, in standardised features
 BOUND = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
 SHRINKAGE = 0.002  # pull towards the shipped weights with each lesson

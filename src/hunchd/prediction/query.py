@@ -29,10 +29,10 @@ class Query:
 
     @property
     def head(self) -> str:
-        """Which ranker answers: by one file, by more of them, by text, or by both."""
+        """Which ranker answers: by file, by text, or by both."""
         if self.keys or self.mentioned:
             return "both" if self.seeds or self.trace.files else "text"
-        return "more" if len(self.seeds) > 1 else "seed"
+        return "seed"
 
 
 def query_of(focus: Focus, state: State) -> Query:
