@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 # Seconds for all questions together. On a machine where that is too little, a user may give more.
-PATIENCE: Final = 0.1
+PATIENCE: Final = 0.08
 _PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
-_SENT: Final = 0.02  # seconds that a signal is given to reach the daemon when there are none left
+_SENT: Final = 0.02  # seconds that a signal is given to reach the daemon when there are none left: 0.1 in all
 # Tokens of what is given unasked: little beside an agent's window, and most for what it is about to change.
 _BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
 # Conventions (tier 3) are worth a place at the start of a session; later only what is about the matter.
