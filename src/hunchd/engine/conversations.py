@@ -28,7 +28,7 @@ from hunchd.engine.known import (
 )
 from hunchd.engine.memories import Memories
 from hunchd.engine.searching import Searching
-from hunchd.engine.session_log import Head, Log, head_id
+from hunchd.engine.session_log import Head, Log, head_id, session_tag
 from hunchd.engine.sessions import Sessions, head_json
 from hunchd.ingestion.digesting import digested
 from hunchd.ingestion.redaction import redacted_name
@@ -214,7 +214,9 @@ class Conversations:
             return ()
         known = self._backgrounds.get(session)
         if known is None or known.compactions != view.compactions:
-            lines = fact_lines(self._hot.list(Filters(project=project, kinds=(Kind.FACT,))))
+            facts = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
+            own = session_tag(session)  # what this session stated is in its history, or found when it is asked for
+            lines = fact_lines(fact for fact in facts if own not in fact.tags)
             known = self._backgrounds[session] = _Background(view.compactions, lines)
             while len(self._backgrounds) > VIEWS:
                 self._backgrounds.popitem(last=False)

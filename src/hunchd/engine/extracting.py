@@ -16,7 +16,8 @@ from hunchd.assembly.fencing import single_line
 from hunchd.assembly.tokens import count
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Point, Turn
-from hunchd.engine.memories import memory_id, without_secrets
+from hunchd.engine.drafts import memory_id, without_secrets
+from hunchd.engine.filing import filed
 from hunchd.engine.session_log import Head, head_id, session_tag
 from hunchd.ingestion.chapters import Chapter, chapters_of, outcome_of
 from hunchd.ingestion.digesting import digested
@@ -118,7 +119,7 @@ def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
     distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
     most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
     chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[: max(0, most)]
-    return tuple(_fact(head, point) for point in sorted(chosen, key=lambda point: point.turn))
+    return tuple(filed(_fact(head, point)) for point in sorted(chosen, key=lambda point: point.turn))
 
 
 def _fact(head: Head, point: Point) -> MemoryDraft:

@@ -10,7 +10,7 @@ from typing import Any
 from hunchd.assembly.tokens import count
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Event, Message
-from hunchd.engine.memories import memory_id, without_secrets
+from hunchd.engine.drafts import memory_id, without_secrets
 from hunchd.ingestion.redaction import redact, redact_values, redacted_name
 from hunchd.protocol.memories import title_of
 from hunchd.protocol.sessions import MessageDraft
