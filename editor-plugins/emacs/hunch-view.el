@@ -178,6 +178,12 @@ indented below it belongs to it."
     ("cited" (hunch--insert "helpful · " 'success))
     ("wrong" (hunch--insert "not helpful · " 'warning))))
 
+(defun hunch--fitting (path)
+  "A long PATH without its beginning: the end tells more."
+  (if (string-match "\\`.*?\\(/.\\{1,48\\}\\)\\'" path)
+      (if (<= (length path) 49) path (concat "…" (match-string 1 path)))
+    path))
+
 (defun hunch--insert-entry (entry)
   "Insert ENTRY, (ITEM . BODY)."
   (let* ((item (car entry))
@@ -186,7 +192,9 @@ indented below it belongs to it."
          (reasons (string-join (alist-get 'reasons item) " · "))
          (from (point)))
     (hunch--insert (format "  %s " (or (car sign) "·")) (or (cadr sign) 'hunch-reason))
-    (hunch--insert (hunch--unquoted (alist-get 'title item)) (and (equal kind "file") 'hunch-file) "    ")
+    (if (equal kind "file")
+        (hunch--insert (hunch--fitting (alist-get 'title item)) 'hunch-file "    ")
+      (hunch--insert (hunch--unquoted (alist-get 'title item)) nil "    "))
     (when (equal kind "file")
       (let ((chance (format "%.0f %%" (* 100 (alist-get 'score item)))))
         (insert (propertize " " 'display `(space :align-to (- right ,(1+ (length chance))))) chance)))

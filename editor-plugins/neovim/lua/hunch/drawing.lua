@@ -63,7 +63,17 @@ M.thousands = thousands
 
 local VERDICTS = { cited = { "helpful", "HunchUp" }, wrong = { "not helpful", "HunchDown" } }
 
-local function add_entry(page, entry, verdicts)
+-- A long path without its beginning: the end tells more.
+local function fitting(path, width)
+  if #path <= width then
+    return path
+  end
+  local tail = path:sub(-width)
+  local from = tail:find("/", 1, true)
+  return from and "…" .. tail:sub(from) or path
+end
+
+local function add_entry(page, entry, verdicts, width)
   local sign = SIGNS[entry.kind] or OTHER
   local about = { entry = entry }
   local title = entry.kind == "file" and "HunchFile" or "HunchTitle"
@@ -75,7 +85,8 @@ local function add_entry(page, entry, verdicts)
   if quiet then
     row = page:add({ { "  " .. sign[1] .. " ", sign[2] }, { entry.title }, { "  " }, verdict, { reasons, "HunchReason" } }, about)
   else
-    row = page:add({ { "  " .. sign[1] .. " ", sign[2] }, { entry.title, title } }, about)
+    local shown = entry.kind == "file" and fitting(entry.title, width - 12) or entry.title
+    row = page:add({ { "  " .. sign[1] .. " ", sign[2] }, { shown, title } }, about)
   end
   page.starts[#page.starts + 1] = row + 1
   if entry.chance then
@@ -145,7 +156,7 @@ function M.page(outline, verdicts, width)
     page:add({})
     page:add({ { " " .. section.title, "HunchSection" } })
     for _, entry in ipairs(section.entries) do
-      add_entry(page, entry, verdicts)
+      add_entry(page, entry, verdicts, width)
     end
   end
   if #outline.topics > 0 then
