@@ -418,3 +418,30 @@ def test_all_hooks_are_found_again_when_everything_is_to_go(root: Path, example:
     hunch("uninstall", "--everywhere")
 
     assert (everything_in(root / ".git" / "hooks"), everything_in(other / ".git" / "hooks")) == before
+
+
+def test_to_erase_everything_takes_the_hooks_out_too(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = everything_in(root / ".git")
+    hunch("install", str(root))
+
+    assert main(["erase", "--everything", "--yes"]) == 0
+
+    assert f"git hooks in:\n  {root / '.git' / 'hooks'}" in capsys.readouterr().err
+    assert everything_in(root / ".git") == before
+    assert not places().data.exists()
+
+
+def test_a_repository_that_is_gone_does_not_keep_the_others_from_being_cleaned(
+    root: Path, example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = shutil.copytree(example, tmp_path / "other")
+    before = everything_in(root / ".git" / "hooks")
+    hunch("install", str(other))
+    hunch("install", str(root))
+    shutil.rmtree(other / ".git")
+    capsys.readouterr()
+
+    hunch("uninstall", "--everywhere", "--json")
+
+    assert set(json.loads(capsys.readouterr().out)["uninstalled"]) == {str(root), str(other)}
+    assert everything_in(root / ".git" / "hooks") == before

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hunchd.cli.main import main
 from hunchd.cli.service import wanted_files
 from hunchd.config.places import places
 
@@ -100,6 +101,20 @@ def test_the_agent_of_launchd_is_valid_and_says_what_the_unit_says() -> None:
     assert agent["ProgramArguments"] == [sys.executable, "-m", "hunchd.daemon.main"]
     assert agent["EnvironmentVariables"] == {"HUNCHD_HOME": "/a <home>"}
     assert agent["Umask"] == 0o077
+
+
+def test_where_no_manager_listens_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "systemctl").write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    assert main(["service", "install", "--manager", "systemd"]) == 1
+
+    assert "Failed to connect to bus" in capsys.readouterr().err
+    assert not (tmp_path / "config").exists()
 
 
 @pytest.mark.slow

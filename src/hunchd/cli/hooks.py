@@ -21,7 +21,7 @@ _TRACKED: Final = "The daemon sees commits by itself while it runs; without it t
 def hooks(arguments: Namespace) -> int:
     where = places()
     if arguments.action == "uninstall" and arguments.everywhere:
-        return _uninstall_everywhere(where)
+        return _uninstall_everywhere(where, as_json=arguments.json)
     place = place_of(Path(arguments.path))
     if arguments.action == "install":
         _install(place, where)
@@ -60,7 +60,10 @@ def uninstall_all(where: Places) -> list[str]:
         root = Path(told["root"])
         roots.append(str(root))
         if root.is_dir():
-            uninstall(place_of(root), where)
+            try:
+                uninstall(place_of(root), where)
+            except CommandError as error:  # no repository any more: its hooks are gone with it
+                note(error.message)
         _record(where, Path(folder), None)
     return roots
 
@@ -74,8 +77,11 @@ def recorded(where: Places) -> dict[str, dict[str, Any]]:
     return told if isinstance(told, dict) else {}
 
 
-def _uninstall_everywhere(where: Places) -> int:
+def _uninstall_everywhere(where: Places, *, as_json: bool) -> int:
     roots = uninstall_all(where)
+    if as_json:
+        print_json({"uninstalled": roots})
+        return 0
     for root in roots:
         print(f"{clean(root)}: uninstalled")
     if not roots:

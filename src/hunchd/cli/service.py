@@ -51,6 +51,8 @@ def wanted_files(manager: str, where: Places, environment: Mapping[str, str]) ->
 
 def install(manager: str, where: Places, files: Mapping[Path, bytes]) -> None:
     """Write the files, hand a running daemon over, and start. Once more after an upgrade does no harm."""
+    if manager == "systemd":
+        _systemctl("show-environment")  # nothing is written where no manager listens to us
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.new")
