@@ -36,7 +36,7 @@ WHOLE = replace(
     value="postgres",
     scope=Scope.SYSTEM,
     branch="main",
-    confidence=0.25,
+    confidence=0.75,
     importance=1.0,
     tags=("db", "storage"),
     valid_from=AT,
@@ -105,7 +105,7 @@ def test_a_memory_has_the_shape_of_the_contract() -> None:
         "scope": "system",
         "project": "p1",
         "branch": "main",
-        "confidence": 0.25,
+        "confidence": 0.75,
         "importance": 1.0,
         "tags": ["db", "storage"],
         "at": "2025-03-01T09:30:00Z",
@@ -240,3 +240,11 @@ def test_a_title_is_the_first_line_that_says_something() -> None:
     assert title_of("\n \n first\nsecond") == "first"
     assert title_of("x" * 500) == "x" * 119 + "…"
     assert title_of("") == ""
+
+
+@pytest.mark.parametrize(("name", "value"), [("confidence", 0.39), ("importance", 0.1)])
+def test_a_guess_or_a_trifle_is_no_fact(name: str, value: float) -> None:
+    with pytest.raises(InvalidInput, match="of a fact must be at least"):
+        memory_draft({"kind": "fact", "content": "x", name: value})
+
+    assert getattr(memory_draft({"kind": "episode", "content": "x", name: value}), name) == value

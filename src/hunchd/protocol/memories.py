@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.errors import InvalidInput
+from hunchd.domain.facts import LEAST_CONFIDENCE, LEAST_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
 from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, batch_of, each_good
@@ -92,8 +93,8 @@ def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
         value=value,
         scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT if project else Scope.USER)),
         branch=fields.text("branch") or None,
-        confidence=fields.fraction("confidence", 1.0),
-        importance=fields.fraction("importance", 0.5),
+        confidence=_worth_keeping(fields, kind, "confidence", 1.0, LEAST_CONFIDENCE),
+        importance=_worth_keeping(fields, kind, "importance", 0.5, LEAST_IMPORTANCE),
         tags=fields.texts("tags"),
         at=fields.time("at"),
         valid_from=fields.time("valid_from"),
@@ -273,6 +274,13 @@ def _artifacts(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Artifact, ...
 def _usage(fields: Fields) -> Usage:
     inner = Fields(fields.mapping("usage"), ("retrieved", "cited", "ignored"), where="usage.")
     return Usage(*(inner.integer(name, 0, low=0, high=2**62) for name in ("retrieved", "cited", "ignored")))
+
+
+def _worth_keeping(fields: Fields, kind: Kind, name: str, default: float, least: float) -> float:
+    value = fields.fraction(name, default)
+    if kind is Kind.FACT and value < least:
+        raise fields.refused(name, f"of a fact must be at least {least:g}: less is not worth keeping")
+    return value
 
 
 def _valid_to(fields: Fields) -> datetime | None:
