@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -64,7 +65,8 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
     provenance = f"{memory.kind}, {when}, {memory.id}"
     told = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
     if memory.kind is Kind.FACT:
-        return f"{fact_line(memory)} ({when}, {memory.id})"
+        # In the words in which it was said: they tell why, and instead of what.
+        return f"{fact_line(replace(memory, key=None))} ({when}, {memory.id})"
     if count(told) > WHOLE:
         told = snippet or told[:SNIPPET]
     if memory.trust is Trust.UNTRUSTED:
