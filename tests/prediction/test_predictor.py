@@ -136,7 +136,7 @@ def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> No
     prediction = predictor.predict(focus("src/new.py"), now=NOW)
 
     found = {file.path: file.reasons for file in prediction.files}
-    assert "defines what it uses" in found["src/settings.py"]
+    assert "defines names it uses" in found["src/settings.py"]
     assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
 
 

@@ -84,10 +84,10 @@ _VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
 _LINKS = (
-    (INDEX["importers"], 1.4, "imports it"),
-    (INDEX["imports"], 1.3, "imported by it"),
-    (INDEX["uses"], 1.1, "uses what it defines"),
-    (INDEX["defines"], 1.1, "defines what it uses"),
+    (INDEX["importers"], 1.4, "imports this file"),
+    (INDEX["imports"], 1.3, "imported by this file"),
+    (INDEX["uses"], 1.1, "uses its names"),
+    (INDEX["defines"], 1.1, "defines names it uses"),
 )
 
 
