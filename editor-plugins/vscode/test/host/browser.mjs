@@ -90,6 +90,9 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
 
 async function rateAndForget(page, remembered) {
   const row = page.locator(".pane-body .monaco-list-row", { hasText: remembered });
+  // While the repository is being read, rows move away from under the pointer.
+  await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor();
+  await page.waitForTimeout(3_000);
   await row.hover();
   await row.locator(".codicon-thumbsup").click();
   await row.getByText("👍").waitFor();
