@@ -196,10 +196,11 @@ class StoreService:
                 yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
-        states = {project: await collection.state(self.model_name) for project, collection in self._collections.items()}
+        opened = list(self._collections.items())  # more may open meanwhile
+        states = {project: await collection.state(self.model_name) for project, collection in opened}
         degraded = [
             f"{project or 'user'}: {complaint}"
-            for project, collection in self._collections.items()
+            for project, collection in opened
             for complaint in collection.complaints()
         ]
         if self._model is not None and self._model.failure:
