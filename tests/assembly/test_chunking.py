@@ -1,0 +1,35 @@
+"""Chunks lose nothing, hold nothing twice, and fit."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.assembly.chunking import MOST, chunks_of
+from hunchd.assembly.tokens import count
+
+PARTS = st.sampled_from(
+    ["# Heading\n", "## Below it\n", "word " * 40, "a sentence. " * 30, "\n", "\n\n", "x" * 300, "é", " "]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PARTS, max_size=40).map("".join), st.integers(20, 200))
+def test_chunks_are_the_text_in_pieces_that_fit(text: str, most: int) -> None:
+    chunks = chunks_of(text, most=most)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(count(chunk.text) <= most for chunk in chunks)
+
+
+def test_a_chunk_stands_under_its_headings() -> None:
+    text = "# Store\n\nIntro.\n\n## Journal\n\n" + "Durable. " * 300 + "\n\n# Doors\n\nThin.\n"
+    chunks = chunks_of(text)
+
+    assert (chunks[0].heading, chunks[-1].heading) == ("Store", "Doors")
+    assert {chunk.heading for chunk in chunks[1:-1]} == {"Store › Journal"}
+
+
+def test_a_short_text_is_one_chunk() -> None:
+    assert [chunk.text for chunk in chunks_of("Short.\n\nAnd sweet.\n")] == ["Short.\n\nAnd sweet.\n"]
+    assert count("word " * MOST) >= MOST

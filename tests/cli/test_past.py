@@ -1,0 +1,127 @@
+"""`hunch history`, `undo`, `contradictions`, `documents`, and memories that are documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hunchd.cli.main import main
+from tests.cli.fake_daemon import Answer, FakeDaemon
+
+Output = pytest.CaptureFixture[str]
+NOT_FOUND: Answer = (404, {"error": {"code": "not_found", "message": "there is no such thing"}})
+PAGE = {
+    "path": "/profile/preferences",
+    "id": "m9",
+    "title": "Preferences",
+    "content": "- short answers\n",
+    "tags": ["style"],
+    "metadata": {"lang": "en"},
+    "updated_at": "2026-01-01T00:00:00Z",
+    "size": 16,
+    "trust": "user",
+}
+CONFLICT = {
+    "id": "x1",
+    "status": "open",
+    "a": {"title": "python: >=3.9", "at": "2025-01-01T00:00:00Z", "source": {"path": "pyproject.toml"}},
+    "b": {"title": "python: >=3.8", "at": "2025-02-01T00:00:00Z", "source": {"type": "client"}},
+    "reason": "two sources say something else of 'python'",
+    "confidence": 0.9,
+    "detected_at": "2025-02-01T00:00:00Z",
+}
+
+
+def test_what_was_understood_is_said_beside_the_id(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    told = {"id": "m1", "verdict": "replaced", "category": "convention", "key": "package manager", "value": "pnpm"}
+    more = {"instead_of": "npm", "replaced": {"id": "m1.a", "value": "npm", "since": "2025-01-01T00:00:00Z"}}
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [told | more]})
+
+    assert main(["remember", "we use pnpm, not npm"]) == 0
+
+    said = capsys.readouterr()
+    assert said.out == "m1\n"
+    assert "understood as convention, package manager: pnpm (not npm); takes the place of npm" in said.err
+    assert "hunch edit m1 --key" in said.err
+
+
+def test_history_tells_when_a_key_changed(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    changes = [
+        {"at": "2023-01-05T00:00:00Z", "from": None, "to": "npm", "source": {"type": "commit", "sha": "a" * 40}},
+        {"at": "2025-03-01T00:00:00Z", "from": "npm", "to": "pnpm", "source": {"path": "package.json"}},
+    ]
+    fake.routes["GET /facts"] = (200, {"fact": None, "changes": changes, "rejected": []})
+
+    assert main(["history", "package manager"]) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "2023-01-05  – → npm  (commit aaaaaaaa)",
+        "2025-03-01  npm → pnpm  (package.json)",
+    ]
+
+
+def test_history_of_what_is_nothing_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /facts"] = NOT_FOUND
+    fake.routes["GET /memories/nothing/history"] = NOT_FOUND
+
+    assert main(["history", "nothing"]) == 2
+    assert "neither a key, a memory nor a document" in capsys.readouterr().err
+
+
+def test_undo_takes_a_path_too(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
+    fake.routes["POST /memories/m9/undo"] = (200, {"title": "as it was", "status": "active"})
+
+    assert main(["undo", "/profile/preferences"]) == 0
+
+    assert capsys.readouterr().out == "/profile/preferences: as before: as it was\n"
+
+
+def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /contradictions"] = (200, {"items": [CONFLICT], "next": None, "total": 1})
+    fake.routes["POST /contradictions/x1/resolve"] = (200, CONFLICT | {"resolution": "a_wins"})
+
+    assert main(["contradictions"]) == 0
+    assert main(["contradictions", "resolve", "x1", "a", "--note", "CI says so"]) == 0
+
+    assert "a: python: >=3.9  (pyproject.toml)" in capsys.readouterr().out
+    assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": "a_wins", "note": "CI says so"}]
+    assert main(["contradictions", "resolve", "x1"]) == 2
+
+
+def test_a_document_is_edited_like_a_file(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
+    fake.routes["PUT /documents/profile/preferences"] = (200, PAGE)
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "- no emoji" >>"$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+
+    assert main(["edit", "/profile/preferences"]) == 0
+
+    assert fake.bodies("PUT /documents/profile/preferences") == [
+        {"content": "- short answers\n- no emoji\n", "tags": ["style"], "metadata": {"lang": "en"}}
+    ]
+
+
+def test_a_document_that_is_not_there_is_begun(fake: FakeDaemon) -> None:
+    fake.routes["GET /documents/reference/db"] = NOT_FOUND
+    fake.routes["PUT /documents/reference/db"] = (200, PAGE | {"path": "/reference/db"})
+
+    assert main(["edit", "/reference/db", "--content", "PostgreSQL"]) == 0
+
+    assert fake.bodies("PUT /documents/reference/db") == [{"content": "PostgreSQL", "tags": [], "metadata": {}}]
+
+
+def test_documents_are_listed_shown_and_forgotten(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /documents"] = (200, {"items": [PAGE], "next": None, "total": 1})
+    fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
+    fake.routes["DELETE /documents/profile/preferences"] = (200, {})
+
+    assert main(["documents", "/profile/"]) == 0
+    assert main(["show", "/profile/preferences"]) == 0
+    assert main(["forget", "/profile/preferences"]) == 0
+
+    assert "/profile/preferences" in capsys.readouterr().out
+    assert [route for route, _ in fake.asked][-1] == "DELETE /documents/profile/preferences"
