@@ -1,0 +1,65 @@
+"""The doors to documents, facts and contradictions: what is parsed, what is refused, what is answered."""
+
+from __future__ import annotations
+
+import pytest
+from opened_doors import Daemon
+
+from hunchd.protocol.requests import Resolution
+
+
+async def test_a_document_lives_from_put_to_delete(daemon: Daemon) -> None:
+    address = f"{daemon.url}/documents/profile/preferences"
+    put = await daemon.client.put(address, json={"content": "- short answers", "tags": ["style"]})
+    listed = await (await daemon.get("/documents", params={"prefix": "profile"})).json()
+    got = await (await daemon.get("/documents/profile/preferences")).json()
+    gone = await daemon.client.delete(address)
+
+    assert (put.status, gone.status, (await daemon.get("/documents/profile/preferences")).status) == (200, 200, 404)
+    assert (got["path"], got["content"], got["tags"]) == ("/profile/preferences", "- short answers", ["style"])
+    assert [one["path"] for one in listed["items"]] == ["/profile/preferences"]
+    assert "content" not in listed["items"][0]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "profile",
+        "elsewhere/x",
+        "profile/%2e%2e/x",
+        "profile/..%2fx",
+        "profile/.hidden",
+        "profile/a%00b",
+        "profile/a%5Cb",
+        "profile/%E2%80%AEx",
+        "profile//x",
+        "profile/" + "x" * 600,
+        "/".join(["profile", *"abcdefghijklmn"]),
+        "profile/a%0Ab",
+    ],
+)
+async def test_a_path_leads_nowhere_but_into_the_knowledge_base(daemon: Daemon, path: str) -> None:
+    answer = await daemon.client.put(f"{daemon.url}/documents/{path}", json={"content": "x"})
+
+    assert answer.status in (400, 404, 422)
+    assert daemon.engine.knowledge.documents.pages == {}
+
+
+async def test_a_contradiction_is_resolved_by_a_word_that_is_known(daemon: Daemon) -> None:
+    good = await daemon.post("/contradictions/x1/resolve", {"resolution": "merged", "value": "both", "note": "why"})
+    bad = await daemon.post("/contradictions/x1/resolve", {"resolution": "neither"})
+    undone = await daemon.post("/contradictions/x1/undo", {})
+
+    assert (good.status, bad.status, undone.status) == (200, 422, 200)
+    assert (await bad.json())["error"]["field"] == "resolution"
+    assert daemon.engine.knowledge.resolutions == {}
+    assert Resolution(resolution="merged", value="both", note="why").value == "both"
+
+
+async def test_a_fact_is_asked_for_by_its_key(daemon: Daemon) -> None:
+    found = await daemon.get("/facts", params={"key": "tests", "branch": "next", "as_of": "2025-01-01"})
+    without = await daemon.get("/facts")
+
+    assert (found.status, without.status) == (200, 400)
+    [asked] = daemon.engine.knowledge.asked
+    assert (asked.key, asked.branch, asked.as_of.year) == ("tests", "next", 2025)
