@@ -15,7 +15,7 @@ import pytest
 
 from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.main import main
-from hunchd.config.places import places
+from hunchd.config.places import make_private, places
 from hunchd.protocol.messages import parse_signal
 from tests.repositories import commit, git
 
@@ -442,3 +442,15 @@ def test_a_repository_that_is_gone_does_not_keep_the_others_from_being_cleaned(
 
     assert set(json.loads(capsys.readouterr().out)["uninstalled"]) == {str(root), str(other)}
     assert everything_in(root / ".git" / "hooks") == before
+
+
+def test_what_a_running_daemon_reads_at_once_needs_no_date(root: Path) -> None:
+    hunch("install", str(root))
+    make_private(places().runtime)
+    places().rendezvous_file.touch()
+
+    sha = commit(root, "second", {"b.txt": "1\n"})
+
+    found = told()
+    assert facts(found) == [("commit", sha)]
+    assert "at" not in found[0]

@@ -51,10 +51,10 @@
         [ -d "$git/rebase-merge" ] || [ -d "$git/rebase-apply" ]
     }
 
-    # One line in one write: other hooks may write at the same time.
+    # One line in one write: other hooks may write at the same time. A daemon that runs reads it at once and needs no date.
     tell() {
-        [ -n "$at" ] || at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-        printf '{"kind":"%s","project":"%s",%s,"at":"%s","source":"hook"}\n' "$1" "$project" "$2" "$at" >>"$spool/lines"
+        [ -n "$at" ] || [ -e @RENDEZVOUS@ ] || at=",\"at\":\"$(date -u +%Y-%m-%dT%H:%M:%SZ)\""
+        printf '{"kind":"%s","project":"%s",%s%s,"source":"hook"}\n' "$1" "$project" "$2" "$at" >>"$spool/lines"
     }
 
     at=''
