@@ -12,7 +12,7 @@ from typing import Any
 
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
 from hunchd.assembly.history import History, View
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.domain.session import Turn, turns_of
@@ -286,12 +286,16 @@ class Conversations:
                 self._ending |= set(await self._sessions.idle_since(self._now() - IDLE))
             self._wake.clear()
             while self._grown or self._ending:
-                work = (self._grown.pop(), self._advance) if self._grown else (self._ending.pop(), self._close)
-                session, does = work
+                waiting, does = (self._grown, self._advance) if self._grown else (self._ending, self._close)
+                session = waiting.pop()
                 try:
                     await does(session)
                 except NotFound:  # erased meanwhile
                     continue
+                except HunchError:  # whoever runs this starts it again after a pause
+                    waiting.add(session)
+                    self._wake.set()
+                    raise
 
     async def _advance(self, session: str) -> None:
         """What was condensed is kept as facts at once, and as episodes every twenty turns."""

@@ -192,6 +192,8 @@ class Sessions:
         self._shelves.move_to_end(session)
         async with shelf.lock:
             head = self.heads.get(session)
+            if head is None and not new:
+                raise NotFound(f"there is no session '{session}'")  # it was erased while this waited
             if shelf.log is None or head is None:
                 began = Head(session=session, project=project, began=self._now())
                 shelf.log = Log(began) if head is None else await self._read(head)
