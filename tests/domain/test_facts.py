@@ -25,7 +25,7 @@ from hunchd.domain.facts import (
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
 DAY = timedelta(days=1)
-DAYS = range(0, 46)  # claims are about the first 40, withdrawals happen in the last
+DAYS = range(46)  # claims are about the first 40, withdrawals happen in the last
 START = datetime(2024, 1, 1, tzinfo=UTC)
 # 1,000 by HUNCHD_HISTORIES=1000; the everyday check is content with fewer.
 HISTORIES = int(os.environ.get("HUNCHD_HISTORIES", "60"))
@@ -123,7 +123,7 @@ class Line:
         self.withdrawn = self.withdrawn and not is_last
 
     def withdraw(self, day: int) -> None:
-        begins, value, confidence, ends = self.segments[-1]
+        begins, value, confidence, _ = self.segments[-1]
         self.segments[-1] = (begins, value, confidence, max(begins, day))
         self.withdrawn = True
 
