@@ -113,3 +113,12 @@ def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
     assert "gone" not in left
     data = daemon.places.data
     assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []
+
+
+def test_a_session_of_which_a_signal_says_that_it_ended_is_closed(daemon: RunningDaemon, shop: str) -> None:
+    daemon.add(Path(shop))
+    daemon.post("/sessions/told/messages", {"messages": [said(1, "Fix the basket")], "project": shop})
+
+    daemon.post("/signals", {"signals": [{"kind": "session_ended", "project": shop, "session": "told"}]})
+
+    daemon.wait_until(lambda: daemon.get("/sessions/told")["state"] == "ended", within=60, what="close the session")
