@@ -39,12 +39,14 @@ def _npm(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["npm", *arguments], cwd=folder, capture_output=True, text=True, timeout=200, check=False)
 
 
+@pytest.mark.slow  # npm fetches the tools
 def test_the_extension_is_formatted_typed_and_keeps_its_promises(extension: Path) -> None:
     checked = _npm(extension, "run", "check")
 
     assert checked.returncode == 0, checked.stdout[-6000:] + checked.stderr[-2000:]
 
 
+@pytest.mark.slow  # npm fetches the tools
 def test_one_command_makes_the_package_and_always_the_same(extension: Path) -> None:
     made = _npm(extension, "run", "package")
     assert made.returncode == 0, made.stdout + made.stderr
