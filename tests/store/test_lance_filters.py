@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -74,6 +75,7 @@ MEMORIES = st.builds(
     valid_from=st.none() | TIMES,
     valid_to=st.none() | TIMES,
 )
+FAMILIES = ("m1", "m2", "it's", "m%", "m1.a", "")
 FILTERS = st.builds(
     Filters,
     project=some(PROJECTS),
@@ -88,6 +90,7 @@ FILTERS = st.builds(
     since=st.none() | TIMES,
     until=st.none() | TIMES,
     as_of=st.none() | TIMES,
+    family=st.none() | st.none() | some(FAMILIES),
 )
 
 
@@ -136,6 +139,7 @@ async def test_no_text_in_a_filter_reaches_a_row_that_it_does_not_name(collectio
         Filters(project="q", tags=(hostile,)),
         Filters(project="q", branch=hostile),
         Filters(project="q", path_prefix=hostile),
+        Filters(project="q", family=hostile),
     ):
         assert await collection.page(filters, 10, None) == ([], 0), filters
     assert await collection.get([hostile]) == []
@@ -171,3 +175,15 @@ def test_only_one_module_writes_conditions() -> None:
 async def test_an_expression_names_its_project_always() -> None:
     assert expression(Filters(project="p", statuses=())) == "project = 'p'"
     assert expression(Filters(statuses=())) == "project IS NULL"
+
+
+async def test_a_family_is_a_memory_and_what_is_kept_under_its_id(collection: Collection) -> None:
+    ids = ("m1", "m1.1", "m1.c0", "m1.ab12", "m10", "m1/x", "m1-1", "m2", "m2.1")
+    kept = [replace(memory(number), id=identifier) for number, identifier in enumerate(ids)]
+    await collection.put([row_of(one) for one in kept])
+    filters = Filters(project=kept[0].project, statuses=(), family="m1")
+
+    found, total = await collection.page(filters, 100, None)
+
+    assert total == 4
+    assert {row["id"] for row in found} == {one.id for one in kept if matches(one, filters)} == set(ids[:4])

@@ -10,7 +10,7 @@ from typing import Any
 from hunchd.domain.facts import normal_key, place_of
 from hunchd.domain.memory import Kind, Levels, Memory, Trust
 from hunchd.ingestion.commit_facts import INDEX, levels_of
-from hunchd.ingestion.redaction import redact
+from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.ingestion.statements import Stated, Voice, stated_in
 from hunchd.protocol.memories import MemoryDraft, title_of
 
@@ -23,7 +23,8 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
         return draft
     if draft.key is not None:
         value = draft.value if draft.value is not None else _value_in(draft.content, draft.key)
-        return replace(draft, value=value, levels=_levels(draft.levels, draft.key, value))
+        key, value = _clean(draft.key, value)
+        return replace(draft, key=key, value=value, levels=_levels(draft.levels, key, value))
     voice: Voice | None = "turn" if draft.source.get("type") == "session" else _VOICES.get(draft.trust)
     if voice is None or draft.value is not None:
         return draft
@@ -48,11 +49,12 @@ def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
     if memory.kind is not Kind.FACT or not memory.key:
         return patch
     if "content" in patch and not patch.keys() & {"key", "value"}:
-        value = _value_in(patch["content"], memory.key)
-        told = {"value": value, "title": title_of(patch["content"]), "levels": _levels(Levels(), memory.key, value)}
+        content = redact(patch["content"]).text
+        value = _value_in(content, memory.key)
+        told = {"value": value, "title": title_of(content), "levels": _levels(Levels(), memory.key, value)}
         return told | patch
     if patch.keys() & {"key", "value"}:
-        key, said = patch.get("key", memory.key), patch.get("value", memory.value)
+        key, said = _clean(patch.get("key", memory.key) or "", patch.get("value", memory.value) or "")
         line = f"{key}: {said}"
         told = {"title": title_of(line), "content": line, "levels": _levels(Levels(), key or "", said)}
         return (told if key and said else {}) | patch
@@ -75,12 +77,20 @@ def _first(found: list[Stated], category: str | None) -> Stated | None:
 
 
 def _value_in(content: str, key: str) -> str:
-    """What a text says of `key`: what stands behind it, what a rule reads, or else its first line."""
+    """What a text says of `key`: what stands behind it, what a rule reads, or else its first line. Secrets are taken
+    out of the whole text first: a part of it may no longer look like one."""
+    content = redact(content).text
     named, _, value = content.partition(":")
     if normal_key(named) == normal_key(key) and value.strip():
         return value.strip()
-    stated = stated_in(redact(content).text, "owner")
+    stated = stated_in(content, "owner")
     return next((one.value for one in stated if normal_key(one.key) == normal_key(key)), title_of(content))
+
+
+def _clean(key: str, value: str) -> tuple[str, str]:
+    """Both without secrets; a value is judged by the key it is kept under."""
+    [(clean_key, clean_value)] = redact_values({key: value})[0].items()
+    return str(clean_key), str(clean_value)
 
 
 def _levels(given: Levels, key: str, value: str | None) -> Levels:

@@ -1,0 +1,59 @@
+"""Filing never takes a text apart before its secrets are out, and keeps text, key and value saying the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.filing import filed, reread
+from hunchd.protocol.memories import MemoryDraft
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = "x9Kq2vLmT7" + "pRz4WbN8yHc3"
+
+
+def draft(content: str, **fields: object) -> MemoryDraft:
+    return MemoryDraft(kind=Kind.FACT, title=content, content=content, **fields)  # type: ignore[arg-type]
+
+
+def fact(**fields: object) -> Memory:
+    told = {"key": "package manager", "value": "npm", "content": "we use npm", "title": "we use npm"} | fields
+    return Memory(id="m1", kind=Kind.FACT, at=NOW, created=NOW, updated=NOW, **told)  # type: ignore[arg-type]
+
+
+def test_a_secret_never_becomes_a_value() -> None:
+    for one in (
+        filed(draft(f"api_key: {SECRET}")),
+        filed(draft(f"login: the password is {SECRET}", key="login")),
+        filed(draft("see below", key="api_key", value=SECRET)),
+    ):
+        assert SECRET not in f"{one.key} {one.value} {one.levels}"
+    patched = reread(fact(), {"content": f"package manager: token={SECRET}"})
+    assert SECRET not in f"{patched['value']} {patched['title']} {patched['levels']}"
+
+
+def test_a_statement_is_filed_and_its_words_stay() -> None:
+    one = filed(draft("we use pnpm, not npm"))
+
+    assert (one.key, one.value, one.content) == ("package manager", "pnpm", "we use pnpm, not npm")
+    assert one.source["instead_of"] == "npm"
+    assert one.levels.summary == "package manager: pnpm, not npm"
+
+
+def test_what_a_stranger_says_is_not_filed() -> None:
+    assert filed(draft("we use pnpm, not npm", trust=Trust.UNTRUSTED)).key is None
+
+
+def test_a_key_without_a_value_takes_it_from_the_text() -> None:
+    assert filed(draft("we use pnpm, not npm", key="package manager")).value == "pnpm"
+    assert filed(draft("owner: Ada", key="owner")).value == "Ada"
+    assert filed(draft("rule number 7", key="rule 7")).value == "rule number 7"
+
+
+def test_text_key_and_value_go_on_saying_the_same() -> None:
+    by_value = reread(fact(), {"value": "yarn"})
+    by_text = reread(fact(), {"content": "we use yarn"})
+
+    assert (by_value["content"], by_value["title"]) == ("package manager: yarn", "package manager: yarn")
+    assert (by_text["value"], by_text["content"]) == ("yarn", "we use yarn")
+    assert reread(fact(), {"tags": ("a",)}) == {"tags": ("a",)}
