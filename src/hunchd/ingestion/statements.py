@@ -160,7 +160,8 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
     if (found := patterns.LEAST.search(sentence)) and (voice != "commit" or " in " not in sentence[found.end() :]):
         name = (found["a"] or found["b"] or found["c"]).casefold().removesuffix(".js")
         value = found["x"] if found["x"].startswith(">") else f">={found['x'].rstrip('+')}"
-        yield Stated("constraint", name, value, sentence, "at least", importance=0.6)
+        # Where manifests keep it too: what the project's file says now takes the place of an old message.
+        yield Stated("convention", name, value, sentence, "at least", importance=0.6)
     if voice == "commit":
         return
     for pattern, key in patterns.ABOUT_ONESELF:
