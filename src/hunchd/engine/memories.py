@@ -180,14 +180,15 @@ class Memories:
             _refuse_version(memory)
             changed = without_secrets(replace(memory, **patch, updated=now))
             place = place_of(changed)
-            if place is None or place == memory.id:
+            if place is None or place == place_of(memory):  # what was imported may lie under another id than its place
                 change = revised(memory, changed, now)
+                result = next(one for one in change.memories if one.id == memory.id)
             else:
-                change = await self._moved(memory, replace(changed, id=place), now)
+                result, change = await self._moved(memory, replace(changed, id=place), now)
             await self.commit([change])
-            return next(one for one in change.memories if one.id == (place or memory.id))
+            return result
 
-    async def _moved(self, memory: Memory, changed: Memory, now: datetime) -> Change:
+    async def _moved(self, memory: Memory, changed: Memory, now: datetime) -> tuple[Memory, Change]:
         """The owner has said where it belongs: it holds there, whatever was said there before."""
         head = (await self.known([changed.id], changed.project)).get(changed.id)
         old = replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, valid_to=now, ref=None, updated=now)
@@ -195,7 +196,7 @@ class Memories:
         links = (*memory.links, {"type": "moved_from", "ref": memory.id})
         claim = replace(changed, confidence=surest, valid_from=now, created=now, links=links)
         ruling = ruled(claim, head, (), now)
-        return Change((old, *ruling.change.memories), project=memory.project)
+        return ruling.memory, Change((old, *ruling.change.memories), project=memory.project)
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
         """Take back the last change of a memory: what it said before holds again. Raises Conflict if nothing did."""
