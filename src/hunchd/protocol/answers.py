@@ -19,7 +19,7 @@ Progress = tuple[int, int]  # done, total
 
 def iso(moment: datetime) -> str:
     """ISO 8601 in UTC, with Z."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat().replace("+00:00", "Z")
 
 
 def bundle_json(bundle: Bundle) -> dict[str, Any]:

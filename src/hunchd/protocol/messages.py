@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from hunchd.domain.errors import InvalidInput
@@ -118,12 +119,19 @@ def parse_signal(raw: Any, *, now: datetime, place: PlaceOf = relative_path) -> 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
     """As it is kept and exported; what is left at its default is left out."""
-    result: dict[str, Any] = {"kind": _KIND_OF[type(signal)]}
-    for each in fields_of(signal):
-        value = getattr(signal, each.name)
-        if value != each.default:
-            result[_WIRE_NAMES.get((type(signal), each.name), each.name)] = _plain(value)
+    of = type(signal)
+    result: dict[str, Any] = {"kind": _KIND_OF[of]}
+    for attribute, name, default in _fields_of(of):
+        value = getattr(signal, attribute)
+        if value != default:
+            result[name] = _plain(value)
     return result
+
+
+@cache
+def _fields_of(of: type[Signal]) -> tuple[tuple[str, str, Any], ...]:
+    """Of each field its attribute, its name on the wire and its default."""
+    return tuple((each.name, _WIRE_NAMES.get((of, each.name), each.name), each.default) for each in fields_of(of))
 
 
 def signal_from_json(raw: Any) -> Signal:
@@ -143,13 +151,9 @@ def signal_from_json(raw: Any) -> Signal:
 
 
 def _plain(value: Any) -> Any:
-    match value:
-        case datetime():
-            return iso(value)
-        case tuple():
-            return list(value)
-        case _:
-            return value
+    if isinstance(value, datetime):
+        return iso(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _kind(raw: Any) -> str:

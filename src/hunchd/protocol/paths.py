@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
@@ -25,6 +26,8 @@ def relative_path(raw: str, root: str | os.PathLike[str]) -> str:
     if not PurePath(raw).is_absolute() and os.path.normpath(raw).split(os.sep, 1)[0] == os.pardir:
         raise _outside(raw)  # before anything is asked of the disk
     real_root = _real_root(os.fspath(root))
+    if (plain := _without_links(raw, real_root)) is not None:
+        return _storable(plain)
     real = os.path.realpath(os.path.join(real_root, raw))  # noqa: PTH118 - Path would drop the meaning of ".." behind links
     base = real_root if real_root.endswith(os.sep) else real_root + os.sep
     if not real.startswith(base):
@@ -34,6 +37,27 @@ def relative_path(raw: str, root: str | os.PathLike[str]) -> str:
             else InvalidInput(f"the path names the project folder itself; allowed: {_ALLOWED}", field="path")
         )
     return _storable(real[len(base) :])
+
+
+def _without_links(raw: str, real_root: str) -> str | None:
+    """`raw` below `real_root` when it is spelled plainly and no part of it is a link, as nearly every path: one look
+    at each part below the root, where following links would look at every part above it too. None: follow them."""
+    below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
+    parts = below.split("/")
+    if os.sep != "/" or below.startswith("/") or not all(part.strip(".") for part in parts):
+        return None
+    at = real_root
+    for part in parts:
+        at = f"{at}/{part}"
+        try:
+            found = os.lstat(at)
+        except FileNotFoundError:
+            break  # what is not there is no link either, nor is anything below it
+        except OSError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return None
+    return below
 
 
 def project_path(raw: str) -> str:
