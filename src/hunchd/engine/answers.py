@@ -33,6 +33,7 @@ from hunchd.store.hot import HotTier
 logger = logging.getLogger(__name__)
 
 MOMENT = 600  # seconds for which ages in words are right
+LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on: a tool is sweeping, not a person
 QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
 FOUND = 4  # memories that a query may bring in
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
@@ -121,7 +122,10 @@ class Answers:
         """Keep the bundles of the focus and of the next likely files warm, for ever."""
         while True:
             await self._wished.wait()
-            await asyncio.sleep(QUIET)
+            began = time.monotonic()
+            while self._wished.is_set() and time.monotonic() - began < LONGEST_UNREST:
+                self._wished.clear()
+                await asyncio.sleep(QUIET)
             self._wished.clear()
             if self._wish is not None:
                 await self._warm(self._wish)

@@ -268,7 +268,8 @@ class Engine:
 
         def queue(sequences: list[int]) -> None:
             for sequence, (signal, project, tree) in zip(sequences, accepted, strict=True):
-                self._answers.noticed(signal, project, tree)
+                if not self._writer.knows(sequence):
+                    self._answers.noticed(signal, project, tree)
                 self._absorb(sequence, signal, project, tree)
 
         await self._writer.accept(records, queue)
@@ -284,7 +285,8 @@ class Engine:
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)
         self._upkeep.note(project, effect)
-        self.events.tell("signal", project=project.id, signal=signal_json(signal))
+        if self.events.listeners:
+            self.events.tell("signal", project=project.id, signal=signal_json(signal))
 
     def _replay(self, sequence: int, record: Record) -> None:
         """What was accepted before the last stop and is not in the store yet."""
