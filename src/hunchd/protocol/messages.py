@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from datetime import datetime
-from functools import cache
 from typing import Any, Final
 
 from hunchd.domain.errors import InvalidInput
@@ -97,6 +96,12 @@ _WIRE_NAMES: Final[Mapping[tuple[type[Signal], str], str]] = {
     (Used, "memory"): "id",
 }
 
+# Of each field its attribute, its name on the wire and its default.
+_FIELDS: Final = {
+    of: tuple((each.name, _WIRE_NAMES.get((of, each.name), each.name), each.default) for each in fields_of(of))
+    for of in _KIND_OF
+}
+
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
@@ -121,17 +126,11 @@ def signal_json(signal: Signal) -> dict[str, Any]:
     """As it is kept and exported; what is left at its default is left out."""
     of = type(signal)
     result: dict[str, Any] = {"kind": _KIND_OF[of]}
-    for attribute, name, default in _fields_of(of):
+    for attribute, name, default in _FIELDS[of]:
         value = getattr(signal, attribute)
         if value != default:
             result[name] = _plain(value)
     return result
-
-
-@cache
-def _fields_of(of: type[Signal]) -> tuple[tuple[str, str, Any], ...]:
-    """Of each field its attribute, its name on the wire and its default."""
-    return tuple((each.name, _WIRE_NAMES.get((of, each.name), each.name), each.default) for each in fields_of(of))
 
 
 def signal_from_json(raw: Any) -> Signal:
