@@ -129,14 +129,15 @@ class Upkeep:
         vectors = {
             row["id"]: (known[row["text_digest"]], row["text_digest"]) for row in rows if row["text_digest"] in known
         }
-        waiting = [row for row in rows if row["id"] not in vectors]
+        waiting = [(embeddable_text(memory_of(row)), row) for row in rows if row["id"] not in vectors]
+        waiting.sort(key=lambda each: len(each[0]))  # a batch takes as long as its longest text does, times its size
         finished = True
         for begin in range(0, len(waiting), EMBEDDED_AT_ONCE):
             if not self._quiet(QUIET):
                 finished = False
                 break
             some = waiting[begin : begin + EMBEDDED_AT_ONCE]
-            texts = [embeddable_text(memory_of(row)) for row in some]
+            texts = [text for text, _ in some]
             try:
                 made = await asyncio.get_running_loop().run_in_executor(self._patient, self._model.embed, texts)
             except ModelUnavailable as error:
@@ -144,7 +145,7 @@ class Upkeep:
                 self._resume_embedding = time.monotonic() + 300.0
                 finished = False
                 break
-            vectors |= {row["id"]: (vector, row["text_digest"]) for row, vector in zip(some, made, strict=True)}
+            vectors |= {row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(some, made, strict=True)}
         if vectors:
             stored = await collection.set_vectors(vectors, self._model.name)
             self._service.pending = max(1, self._service.pending - stored)
