@@ -6,10 +6,14 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from hunchd.ingestion.tool_errors import ToolError, first_of
+
 # Places in a text: Python frames, frames that name their function first (JavaScript, Java), then path:line[:column] as
 # compilers, linters and stack traces write it, pytest with the function behind it.
 _PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
 _CALLED_AT = re.compile(r"^\s+at (?:async )?([\w.$<>]+) ?\((?:file://)?([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE)
+# Go names the function on the line above.
+_GO_FRAME = re.compile(r"^([\w./*()-]{1,200}?)\([^()\n]*\)\n\t(\S{1,300}\.go):(\d+)", re.MULTILINE)
 _IN_FUNCTION = re.compile(r": in (\S+)")
 _DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
 _PATH_LINE = re.compile(
@@ -26,6 +30,8 @@ _LABELLED = re.compile(
 # pytest's message lines, and the line below them that names place and type.
 _MARKED = re.compile(r"^E(?:  |$)")
 _ENDED = re.compile(r"^\S+\.\w+:\d+: ([A-Z]\w+)$")
+# What Python and pytest print; what a tool printed in between is not the error.
+_TRACED = re.compile(r"^Traceback \(most recent call last\)|^E  |^\S+\.py:\d+: (?:in \w|[A-Z]\w+$)", re.MULTILINE)
 _PYTHONIC = re.compile(r'File "[^"\n]+", line \d|^E  |^\S+\.py:\d+: ', re.MULTILINE)
 
 # Code of others, whose functions and lines change with each upgrade; and tests, of which many may meet one error.
@@ -72,20 +78,31 @@ class ErrorText:
     type: str  # exception type or error code; "" when the text names none
     places: tuple[Place, ...]  # in the order of the text
     fingerprint: str  # 16 hex digits
+    at: Place | None = None  # where the headline says that it is, if a tool says so
 
 
 def understood(text: str) -> ErrorText:
     """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
-    places = _places(text)
-    kind, headline = _headline(text)
-    frames = _frames(places, raised_last=bool(_PYTHONIC.search(text)))
+    plain = _MASKS[0][0].sub("", text)
+    places = _places(plain)
+    tool = None if _TRACED.search(plain) else first_of(plain)
+    at = Place(tool.path, tool.line) if tool is not None and tool.path else None
+    kind, headline = (tool.code, tool.headline) if tool is not None else _headline(plain)
+    frames = _frames(places, raised_last=bool(_PYTHONIC.search(plain)))
+    if tool is not None and at is not None:
+        frames = [_named_by(tool)]  # what else is wrong is another error
+        if all(place.path != at.path for place in places):
+            places = (*places, at)
     named = kind in _OF_NAMES or not any(place.function for place in places)
     template = masked(_without_values(headline, names_stay=named))[:_HEADLINE_LENGTH]
     known_by = "\n".join([kind, template, *frames])
-    return ErrorText(
-        headline[:_HEADLINE_LENGTH], kind, places, hashlib.blake2b(known_by.encode(), digest_size=8).hexdigest()
-    )
+    fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at)
+
+
+def _named_by(tool: ToolError) -> str:
+    return f"{tool.path.rsplit('/', 1)[-1]}:"
 
 
 def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:
@@ -121,6 +138,8 @@ def _places(text: str) -> tuple[Place, ...]:
         found[match.start(1)] = Place(match[1], int(match[2]), match[3] or "")
     for match in _CALLED_AT.finditer(text):
         found[match.start(2)] = Place(match[2].replace("\\", "/"), int(match[3][:9]), match[1])
+    for match in _GO_FRAME.finditer(text):
+        found[match.start(2)] = Place(match[2], int(match[3][:9]), match[1])
     definitions = list(_DEFINED.finditer(text))
     for match in _PATH_LINE.finditer(text):
         if match.start(1) not in found:
@@ -140,7 +159,7 @@ def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
 def _headline(text: str) -> tuple[str, str]:
     """(type, headline): what pytest marks; else the last line that names an exception, the first labelled an error, the
     last."""
-    lines = [line for line in _MASKS[0][0].sub("", text).splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
     if marked := _marked(lines):
         return marked
     for line in reversed(lines):

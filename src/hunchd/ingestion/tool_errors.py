@@ -1,0 +1,90 @@
+"""What compilers, linters and test runners print where something is wrong: a row a tool.
+
+Each row is a word that must be in the text, so that most texts cost nothing, and a pattern with the groups `path`,
+`line`, `said` (the message), `code` (what the tool calls it, or the test that failed) and `symbol` (what the message is
+about, where it does not say so itself), as far as the tool tells them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_PATH: Final = r"(?P<path>[^\s:()\[\]]{1,300}\.\w{1,6})"
+
+_SYMBOL: Final = r"\n(?:\[ERROR\])? +symbol: +(?P<symbol>.+)$"
+
+
+def _row(word: str, pattern: str) -> tuple[str, re.Pattern[str]]:
+    return word, re.compile(pattern.replace("PATH", _PATH), re.MULTILINE)
+
+
+_TABLE: Final = (
+    # gcc, clang and what writes like them
+    _row(": error:", r"^PATH:(?P<line>\d+):\d+: error: (?P<said>.+)$"),
+    _row(": fatal error:", r"^PATH:(?P<line>\d+):\d+: fatal error: (?P<said>.+)$"),
+    _row("undefined reference to", r"^.{0,300}?(?P<said>undefined reference to \S.*)$"),
+    # javac
+    _row(".java:", rf"^PATH:(?P<line>\d+): error: (?P<said>.+)$(?:(?:\n.*){{2}}{_SYMBOL})?"),
+    # Maven's compilers: Java, Kotlin, Scala
+    _row("[ERROR]", rf"^\[ERROR\] PATH:\[(?P<line>\d+),\d+\] (?P<said>.+)$(?:{_SYMBOL})?"),
+    # Java: an uncaught exception
+    _row(
+        "Exception in thread",
+        r'^Exception in thread "[^"\n]*" (?P<said>[\w.$]*?(?P<code>\w+(?:Exception|Error|Throwable))\b.*)$',
+    ),
+    # Go: the compiler and vet, a failed test
+    _row(".go:", r"^(?:vet: )?PATH:(?P<line>\d+):(?:\d+:)? (?P<said>.+)$"),
+    _row(
+        "--- FAIL: ",
+        r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)$",
+    ),
+    # Rust: a panic, as it is told since 1.73 and as it was before
+    _row("panicked at", r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<said>.+)$"),
+    _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<said>.+)', PATH:(?P<line>\d+):\d+$"),
+    # rustc without a code of its own
+    _row("--> ", r"^error: (?P<said>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
+    # tsc, plain and pretty
+    _row(": error TS", r"^PATH\((?P<line>\d+),\d+\): error (?P<code>TS\d+): (?P<said>.+)$"),
+    _row(" - error TS", r"^PATH:(?P<line>\d+):\d+ - error (?P<code>TS\d+): (?P<said>.+)$"),
+    # ESLint: the file on a line of its own
+    _row(
+        " error ",
+        r"^PATH\n(?: +\d+:\d+ +warning .*\n)* +(?P<line>\d+):\d+ +error +(?P<said>.+?)(?: {2,}(?P<code>[\w@/-]+))?$",
+    ),
+    # Jest and Vitest
+    _row("● ", r"^ +● (?P<code>.+)\n\n +(?P<said>\S.*)$"),
+    # mypy, pyright's plain form
+    _row(": error:", r"^PATH:(?P<line>\d+)(?::\d+)?: error: (?P<said>.+?)(?: +\[(?P<code>[a-z-]+)\])?$"),
+    # ruff, long and short; flake8
+    _row("--> ", r"^(?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
+    _row(".py", r"^PATH:(?P<line>\d+):\d+: (?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)$"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """The first thing that a tool found wrong. `path` and `line` are empty where it names none."""
+
+    code: str
+    said: str
+    path: str
+    line: int
+
+    @property
+    def headline(self) -> str:
+        return self.said if not self.code or self.code in self.said else f"{self.code}: {self.said}"
+
+
+def first_of(text: str) -> ToolError | None:
+    """The first error that a tool of the table has printed; None if no tool wrote the text."""
+    found = [match for word, pattern in _TABLE if word in text and (match := pattern.search(text)) is not None]
+    if not found:
+        return None
+    # Where two rows know a line, the one that reads more of it is the tool's own.
+    match = min(found, key=lambda one: (one.start(), one.groupdict().get("code") is None))
+    told = match.groupdict()
+    path, line = told.get("path") or "", told.get("line") or "0"
+    said = " ".join(part.strip() for part in (told["said"], told.get("symbol")) if part)
+    return ToolError(told.get("code") or "", said, path.replace("\\", "/"), int(line[:9]))
