@@ -51,6 +51,10 @@ def _run(argv: Sequence[str]) -> int:
         from hunchd.cli.agents.hook import answer_hook
 
         return answer_hook(argv[1])  # between two steps of an agent: without reading the table of all commands
+    if argv[:2] == ["run", "--"]:
+        from hunchd.cli.running.run import run_command
+
+        return run_command(argv[2:])  # likewise: somebody waits for the command
     from hunchd.cli.parser import parse
 
     arguments = parse(argv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import REMAINDER, ArgumentParser
 from typing import Final
 
 from hunchd.cli.command import DAEMON, RUN, TOOLS, Command
@@ -15,6 +15,10 @@ def _hooks(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do with them")
     parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="the repository (default: where you are)")
     parser.add_argument("--everywhere", action="store_true", help="uninstall: from every repository that has them")
+
+
+def _run(parser: ArgumentParser) -> None:
+    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="with its arguments, as you would give it")
 
 
 def _shell(parser: ArgumentParser) -> None:
@@ -39,6 +43,19 @@ SYSTEM_COMMANDS: Final = (
         f"{RUN}.hooks:hooks",
         _hooks,
         ("hunch hooks install", "hunch hooks status ~/src/flask", "hunch hooks uninstall --everywhere"),
+        asks_daemon=False,
+    ),
+    Command(
+        "run",
+        TOOLS,
+        "run a command; if it fails, its error is remembered",
+        "Runs a command as if it had been started alone: same output, exit code, terminal, signals. When it fails,\n"
+        "the end of what it said becomes an error that shows where you work; when it passes again, the error goes and\n"
+        "what was changed in between is kept as its fix. No daemon is needed meanwhile, none is started.",
+        f"{RUN}.running.run:run",
+        _run,
+        ("hunch run -- pytest -x", "hunch run -- cargo test"),
+        prints_data=False,
         asks_daemon=False,
     ),
     Command(

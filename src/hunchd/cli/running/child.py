@@ -1,0 +1,107 @@
+"""Starting the command and watching over it: signals go on to it, its stops and its end come back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NoReturn
+
+# What somebody may send us and means for the command; SIGCHLD tells us of the command itself.
+WATCHED: Final = frozenset(
+    {
+        *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
+        *(signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN, signal.SIGTTOU, signal.SIGWINCH, signal.SIGCHLD),
+    }
+)
+# A terminal sends these to the whole job: the command has them already.
+_FROM_TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH})
+_BY_KERNEL: Final = 0x80  # si_code of a signal that no process sent
+_RESTARTED: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+
+
+def watched() -> set[signal.Signals]:
+    """Hold WATCHED back for `next_signal`; the mask that was there before."""
+    for number in _RESTARTED:  # what nobody handles may be thrown away instead of held back
+        signal.signal(number, _noted)
+    return {signal.Signals(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)}
+
+
+def next_signal() -> tuple[int, bool]:
+    """The next of WATCHED, and whether a terminal sent it to all of the job, us included."""
+    if hasattr(signal, "sigwaitinfo"):
+        told = signal.sigwaitinfo(WATCHED)
+        return told.si_signo, told.si_code == _BY_KERNEL and told.si_signo in _FROM_TERMINAL
+    number = signal.sigwait(WATCHED)
+    return number, number in _FROM_TERMINAL and in_foreground(0)
+
+
+def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int]) -> NoReturn:
+    """In a process of its own: take `ends` (which of ours as which of its), and turn into the command."""
+    code = _NOT_EXECUTABLE
+    try:
+        for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):  # Python ignores them
+            signal.signal(number, signal.SIG_DFL)
+        for its, ours in ends.items():
+            os.dup2(ours, its)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.execvp(words[0], list(words))
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:  # a script that does not say whose: a shell's
+            os.execv("/bin/sh", ["sh", *words])
+        code = _NOT_FOUND if error.errno == errno.ENOENT else _NOT_EXECUTABLE
+        reason = "command not found" if code == _NOT_FOUND and "/" not in words[0] else error.strerror
+        os.write(2, f"hunch: {words[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
+    finally:
+        os._exit(code)
+
+
+def stop_as(number: int, *, whole_job: bool) -> None:
+    """Stop like the command did, until somebody continues us."""
+    number = number if number == signal.SIGTSTP else signal.SIGSTOP
+    if number == signal.SIGTSTP:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number} - {signal.SIGSTOP})
+    os.kill(0 if whole_job else os.getpid(), number)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {number} - {signal.SIGSTOP})
+
+
+def send(process: int, number: int) -> None:
+    """Send a signal to a process that may have ended."""
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        return
+
+
+def in_foreground(terminal: int) -> bool:
+    """Whether our job is the one that may read from the terminal."""
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def watch_over(
+    child: int, *, forward: Callable[[int, bool], None], stopped: Callable[[int], None] | None = None
+) -> int:
+    """Wait until `child` has ended; its wait status. Other signals are given to `forward`, its stops to `stopped`."""
+    while True:
+        number, from_terminal = next_signal()
+        if number != signal.SIGCHLD:
+            forward(number, from_terminal)
+            continue
+        found, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
+        if found == 0:
+            continue
+        if not os.WIFSTOPPED(status):
+            return status
+        if stopped is not None:
+            stopped(os.WSTOPSIG(status))
+
+
+def _noted(number: int, frame: object) -> None:
+    """Signals come by `next_signal`."""
+    del number, frame

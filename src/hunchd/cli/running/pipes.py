@@ -1,0 +1,135 @@
+"""A command whose output goes to files and pipes: each stream by itself, in the order in which it was written.
+
+The command stays in our job: what a terminal sends to the job it gets from the terminal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+import tty
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from hunchd.cli.running.child import become, send, stop_as, watch_over, watched
+from hunchd.cli.running.flow import PIECE, flow, read, write
+from hunchd.cli.running.tail import Tail
+
+_OUT, _ERR = 1, 2
+_FIRST_FREE: Final = 3  # below it are the standard streams, which may be closed
+
+
+def through_pipes(words: Sequence[str], tail: Tail) -> int:
+    """Run the command; its wait status."""
+    channels = _channels()
+    mask = watched()
+    child = os.fork()
+    if child == 0:
+        become(words, mask, {its: channels[ours][1] for its, ours in _routes(channels).items()})
+    for _, inner in channels.values():
+        os.close(inner)
+    ended, end = os.pipe()
+    open_still: list[int] = []
+    flows = [
+        threading.Thread(target=_flow, args=(target, source, tail, ended, open_still), daemon=True)
+        for target, (source, _) in channels.items()
+    ]
+    for each in flows:
+        each.start()
+
+    def forward(number: int, from_terminal: bool) -> None:
+        if not from_terminal:
+            send(child, number)
+
+    def stopped(number: int) -> None:
+        stop_as(number, whole_job=False)
+        send(child, signal.SIGCONT)
+
+    status = watch_over(child, forward=forward, stopped=stopped)
+    os.close(end)
+    for each in flows:
+        each.join()
+    if open_still:
+        _stay_behind({channels[target][0]: target for target in open_still})
+    return status
+
+
+def _channels() -> dict[int, tuple[int, int]]:
+    """Our stream → what we read of it, what the command writes to. Two streams that lead to one place share one."""
+    wanted = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
+    if wanted == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):
+        wanted = [_OUT]
+    return {stream: _terminal_like(stream) if os.isatty(stream) else _pipe() for stream in wanted}
+
+
+def _routes(channels: Mapping[int, object]) -> dict[int, int]:
+    """Which stream of the command goes through which channel."""
+    both = _OUT in channels and _ERR not in channels and _is_open(_ERR)
+    return {stream: stream for stream in channels} | ({_ERR: _OUT} if both else {})
+
+
+def _flow(target: int, source: int, tail: Tail, ended: int, open_still: list[int]) -> None:
+    if flow(source, target, tail.add, ended):
+        os.close(source)
+    else:
+        open_still.append(target)
+
+
+def _stay_behind(sources: Mapping[int, int]) -> None:
+    """What the command left running goes on writing: somebody passes it on until it ends. We need not."""
+    if os.fork() != 0:
+        return
+    try:
+        os.setsid()
+        rest = [threading.Thread(target=_pass_on, args=each) for each in sources.items()]
+        for each in rest:
+            each.start()
+        for each in rest:
+            each.join()
+    finally:
+        os._exit(0)
+
+
+def _pass_on(source: int, target: int) -> None:
+    with suppress(OSError):
+        while piece := read(source):
+            write(target, piece)
+    os.close(source)
+
+
+def _pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    with suppress(AttributeError, OSError):  # fewer turns for much output
+        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIECE)
+    return _above_standard(reading), _above_standard(writing)
+
+
+def _terminal_like(stream: int) -> tuple[int, int]:
+    """A pseudo-terminal for output alone: colours stay, the terminal behind it does the rest."""
+    outer, inner = os.openpty()
+    tty.setraw(inner)
+    with suppress(OSError):
+        from hunchd.cli.running.terminal import copy_size
+
+        copy_size(stream, inner)
+    return _above_standard(outer), _above_standard(inner)
+
+
+def _above_standard(end: int) -> int:
+    """The same end under a number that is not that of a standard stream."""
+    if end >= _FIRST_FREE:
+        return end
+    moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    os.close(end)
+    return moved
+
+
+def _is_open(stream: int) -> bool:
+    try:
+        os.fstat(stream)
+    except OSError:
+        return False
+    return True

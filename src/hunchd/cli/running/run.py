@@ -1,0 +1,55 @@
+"""`hunch run -- COMMAND`: the command's own exit, output and terminal; afterwards a letter to the daemon."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from hunchd.cli.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+_OF_SHELLS: Final = 128  # added to the number of the signal that ended a command
+
+
+def run(arguments: Namespace) -> int:
+    words = list(arguments.words)
+    return run_command(words[1:] if words[:1] == ["--"] else words)
+
+
+def run_command(words: Sequence[str]) -> int:
+    """Run it; its exit code. Does not return where a signal ended it: we end by the same one."""
+    if not words:
+        raise WrongUsage("which command?", hint="hunch run -- pytest -x")
+    if os.name != "posix":  # without pseudo-terminals: as it is, and unheard
+        return subprocess.call(words)
+    from hunchd.cli.running.tail import Tail
+
+    tail, began, at = Tail(), time.monotonic(), time.time()
+    if os.isatty(1):
+        from hunchd.cli.running.terminal import through_terminal as through
+    else:
+        from hunchd.cli.running.pipes import through_pipes as through
+    code = os.waitstatus_to_exitcode(through(words, tail))
+    from hunchd.cli.running.letter import leave_letter
+
+    leave_letter(words, code, tail.kept(), at=at, seconds=time.monotonic() - began)
+    return code if code >= 0 else _ended_by(-code)
+
+
+def _ended_by(number: int) -> int:
+    """End as the command did, so that a shell says of us what it would have said of it. No core is dumped twice."""
+    sys.stdout.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    return _OF_SHELLS + number

@@ -1,0 +1,196 @@
+"""A command at a terminal: it gets one of its own, of the same size and kind, and the keyboard behind ours.
+
+Between us and the command stands a leader of its session, as a shell would: without one nothing could stop and continue
+it. Ours is raw meanwhile, so that each key means to the command what it means there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import termios
+import threading
+import tty
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from hunchd.cli.running.child import become, in_foreground, next_signal, send, stop_as, watched
+from hunchd.cli.running.flow import flow, write
+from hunchd.cli.running.tail import Tail
+
+_REPORT: Final = struct.Struct("=i")  # first the command's process id, then its wait statuses
+_NOT_STARTED: Final = 126
+_KEYS: Final = 4096  # bytes read at once
+_BACKGROUND: Final = 0.1  # seconds until we look again whether the keyboard is ours
+
+
+def through_terminal(words: Sequence[str], tail: Tail) -> int:
+    """Run the command; its wait status."""
+    keyboard = _keyboard()
+    outer, inner = os.openpty()
+    with suppress(termios.error, OSError):
+        termios.tcsetattr(inner, termios.TCSANOW, termios.tcgetattr(1))
+        copy_size(1, inner)
+    ends = {stream: inner for stream in (0, 1, 2) if os.isatty(stream)}
+    reports, report = os.pipe()
+    leave, left = os.pipe()
+    mask = watched()
+    leader = os.fork()
+    if leader == 0:
+        for mine in (outer, reports, left):
+            os.close(mine)
+        _lead(words, inner, ends, mask, report, leave)
+    for its in (inner, report, leave):
+        os.close(its)
+    try:
+        return _Session(leader, outer, reports, keyboard).run(tail)
+    finally:
+        os.close(left)
+        os.waitpid(leader, 0)
+
+
+class _Session:
+    """Our side: screen, keyboard, signals."""
+
+    def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
+        self._leader = leader
+        self._outer = outer
+        self._reports = reports
+        self._keyboard = keyboard
+        self._command = 0
+        self._before: list[Any] | None = None  # how the terminal was set when we took it
+
+    def run(self, tail: Tail) -> int:
+        self._command = self._report() or 0
+        if not self._command:
+            return _NOT_STARTED << 8
+        ended, end = os.pipe()
+        self._take()
+        screen = threading.Thread(target=flow, args=(self._outer, 1, tail.add, ended), daemon=True)
+        screen.start()
+        if self._keyboard is not None:
+            threading.Thread(target=self._type, args=(self._keyboard, ended), daemon=True).start()
+        try:
+            status = self._watch_over()
+            os.close(end)
+            screen.join()
+            return status
+        finally:
+            self._give_back()
+
+    def _watch_over(self) -> int:
+        while True:
+            number, _ = next_signal()
+            if number == signal.SIGCHLD:
+                while (status := self._report()) is not None:
+                    if not os.WIFSTOPPED(status):
+                        return status
+                    self._stop(os.WSTOPSIG(status))
+            elif number == signal.SIGWINCH:
+                self._resize()
+            elif number == signal.SIGCONT:
+                self._continue()
+            elif number not in (signal.SIGTTIN, signal.SIGTTOU):
+                send(self._command, number)
+
+    def _report(self) -> int | None:
+        """The next report of the leader; None when there is none yet. A leader that was killed reports its own end."""
+        if self._command and not select.select([self._reports], [], [], 0)[0]:
+            return None
+        told = os.read(self._reports, _REPORT.size)
+        if len(told) == _REPORT.size:
+            return int(_REPORT.unpack(told)[0])
+        return signal.SIGKILL if self._command else None
+
+    def _stop(self, number: int) -> None:
+        self._give_back()
+        stop_as(number, whole_job=True)
+        self._continue()
+
+    def _continue(self) -> None:
+        self._take()
+        self._resize()
+        with suppress(OSError):
+            os.killpg(self._command, signal.SIGCONT)
+
+    def _resize(self) -> None:
+        """The kernel tells the command by SIGWINCH where the size is another."""
+        with suppress(OSError):
+            copy_size(1, self._outer)
+
+    def _take(self) -> None:
+        """Make our terminal raw, if it is ours at the moment."""
+        if self._keyboard is None or self._before is not None or not in_foreground(self._keyboard):
+            return
+        with suppress(termios.error):
+            self._before = termios.tcgetattr(self._keyboard)
+            tty.setraw(self._keyboard, termios.TCSADRAIN)
+
+    def _give_back(self) -> None:
+        before, self._before = self._before, None
+        if before is not None and self._keyboard is not None:
+            with suppress(termios.error):
+                termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
+
+    def _type(self, keyboard: int, ended: int) -> None:
+        """What is typed goes to the command while our job is in the foreground."""
+        while ended not in select.select([keyboard, ended], [], [])[0]:
+            if not in_foreground(keyboard):
+                select.select([ended], [], [], _BACKGROUND)
+                continue
+            try:
+                keys = os.read(keyboard, _KEYS)
+                if not keys:
+                    return
+                write(self._outer, keys)
+            except OSError:  # the terminal or the command is gone
+                return
+
+
+def copy_size(source: int, target: int) -> None:
+    """Give a terminal the rows and columns of another."""
+    fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))
+
+
+def _keyboard() -> int | None:
+    """The terminal that keys come from, whatever standard input is."""
+    if os.isatty(0):
+        return 0
+    try:
+        return os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _lead(
+    words: Sequence[str], terminal: int, ends: Mapping[int, int], mask: Collection[int], report: int, leave: int
+) -> NoReturn:
+    """Be the leader of the command's session: start it in the foreground, report its stops and its end."""
+    us = os.getppid()
+    try:
+        os.setsid()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})  # so that the terminal lets us choose who has it
+        command = os.fork()
+        if command == 0:
+            os.setpgid(0, 0)
+            os.tcsetpgrp(terminal, os.getpid())
+            become(words, mask, ends)
+        with suppress(OSError):  # the command did both first
+            os.setpgid(command, command)
+            os.tcsetpgrp(terminal, command)
+        os.write(report, _REPORT.pack(command))
+        while True:
+            _, status = os.waitpid(command, os.WUNTRACED)
+            os.write(report, _REPORT.pack(status))
+            os.kill(us, signal.SIGCHLD)
+            if not os.WIFSTOPPED(status):
+                break
+        os.read(leave, 1)  # the terminal stays until what was said has been read
+    finally:
+        os._exit(0)

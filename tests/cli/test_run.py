@@ -1,0 +1,226 @@
+"""`hunch run`: nobody can tell it from the command alone, and the daemon hears of what went wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli.running.letter import readable, went_wrong
+from hunchd.cli.running.tail import Tail
+from tests.cli.terminal import terminal
+
+RUN = [sys.executable, "-m", "hunchd.cli", "run", "--"]
+PATIENCE = 30.0  # seconds
+
+
+def run(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*RUN, *words], capture_output=True, timeout=PATIENCE, check=False, **options)
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def letters(home: Path) -> list[dict[str, Any]]:
+    """What lies in the spool, in the order in which it was written."""
+    files = sorted((home / "state" / "spool" / "new").iterdir(), key=lambda file: file.name)
+    return [json.loads(file.read_bytes()) for file in files]
+
+
+class At:
+    """A process at a terminal of its own."""
+
+    def __init__(self, descriptor: int, pid: int) -> None:
+        self._descriptor = descriptor
+        self.pid = pid
+        self.shown = b""
+
+    def until(self, text: bytes) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            assert time.monotonic() < deadline, f"only {self.shown!r}"
+            self._read()
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._descriptor, keys)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def ended(self) -> int:
+        """Its exit code once it has ended; that of a signal is below zero."""
+        while self._read():
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> bool:
+        if select.select([self._descriptor], [], [], 0.1)[0]:
+            try:
+                piece = os.read(self._descriptor, 65_536)
+            except OSError:
+                return False
+            self.shown += piece
+            return bool(piece)
+        return True
+
+
+@contextmanager
+def at_terminal(words: Sequence[str]) -> Iterator[At]:
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs the tests in the background ignores it
+        os.execv(words[0], list(words))
+    try:
+        yield At(descriptor, pid)
+    finally:
+        os.close(descriptor)
+
+
+def test_output_input_and_exit_code_are_those_of_the_command(hunchd_home: Path) -> None:
+    code = "import sys; print(sys.stdin.read()); print('no', file=sys.stderr); sys.exit(7)"
+
+    done = run(*python(code), input=b"told")
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"told\n", b"no\n")
+    error, finished = letters(hunchd_home)
+    assert (error["kind"], error["exit_code"]) == ("error", 7)
+    assert sorted(error["text"].split()) == ["no", "told"]  # between two streams nobody can tell which came first
+    assert (finished["kind"], finished["exit_code"]) == ("command_finished", 7)
+
+
+def test_two_streams_into_one_place_keep_their_order() -> None:
+    code = "import os\nfor n in range(200): os.write(1 + n % 2, b'%d ' % n)"
+
+    done = subprocess.run([*RUN, *python(code)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
+
+    assert done.stdout.split() == [b"%d" % n for n in range(200)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+def test_a_command_that_a_signal_ends_is_told_by_the_same_signal(number: signal.Signals) -> None:
+    assert run("sh", "-c", f"kill -{number} $$").returncode == -number
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_a_signal_goes_on_to_the_command(number: signal.Signals) -> None:
+    code = (
+        "import signal, sys\n"
+        f"signal.signal({number:d}, lambda *_: sys.exit(5))\nprint('ready', flush=True)\nwhile True: signal.pause()"
+    )
+    with subprocess.Popen([*RUN, *python(code)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 5
+
+
+def test_what_cannot_be_started_is_said_as_a_shell_says_it(tmp_path: Path, hunchd_home: Path) -> None:
+    (tmp_path / "data").write_text("")
+    missing, forbidden = run("no-such-command"), run(str(tmp_path / "data"))
+
+    assert (missing.returncode, forbidden.returncode) == (127, 126)
+    assert missing.stderr == b"hunch: no-such-command: command not found\n"
+    assert {letter["kind"] for letter in letters(hunchd_home)} == {"command_finished"}
+
+
+def test_a_reader_that_goes_away_ends_the_command() -> None:
+    with subprocess.Popen([*RUN, "yes"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(100)
+        process.stdout.close()
+        assert process.wait(PATIENCE) == -signal.SIGPIPE
+
+
+def test_what_a_command_leaves_running_keeps_its_output(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    left = f"(while [ ! -e '{go}' ]; do sleep 0.05; done; echo late) & echo early"
+    with subprocess.Popen([*RUN, "sh", "-c", left], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.wait(PATIENCE) == 0
+        go.touch()
+        assert process.stdout.read() == b"early\nlate\n"
+
+
+def test_much_output_costs_no_memory() -> None:
+    tail = Tail(1_000)
+    for number in range(5_000):
+        tail.add(b"%04d\n" % number)
+
+    assert tail.kept() == b"".join(b"%04d\n" % number for number in range(4_800, 5_000))
+    assert len(tail._bytes) <= 2_000
+
+
+def test_at_a_terminal_the_command_has_one_too() -> None:
+    code = "import os, sys\nprint([os.isatty(each) for each in range(3)], os.get_terminal_size().columns)\nsys.exit(3)"
+    with at_terminal([*RUN, *python(f"input()\n{code}")]) as at:
+        at.resize(30, 77)
+        at.type(b"\n")
+        assert at.ended() == 3
+        assert b"[True, True, True] 77" in at.shown
+
+
+def test_keys_mean_to_the_command_what_they_mean_alone() -> None:
+    code = "try:\n print('ready', flush=True)\n input()\nexcept KeyboardInterrupt:\n print('stopped')\n exit(9)"
+    with at_terminal([*RUN, *python(code)]) as at:
+        at.until(b"ready")
+        at.type(b"\x03")
+        assert at.ended() == 9
+        assert b"stopped" in at.shown
+    with at_terminal([*RUN, "sh", "-c", "echo ready; exec cat"]) as at:
+        at.until(b"ready")
+        at.type(b"hello\r")
+        at.until(b"hello\r\nhello\r\n")
+        at.type(b"\x03")
+        assert at.ended() == -signal.SIGINT
+
+
+def test_the_terminal_is_left_as_it_was() -> None:
+    with at_terminal(["/bin/sh", "-c", f"stty -a; {' '.join(RUN)} sh -c 'stty raw; exit 1'; echo; stty -a"]) as at:
+        at.ended()
+    first, second = (part.split() for part in at.shown.split(b"speed")[1:])
+    assert first == second
+
+
+def test_a_command_can_be_stopped_and_taken_up_again(tmp_path: Path) -> None:
+    environment = {**os.environ, "PS1": r"~\#~ "}
+    with terminal(["bash", "--norc", "--noediting", "-i"], folder=tmp_path, environment=environment) as shell:
+        os.write(shell._descriptor, f"{' '.join(RUN)} sh -c 'echo began; read x; echo went on $x'\r".encode())
+        found = b""
+        deadline = time.monotonic() + PATIENCE
+        while b"began\r" not in found:
+            assert time.monotonic() < deadline, found
+            found += os.read(shell._descriptor, 65_536)
+        os.write(shell._descriptor, b"\x1a")
+        assert "Stopped" in shell.until_prompt()
+        os.write(shell._descriptor, b"fg\r")
+        assert "went on there" in shell.run("there")
+
+
+def test_only_what_went_wrong_by_itself_is_an_error() -> None:
+    assert went_wrong(0, b"fine") == ""
+    assert went_wrong(-signal.SIGINT, b"half") == ""
+    assert went_wrong(130, b"half") == ""
+    assert went_wrong(1, b"  \n") == ""
+    assert went_wrong(-signal.SIGSEGV, b"") == "fatal: ended by SIGSEGV"
+
+
+def test_an_error_is_what_stood_on_the_screen_in_the_end() -> None:
+    said = b"\x1b[31m1%\r50%\r100%\r\nE   \x1b]0;title\x07boom\x1b[0m\r\nab\x08\x08cd\n"
+
+    assert readable(said) == "100%\nE   boom\ncd"
+    assert len(json.dumps(readable("\x01é".encode() * 40_000), ensure_ascii=False).encode()) < 60_000
