@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
@@ -14,7 +15,9 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.signal import Signal
 from hunchd.engine import collaborators
 from hunchd.engine.project import Project, SeenError, Tree
+from hunchd.engine.runs import Committed, Failed, Happened, Passed
 from hunchd.ingestion.errors import ErrorText, understood
+from hunchd.ingestion.fixes import FIXED_BY, is_fix
 from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.messages import signal_from_json, signal_json
@@ -38,6 +41,7 @@ class Effect:
     prefetch: str | None = None  # a file, or "" for the branch itself
     memories: tuple[Memory, ...] = ()
     rewritten: tuple[tuple[str, str, bool], ...] = ()  # old commit, new commit, whether git itself says so
+    happened: Happened | None = None  # what fixes are learnt from
 
 
 NOTHING = Effect()
@@ -71,7 +75,9 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
             tree.branch = branch
             project.touch()
             return Effect(refresh=True, prefetch="")
-        case signals.Commit() | signals.Merge():
+        case signals.Commit(sha=sha):
+            return Effect(catch_up=True, happened=Committed(str(tree.root), sha, signal.at))
+        case signals.Merge():
             return Effect(catch_up=True)
         case signals.Rewrite(old=old, new=new, source=source):
             return Effect(catch_up=True, rewritten=((old, new, source == "hook"),))
@@ -83,7 +89,11 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         case signals.ErrorSeen():
             return _error(signal, project, tree)
         case signals.ErrorCleared():
-            _clear(signal, project)
+            gone = _clear(signal, project)
+            return Effect(happened=Passed(str(tree.root), gone, signal.command, signal.at))
+        case signals.CommandFinished(exit_code=0, command=command):
+            gone = _clear(signals.ErrorCleared(project=signal.project, at=signal.at, command=command), project)
+            return Effect(happened=Passed(str(tree.root), gone, command, signal.at))
     return NOTHING
 
 
@@ -135,9 +145,23 @@ def seen_error(memory: Memory) -> SeenError:
     """The error that a kept memory tells of."""
     path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
     times = int(memory.value) if memory.value and memory.value.isdigit() else 1
+    line, command = memory.source.get("line"), memory.source.get("command")
     return SeenError(
-        memory.id, memory.levels.summary, memory.content, path, None, None, memory.created, memory.at, times
+        memory.id, memory.levels.summary, memory.content, path, line, command, memory.created, memory.at, times
     )
+
+
+def recall_errors(project: Project, memories: Sequence[Memory]) -> None:
+    """Take up the errors among `memories` (newest first) that are still there."""
+    for memory in reversed(memories):
+        if memory.kind is Kind.ERROR and not is_fix(memory) and still_seen(memory):
+            project.recall(seen_error(memory))
+
+
+def still_seen(memory: Memory) -> bool:
+    """Whether an error was not cleared since it was seen last."""
+    cleared = memory.source.get("cleared")
+    return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
 
 
 def error_id(project: str, fingerprint: str) -> str:
@@ -154,11 +178,16 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
         SeenError(identifier, read.headline, signal.text, path, line, signal.command, signal.at, signal.at)
     )
     project.touch()
-    return Effect(prefetch=path, memories=(_memory(seen, signal, read, project.id, signal.at),))
+    memory = _memory(seen, signal, read, project.id, signal.at)
+    links = tuple({"type": FIXED_BY, "ref": fix.id} for fix in project.fixes.of(identifier))
+    happened = Failed(str(tree.root), identifier, signal.command, signal.at)
+    return Effect(prefetch=path, memories=(replace(memory, links=links),), happened=happened)
 
 
-def _clear(signal: signals.ErrorCleared, project: Project) -> None:
-    """Forget the errors that the signal speaks of, by text, command or file; all of them, if it names none."""
+def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
+    """Show the errors no more that the signal speaks of, by text, command or file; all of them, if it names none.
+    Which they were."""
+    gone: list[str] = []
     wanted = error_id(project.id, understood(signal.text).fingerprint) if signal.text else None
     for key, error in list(project.errors.items()):
         if (
@@ -166,13 +195,17 @@ def _clear(signal: signals.ErrorCleared, project: Project) -> None:
             and (signal.command is None or error.command == signal.command)
             and (signal.file is None or error.path == signal.file)
         ):
-            del project.errors[key]
-    project.touch()
+            project.mend(key)
+            gone.append(key)
+    if gone:
+        project.touch()
+    return tuple(gone)
 
 
 def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
-    """The last place of the trace that lies in this tree: where the project's own code was when it went wrong."""
-    for place in reversed(read.places):
+    """Where a tool says that it is, or the last place of the trace that lies in this tree: where the project's own
+    code was when it went wrong."""
+    for place in (*((read.at,) if read.at is not None else ()), *reversed(read.places)):
         if (path := inside(place.path, str(tree.root))) is not None:
             return path, place.line
     return None, None
@@ -209,7 +242,13 @@ def _memory(seen: SeenError, signal: signals.ErrorSeen, read: ErrorText, project
         importance=0.7,
         artifacts=artifacts,
         trust=Trust.UNTRUSTED,
-        source={"type": "signal", "kind": "error", "actor": signal.source},
+        source={
+            "type": "signal",
+            "kind": "error",
+            "actor": signal.source,
+            **({"command": seen.command} if seen.command else {}),
+            **({"line": seen.line} if seen.line else {}),
+        },
     )
     return replace(memory, tags=("error", *((read.type,) if read.type else ())))
 

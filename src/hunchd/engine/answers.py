@@ -212,13 +212,15 @@ class Answers:
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
         prediction = self._prediction(focus, project, self._settings.likely_files)
+        errors = project.fresh_errors(now)
         known = Known(
             project=project.id,
             focus=focus,
             prediction=prediction,
             views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
             used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
-            errors=project.fresh_errors(now),
+            errors=errors,
+            fixes=project.fixes.shown(error.memory for error in errors),
             facts=(*project.facts.values(), *self._own.facts.values()),
             conflicts=tuple(project.conflicts.values()),
             profile=tuple(self._own.profile.values()),

@@ -20,11 +20,12 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, seen_error, signal_row, without_secrets_in
+from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, recall_errors, signal_row, without_secrets_in
 from hunchd.engine.answers import Answers
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
-from hunchd.engine.expanding import expanded, text_at
+from hunchd.engine.expanding import expanded, memory_at
+from hunchd.engine.fixing import Fixing
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.memories import Memories
@@ -87,6 +88,7 @@ class Engine:
         )
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
+        self._fixing = Fixing(self._memories, self._project, parts)
         self._upkeep = Upkeep(self._indexing, self._project, self._renewed)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
@@ -123,6 +125,7 @@ class Engine:
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
+        tasks.start("fixes", self._fixing.run)
         tasks.start("condensing", self.conversations.keep_condensing)
         tasks.start("warm-up", self._warm_up)
 
@@ -173,9 +176,7 @@ class Engine:
             else:
                 project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
                 project.notice(Change(tuple(memories), project=project.id))
-                for memory in reversed(memories):
-                    if memory.kind is Kind.ERROR:
-                        project.recall(seen_error(memory))
+                recall_errors(project, memories)
                 project.touch()
 
     async def nightly(self) -> None:
@@ -285,6 +286,7 @@ class Engine:
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)
         self._upkeep.note(project, effect)
+        self._fixing.note(project, effect.happened)
         if self.events.listeners:
             self.events.tell("signal", project=project.id, signal=signal_json(signal))
 
@@ -345,12 +347,7 @@ class Engine:
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
             if owner is not None and memory.project not in (owner, None):
                 raise NotFound(f"there is no memory '{request.id}' in this project")
-            return {
-                "id": memory.id,
-                "title": memory.title,
-                "level": request.level,
-                "text": text_at(memory, request.level),
-            }
+            return memory_at(memory, request.level)
         if request.project is None:
             raise InvalidInput("'project' is needed to expand a topic or a file", field="project")
         project, _ = self._projects.find(request.project)

@@ -45,6 +45,11 @@ def _others(project: Project) -> str | None:
     return f"ask for one of: {', '.join(project.topics[:12])}" if project.topics else None
 
 
+def memory_at(memory: Memory, level: str) -> dict[str, Any]:
+    """The contract's answer for a memory."""
+    return {"id": memory.id, "title": memory.title, "level": level, "text": text_at(memory, level)}
+
+
 def text_at(memory: Memory, level: str) -> str:
     """The text of a memory at one of its four levels, or the next longer one that there is."""
     match level:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hunchd.domain.code import FileView
@@ -14,11 +14,13 @@ from hunchd.engine.ages import ago
 from hunchd.engine.fact_pieces import told_pieces
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
 ERROR_ELSEWHERE = 0.6
+FIX_KNOWN = 0.03  # more, for one that somebody knows how to mend
 EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only, or
 WIDEST = 40  # more than so many
@@ -57,6 +59,7 @@ class Known:
     past_units: int  # episodes shown at most
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # pages that say who the user is
+    fixes: Mapping[str, Fix] = field(default_factory=dict)  # the surest of each error, by the error's memory
 
 
 def pieces(known: Known) -> list[Piece]:
@@ -96,13 +99,18 @@ def _error(error: SeenError, known: Known) -> Piece:
     if here:
         reasons.append("in this file")
     forms: list[tuple[Level, str]] = [("summary", line), ("index", error.headline[:80])]
-    if trace := _end_of(error.text):
-        forms.insert(0, ("full", f"{line}\n{trace}"))
+    told = [text for text in (_end_of(error.text),) if text]
+    fix = known.fixes.get(error.memory)
+    if fix is not None:
+        reasons.insert(0, fix.line)
+        told.append(f"what mended it before:\n{excerpt(fix)}")
+    if told:
+        forms.insert(0, ("full", "\n".join((line, *told))))
     return Piece(
         id=error.memory,
         kind="error",
         tier=1,
-        value=ERROR_HERE if here else ERROR_ELSEWHERE,
+        value=(ERROR_HERE if here else ERROR_ELSEWHERE) + (FIX_KNOWN if fix is not None else 0.0),
         forms=tuple(forms),
         reasons=tuple(reasons),
         source={
@@ -111,6 +119,7 @@ def _error(error: SeenError, known: Known) -> Piece:
             "path": error.path,
             "line": error.line,
             "command": error.command,
+            **({"fixed_by": fix.commit or fix.id, "fixed_in": list(fix.paths)} if fix is not None else {}),
         },
         trust=Trust.UNTRUSTED,
     )

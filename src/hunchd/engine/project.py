@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.engine.known_fixes import KnownFixes
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
@@ -21,6 +22,7 @@ from hunchd.store.code import CodeCache
 # A person keeps about this many files in mind; older ones say little about what comes next.
 OPEN_FILES = 12
 RECENT_ERRORS = 8
+MENDED_ERRORS = 200
 PROFILE = "/profile/"  # where the documents lie that say who the user is
 # An error that nobody saw again for a working day no longer belongs in "Now".
 ERROR_FRESH = timedelta(hours=12)
@@ -133,6 +135,8 @@ class Project:
     files: Progress = field(default_factory=Progress)
     embeddings: Progress = field(default_factory=Progress)
     errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
+    mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # gone: they may come again
+    fixes: KnownFixes = field(default_factory=KnownFixes)
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
     topics: tuple[str, ...] = ()
@@ -172,21 +176,30 @@ class Project:
         """What holds now is what the next bundle tells."""
         noticed(change, self.facts, Kind.FACT)
         noticed(change, self.conflicts, Kind.CONTRADICTION)
+        self.fixes.notice(change)
         for identifier in change.deletions:
             self.errors.pop(identifier, None)
+            self.mended.pop(identifier, None)
         self.touch()
 
     def saw(self, error: SeenError) -> SeenError:
         """Count one more occurrence; the newest comes last."""
-        known = self.errors.pop(error.memory, None)
+        known = self.errors.pop(error.memory, None) or self.mended.pop(error.memory, None)
         if known is not None:
-            known.times += 1
-            known.last = max(known.last, error.last)
-            error = known
+            error.times = known.times + 1
+            error.first = known.first
+            error.last = max(known.last, error.last)
         self.errors[error.memory] = error
         while len(self.errors) > RECENT_ERRORS:
             self.errors.popitem(last=False)
         return error
+
+    def mend(self, identifier: str) -> None:
+        """An error that is gone; when it comes again, it is counted on."""
+        if (error := self.errors.pop(identifier, None)) is not None:
+            self.mended[identifier] = error
+        while len(self.mended) > MENDED_ERRORS:
+            self.mended.popitem(last=False)
 
     def recall(self, error: SeenError) -> None:
         """An error as the store knows it: older than anything seen since the start."""

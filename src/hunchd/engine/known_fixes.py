@@ -1,0 +1,41 @@
+"""The fixes that a project knows, by the error they made go away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hunchd.domain.facts import Change
+from hunchd.ingestion.fixes import Fix, best, fix_from, is_fix
+
+
+@dataclass(slots=True)
+class KnownFixes:
+    _by_error: dict[str, dict[str, Fix]] = field(default_factory=dict)
+
+    def of(self, error: str) -> Iterable[Fix]:
+        return self._by_error.get(error, {}).values()
+
+    def all(self) -> Iterator[Fix]:
+        for fixes in self._by_error.values():
+            yield from fixes.values()
+
+    def shown(self, errors: Iterable[str]) -> Mapping[str, Fix]:
+        """The fix worth showing of each of `errors` that has one."""
+        found = ((error, best(tuple(self.of(error)))) for error in errors)
+        return {error: fix for error, fix in found if fix is not None}
+
+    def notice(self, change: Change) -> None:
+        """Take in what is kept from now on, and what no longer is."""
+        for memory in change.memories:
+            if is_fix(memory):
+                self._forget(memory.id)
+                if (fix := fix_from(memory)) is not None:
+                    self._by_error.setdefault(fix.error, {})[fix.id] = fix
+        for identifier in change.deletions:
+            self._forget(identifier)
+            self._by_error.pop(identifier, None)
+
+    def _forget(self, identifier: str) -> None:
+        for fixes in self._by_error.values():
+            fixes.pop(identifier, None)

@@ -1,0 +1,159 @@
+"""Commands that failed, with the errors they brought and how the tree looked then: what a later pass is compared with.
+
+No I/O. A run that passes, or brings another error, ends the errors of the runs before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from hunchd.repository.working import Picture
+
+COMMANDS: Final = 8  # failing at a time that are remembered, the newest
+SIGHTINGS: Final = 8  # of one command, likewise
+# An error that waited longer for its mending was mended by more than one change.
+OPEN_FOR: Final = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error was seen."""
+
+    root: str  # of the working tree
+    error: str  # id of its memory
+    command: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A command passed, or somebody said that these errors are gone."""
+
+    root: str
+    errors: tuple[str, ...]  # as far as they were at hand
+    command: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    root: str
+    sha: str
+    at: datetime
+
+
+Happened = Failed | Passed | Committed
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    error: str
+    at: datetime
+    picture: Picture | None  # None: nobody looked at the time
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """An error that is gone, and between which pictures; `after` None: the tree as it is now."""
+
+    error: str
+    before: Picture
+    after: Picture | None
+
+
+@dataclass(slots=True)
+class Runs:
+    """What failed in one project, by tree and command, oldest first; `until` is what was heard of each last."""
+
+    open: dict[str, list[Sighting]] = field(default_factory=dict)
+    until: dict[str, datetime] = field(default_factory=dict)
+
+    def heard(self, happened: Failed | Passed) -> bool:
+        """Whether this, or something later of the same command, is known already: a replay changes nothing."""
+        return happened.at <= self.until.get(key_of(happened), happened.at - OPEN_FOR)
+
+    def failed(self, failed: Failed, picture: Picture | None) -> Sighting | None:
+        """Take in a failure; the last sighting of the same error by the same command, if it is still open."""
+        key = key_of(failed)
+        seen = [one for one in self.open.pop(key, []) if failed.at - one.at <= OPEN_FOR]
+        before = next((one for one in reversed(seen) if one.error == failed.error), None)
+        self.open[key] = [*seen, Sighting(failed.error, failed.at, picture)][-SIGHTINGS:]
+        self._note(key, failed.at)
+        while len(self.open) > COMMANDS:
+            del self.open[next(iter(self.open))]
+        return before
+
+    def passed(self, passed: Passed) -> list[Mended]:
+        """What is mended by that, each error with the change that may have done it."""
+        keys = [key_of(passed)] if passed.command is not None else self._keys_of(passed)
+        mended: dict[str, Mended] = {}
+        for key in keys:
+            seen = [one for one in self.open.pop(key, []) if passed.at - one.at <= OPEN_FOR]
+            self._note(key, passed.at)
+            for number, one in enumerate(seen):
+                mended.pop(one.error, None)
+                if one.picture is not None:
+                    after = seen[number + 1].picture if number + 1 < len(seen) else None
+                    mended[one.error] = Mended(one.error, one.picture, after)
+        return list(mended.values())
+
+    def _keys_of(self, passed: Passed) -> list[str]:
+        return [
+            key
+            for key, seen in self.open.items()
+            if key.startswith(f"{passed.root}\n") and any(one.error in passed.errors for one in seen)
+        ]
+
+    def _note(self, key: str, at: datetime) -> None:
+        self.until.pop(key, None)
+        self.until[key] = at
+        while len(self.until) > 4 * COMMANDS:
+            del self.until[next(iter(self.until))]
+
+    def json(self) -> dict[str, Any]:
+        pictures: list[Picture] = []  # many sightings share one
+        told = {
+            key: [
+                [one.error, one.at.isoformat(), None if one.picture is None else _place(one.picture, pictures)]
+                for one in seen
+            ]
+            for key, seen in self.open.items()
+        }
+        until = {key: at.isoformat() for key, at in self.until.items()}
+        shown = [{"sha": one.sha, "texts": dict(one.texts)} for one in pictures]
+        return {"version": 1, "open": told, "until": until, "pictures": shown}
+
+    @classmethod
+    def from_json(cls, told: Any) -> Runs:
+        """What `json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+        if told["version"] != 1:
+            raise ValueError("runs of another version")
+        pictures = [Picture(str(one["sha"]), dict(one["texts"])) for one in told["pictures"]]
+        seen = {
+            str(key): [
+                Sighting(str(error), datetime.fromisoformat(at), None if place is None else pictures[place])
+                for error, at, place in several
+            ]
+            for key, several in told["open"].items()
+        }
+        return cls(seen, {str(key): datetime.fromisoformat(at) for key, at in told["until"].items()})
+
+
+def key_of(happened: Failed | Passed) -> str:
+    """A command in a tree; an error that came without one stands for itself."""
+    command = happened.command
+    if command is None:
+        told: Sequence[str] = (happened.error,) if isinstance(happened, Failed) else happened.errors
+        command = "\n".join(told)
+    return f"{happened.root}\n{' '.join(command.split())}"
+
+
+def _place(picture: Picture, pictures: list[Picture]) -> int:
+    for number, one in enumerate(pictures):
+        if one is picture:
+            return number
+    pictures.append(picture)
+    return len(pictures) - 1

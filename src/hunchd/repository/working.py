@@ -1,0 +1,133 @@
+"""A working tree at a moment: its commit and the texts that differ from it. Two such pictures tell what changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hunchd.repository.git import Git
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.repository.reading import read_file
+
+# A person or an agent at work has this many files changed; more is a checkout or a generator.
+MOST_FILES: Final = 60
+LARGEST: Final = 200_000  # bytes of a file that is looked into
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """`texts` are the files that differ from commit `sha`; None is a file that is not there."""
+
+    sha: str
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file before and after; None where it was not there."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def picture(root: Path, clean: Callable[[str], str], ignored: tuple[str, ...] = ()) -> Picture | None:
+    """The tree at `root` as it is now, its texts as `clean` leaves them; None where too much differs to tell, or
+    without a commit. Raises RepositoryError."""
+    git = Git(root)
+    if not git.exists():
+        return None
+    sha = git.resolve()
+    rules = IgnoreRules.load(root, ignored)
+    texts: dict[str, str | None] = {}
+    for path in _dirty(git):
+        if rules.reason(path):
+            continue
+        if len(texts) == MOST_FILES:
+            return None
+        known, text = _text(root, path)
+        if known:
+            texts[path] = None if text is None else clean(text)
+    return Picture(sha, texts)
+
+
+def changes(
+    root: Path, before: Picture, after: Picture, clean: Callable[[str], str], ignored: tuple[str, ...] = ()
+) -> list[FileChange]:
+    """What became of the tree between two pictures, by path; nothing where it was too much. Raises RepositoryError."""
+    git, rules = Git(root), IgnoreRules.load(root, ignored)
+    committed = {path for path in _between(git, before.sha, after.sha) if not rules.reason(path)}
+    paths = {*before.texts, *after.texts, *committed}
+    if len(paths) > MOST_FILES:
+        return []
+    first = _texts(git, before, paths, clean)
+    second = _texts(git, after, paths, clean)
+    found = (FileChange(path, first.get(path), second.get(path)) for path in sorted(paths))
+    return [change for change in found if change.before != change.after]
+
+
+def commit_of(root: Path, before: str, after: str, paths: tuple[str, ...]) -> tuple[str, str] | None:
+    """(id, subject) of the newest commit after `before` that touches one of `paths`."""
+    told = Git(root).run("log", "-1", "--format=%H%x09%s", f"{before}..{after}", "--", *paths)
+    sha, _, subject = told.decode("utf-8", "replace").strip().partition("\t")
+    return (sha, subject) if sha else None
+
+
+def touched_by(root: Path, sha: str) -> tuple[frozenset[str], str]:
+    """The paths that a commit touches, and its subject."""
+    names = Git(root).run("diff-tree", "--root", "--no-commit-id", "--name-only", "--no-renames", "-r", "-z", sha)
+    subject = Git(root).run("log", "-1", "--format=%s", sha).decode("utf-8", "replace").strip()
+    return frozenset(names.decode("utf-8", "replace").split("\0")) - {""}, subject
+
+
+def _dirty(git: Git) -> Iterator[str]:
+    """Paths that differ from the commit, untracked ones included."""
+    for record in git.stream("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"):
+        if len(record) > 3:
+            yield record[3:].decode("utf-8", "replace")
+
+
+def _between(git: Git, before: str, after: str) -> list[str]:
+    if before == after:
+        return []
+    names = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
+    return [name for name in names.decode("utf-8", "replace").split("\0") if name]
+
+
+def _text(root: Path, path: str) -> tuple[bool, str | None]:
+    """Whether the file can be compared, and its text: binary, large and odd ones cannot."""
+    if not os.path.lexists(root / path):
+        return True, None
+    return _plain(read_file(root, path, limit=LARGEST))
+
+
+def _plain(content: bytes | None) -> tuple[bool, str | None]:
+    if content is None or b"\0" in content:
+        return False, None
+    try:
+        return True, content.decode()
+    except UnicodeDecodeError:
+        return False, None
+
+
+def _texts(git: Git, seen: Picture, paths: set[str], clean: Callable[[str], str]) -> dict[str, str | None]:
+    """The texts of `paths` in a picture: what differed, else as its commit has them."""
+    texts = {path: seen.texts[path] for path in paths if path in seen.texts}
+    missing = sorted(paths - texts.keys())
+    if not missing:
+        return texts
+    listed = git.run("ls-tree", "-z", seen.sha, "--", *missing)
+    blobs: dict[str, str] = {}
+    for record in listed.decode("utf-8", "replace").split("\0"):
+        meta, _, path = record.partition("\t")
+        if path and meta.startswith("100"):
+            blobs[path] = meta.split()[2]
+    contents = dict(git.blobs(blobs.values(), largest=LARGEST))
+    for path, blob in blobs.items():
+        known, text = _plain(contents.get(blob))
+        if known and text is not None:
+            texts[path] = clean(text)
+    return texts

@@ -1,0 +1,82 @@
+"""A fix is a change that is small enough to learn from, and is trusted as far as it helped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hunchd.ingestion.fixes import MOST_PATHS, Fix, best, fix_from, fix_of, helped, in_vain, memory_of
+from hunchd.repository.working import FileChange
+
+NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+
+
+def found(*changes: FileChange, named: tuple[str, ...] = ()) -> Fix | None:
+    return fix_of(changes, error="e1", headline="KeyError: 'x'", named=named, at=NOW, command="pytest")
+
+
+def change(path: str, before: str | None = "a = 1\n", after: str | None = "a = 2\n") -> FileChange:
+    return FileChange(path, before, after)
+
+
+def fix(*paths: str, **given: int) -> Fix:
+    one = found(*(change(path) for path in paths))
+    assert one is not None
+    return replace(one, **given)
+
+
+def test_what_the_error_names_comes_first() -> None:
+    one = found(change("a.py"), change("z.py"), named=("z.py",))
+
+    assert one is not None
+    assert one.paths == ("z.py", "a.py")
+    changed = ["@@ -1 +1 @@", "-a = 1", "+a = 2"]
+    assert one.diff.splitlines() == ["z.py", *changed, "a.py", *changed]
+    assert one.line == "fixed before in z.py, a.py: helped 1 of 1"
+
+
+def test_nothing_too_much_and_white_space_alone_are_no_fix() -> None:
+    assert found() is None
+    assert found(change("a.py", "a = 1\n", "a = 1\n\n")) is None
+    assert found(*(change(f"{number}.py") for number in range(MOST_PATHS + 1))) is None
+
+
+def test_a_long_diff_is_cut() -> None:
+    one = found(change("a.py", "", "\n".join(f"line {number}" for number in range(5_000))))
+
+    assert one is not None
+    assert one.diff.endswith("more lines")
+    assert len(one.diff) < 6_001
+
+
+def test_the_same_change_again_has_helped_again_and_another_one_has_not() -> None:
+    first, other = fix("a.py"), fix("b.py")
+
+    [again] = helped([first], fix("a.py"))
+    assert (again.id, again.helped, again.tried) == (first.id, 2, 2)
+
+    new, before = helped([first], other)
+    assert (new.id, new.helped, new.tried) == (other.id, 1, 1)
+    assert (before.id, before.helped, before.tried) == (first.id, 1, 2)
+    assert before.confidence < first.confidence < again.confidence
+
+
+def test_a_fix_that_was_made_and_did_not_help_loses_until_it_is_not_shown() -> None:
+    one = fix("a.py")
+    assert in_vain([one], ["b.py"]) == []
+    for _ in range(6):
+        [one] = in_vain([one], ["a.py", "b.py"])
+
+    assert (one.helped, one.tried) == (1, 7)
+    assert best([one]) is None
+    assert best([one, fix("b.py")]) == fix("b.py")
+
+
+def test_a_fix_is_kept_as_a_memory_and_read_again() -> None:
+    one = replace(fix("a.py", "b.py"), commit="c" * 40, subject="Mend the basket", helped=3, tried=4)
+
+    memory = memory_of(one, "p", NOW)
+
+    assert fix_from(memory) == one
+    assert memory.links == ({"type": "fixes", "ref": "e1"},)
+    assert one.line == "fixed before by ccccccc in a.py, b.py: helped 3 of 4"
