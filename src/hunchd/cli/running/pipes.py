@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import tty
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -22,8 +22,8 @@ _OUT, _ERR = 1, 2
 _FIRST_FREE: Final = 3  # below it are the standard streams, which may be closed
 
 
-def through_pipes(words: Sequence[str], tail: Tail) -> int:
-    """Run the command; its wait status."""
+def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> int:
+    """Run the command, and do something `meanwhile`; its wait status."""
     channels = _channels()
     mask = watched()
     child = os.fork()
@@ -39,6 +39,7 @@ def through_pipes(words: Sequence[str], tail: Tail) -> int:
     ]
     for each in flows:
         each.start()
+    meanwhile()
 
     def forward(number: int, from_terminal: bool) -> None:
         if not from_terminal:

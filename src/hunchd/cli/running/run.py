@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +28,8 @@ def run_command(words: Sequence[str]) -> int:
     if not words:
         raise WrongUsage("which command?", hint="hunch run -- pytest -x")
     if os.name != "posix":  # without pseudo-terminals: as it is, and unheard
+        import subprocess
+
         return subprocess.call(words)
     from hunchd.cli.running.tail import Tail
 
@@ -37,11 +38,16 @@ def run_command(words: Sequence[str]) -> int:
         from hunchd.cli.running.terminal import through_terminal as through
     else:
         from hunchd.cli.running.pipes import through_pipes as through
-    code = os.waitstatus_to_exitcode(through(words, tail))
+    code = os.waitstatus_to_exitcode(through(words, tail, _get_ready))
     from hunchd.cli.running.letter import leave_letter
 
     leave_letter(words, code, tail.kept(), at=at, seconds=time.monotonic() - began)
     return code if code >= 0 else _ended_by(-code)
+
+
+def _get_ready() -> None:
+    """Load what the letter needs while the command runs, not when it has ended."""
+    import hunchd.cli.running.letter  # noqa: F401
 
 
 def _ended_by(number: int) -> int:

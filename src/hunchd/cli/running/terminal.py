@@ -14,7 +14,7 @@ import struct
 import termios
 import threading
 import tty
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
@@ -28,8 +28,8 @@ _KEYS: Final = 4096  # bytes read at once
 _BACKGROUND: Final = 0.1  # seconds until we look again whether the keyboard is ours
 
 
-def through_terminal(words: Sequence[str], tail: Tail) -> int:
-    """Run the command; its wait status."""
+def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> int:
+    """Run the command, and do something `meanwhile`; its wait status."""
     keyboard = _keyboard()
     outer, inner = os.openpty()
     with suppress(termios.error, OSError):
@@ -47,7 +47,7 @@ def through_terminal(words: Sequence[str], tail: Tail) -> int:
     for its in (inner, report, leave):
         os.close(its)
     try:
-        return _Session(leader, outer, reports, keyboard).run(tail)
+        return _Session(leader, outer, reports, keyboard).run(tail, meanwhile)
     finally:
         os.close(left)
         os.waitpid(leader, 0)
@@ -64,7 +64,7 @@ class _Session:
         self._command = 0
         self._before: list[Any] | None = None  # how the terminal was set when we took it
 
-    def run(self, tail: Tail) -> int:
+    def run(self, tail: Tail, meanwhile: Callable[[], None]) -> int:
         self._command = self._report() or 0
         if not self._command:
             return _NOT_STARTED << 8
@@ -75,6 +75,7 @@ class _Session:
         if self._keyboard is not None:
             threading.Thread(target=self._type, args=(self._keyboard, ended), daemon=True).start()
         try:
+            meanwhile()
             status = self._watch_over()
             os.close(end)
             screen.join()
