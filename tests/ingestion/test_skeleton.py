@@ -80,6 +80,13 @@ def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
     ]
 
 
+def test_tests_of_what_is_open_come_first() -> None:
+    source = b"".join(b"def test_%s(): pass\n" % name for name in (b"cookies", b"session_expires", b"routing"))
+    assert shown(view(outline_of("a.py", source)), [2], about="sessions")[0].splitlines()[0] == (
+        "def test_session_expires()"
+    )
+
+
 def test_a_name_that_everything_has_is_no_reason_to_show_it() -> None:
     seen = view(outline_of("store.py", SOURCE))
     assert shown(seen, [3], wanted={"get"}) == shown(seen, [3])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
@@ -135,7 +136,8 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
     view = known.views.get(file.path)
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
-        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used)
+        stem = PurePosixPath(known.focus.file or "").stem
+        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used, about=stem)
         forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
     elif view is not None and view.doc:
         forms.append(("summary", f"{file.path}\n{view.doc}"))

@@ -47,12 +47,19 @@ def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
 
 
-def shown(view: FileView, lengths: Sequence[int], *, wanted: Collection[str] = frozenset()) -> list[str]:
-    """The view in at most as many lines as each of `lengths` says: the most important ones, those that define a
-    `wanted` name first. When something had to be left out, the last line names the best of it.
+def shown(
+    view: FileView, lengths: Sequence[int], *, wanted: Collection[str] = frozenset(), about: str = ""
+) -> list[str]:
+    """The view in at most as many lines as each of `lengths` says: the most important ones; first those that define a
+    `wanted` name or have the word `about` in theirs, as the tests of it do. When something had to be left out, the
+    last line names the best of it.
     """
-    lines = view.lines
-    weights = [line.weight + WANTED if line.name in wanted and _telling(line.name) else line.weight for line in lines]
+    lines, word = view.lines, about.casefold().strip("_").removesuffix("s")
+    word = word if _telling(word) else "\0"
+    weights = [
+        line.weight + WANTED * ((line.name in wanted and _telling(line.name)) or word in line.name.casefold())
+        for line in lines
+    ]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
     return [_shown(view, best, most) for most in lengths]
 
