@@ -94,7 +94,12 @@ def test_ctrl_c_ends_the_command_quietly(fake: FakeDaemon, repository: Path) -> 
     fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading"], items=[]))
     fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
     command = subprocess.Popen(
-        [*HUNCH, "context", "--wait", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repository
+        [*HUNCH, "context", "--wait", "30"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=repository,
+        # A test run in the background ignores interrupts, and so would everything that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not fake.bodies("GET /context"):
         assert command.poll() is None
