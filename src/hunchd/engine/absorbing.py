@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
@@ -135,9 +135,8 @@ def session_event(signal: Signal) -> SessionEvent | None:
     return None
 
 
-def signal_row(signal: Signal, project: Project) -> dict[str, Any]:
-    """The row that the store keeps of a signal until it is absorbed into memories."""
-    told = signal_json(signal)
+def signal_row(signal: Signal, told: Mapping[str, Any], project: Project) -> dict[str, Any]:
+    """The row that the store keeps of a signal, `told` on the wire, until it is absorbed into memories."""
     return {"id": signal.id, "kind": told["kind"], "project": project.id, "at": signal.at.isoformat(), "data": told}
 
 

@@ -268,27 +268,26 @@ class Engine:
         ]
 
         def queue(sequences: list[int]) -> None:
-            for sequence, (signal, project, tree) in zip(sequences, accepted, strict=True):
+            for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
                 if not self._writer.knows(sequence):
                     self._answers.noticed(signal, project, tree)
-                self._absorb(sequence, signal, project, tree)
+                self._absorb(sequence, record, signal, project, tree)
 
         await self._writer.accept(records, queue)
 
-    def _absorb(self, sequence: int, signal: Signal, project: Project, tree: Tree) -> None:
+    def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
             return
         effect = absorb(signal, project, tree)
         for memory in effect.memories:
             self._parts.hot.upsert(memory)
-        self._writer.add(Write(sequence, effect.memories, (signal_row(signal, project),)))
+        self._writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
         self._answers.wish(project, tree, effect.prefetch)
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)
         self._upkeep.note(project, effect)
         self._fixing.note(project, effect.happened)
-        if self.events.listeners:
-            self.events.tell("signal", project=project.id, signal=signal_json(signal))
+        self.events.tell("signal", project=project.id, signal=record.data)
 
     def _replay(self, sequence: int, record: Record) -> None:
         """What was accepted before the last stop and is not in the store yet."""
@@ -308,7 +307,7 @@ class Engine:
                 self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
             case "signal" if (project := self._project(record.project)) is not None:
                 signal = signal_from_json(record.data)
-                self._absorb(sequence, signal, project, project.tree_of(signal.project))
+                self._absorb(sequence, record, signal, project, project.tree_of(signal.project))
             case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
                 logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
                 self._writer.add(Write(sequence))
