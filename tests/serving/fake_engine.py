@@ -184,7 +184,7 @@ class FakeEngine:
         self._work()
         return {"projects": await self.projects(), "degraded": []}
 
-    def metrics(self) -> str:
+    async def metrics(self) -> str:
         self._work()
         return "hunchd_memories 0\n"
 

@@ -418,8 +418,8 @@ class Engine:
     async def status(self) -> dict[str, Any]:
         return await self._vitals.status(degraded=self._degraded(None))
 
-    def metrics(self) -> str:
-        return self._vitals.metrics()
+    async def metrics(self) -> str:
+        return await self._vitals.metrics()
 
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:
         return self.events.subscribe()

@@ -241,7 +241,7 @@ class Doors:
         return await self.listeners.serve(request, self._engine.subscribe())
 
     async def metrics(self, _: web.Request) -> web.Response:
-        text = self._engine.metrics() + self.counts.text(self.connections, self.listeners)
+        text = await self._engine.metrics() + self.counts.text(self.connections, self.listeners)
         return answer(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
 
     async def openapi(self, _: web.Request) -> web.Response:
