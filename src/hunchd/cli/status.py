@@ -26,7 +26,11 @@ def status(arguments: Namespace) -> int:
         print()
         print(projects_table(told["projects"]))
     told["resources"] = {name: value for name, value in (told.get("resources") or {}).items() if name != "pid"}
-    rest = [(name, described(told[name])) for name in ("queues", "store", "prefetch", "resources") if told.get(name)]
+    rest = [
+        (name, described(told[name]))
+        for name in ("queues", "store", "prefetch", "language", "resources")
+        if told.get(name)
+    ]
     rest.append(("tasks", _tasks(told.get("tasks", ()))))
     print()
     width = max(len(name) for name, _ in rest) + 2

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
@@ -36,6 +37,11 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "store.min_free_mib": (0, 1_048_576),
     "store.snapshots": (0, 365),
     "embedding.idle_seconds": (0.1, 86_400),
+    "language.daily_limit_usd": (0, 1_000),
+    "language.input_usd_per_million": (0, 10_000),
+    "language.output_usd_per_million": (0, 10_000),
+    "language.timeout_seconds": (1, 3_600),
+    "language.rest_seconds": (0, 86_400),
     "daemon.idle_exit_minutes": (0, 525_600),
     "daemon.log_mib": (1, 1_024),
 }
@@ -69,9 +75,20 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
     settings = Settings(**built)
     if settings.serving.host not in _LOOPBACK:
         raise ConfigError(f"{file}: [serving] host must be a loopback address: {', '.join(_LOOPBACK)}")
+    if not _is_safe(settings.language.base_url):
+        raise ConfigError(f"{file}: [language] base_url must begin with https:// (http:// on this machine only)")
     if settings.context.budget > settings.context.max_budget:
         raise ConfigError(f"{file}: [context] budget must not be above max_budget ({settings.context.max_budget})")
     return settings
+
+
+def _is_safe(url: str) -> bool:
+    """Whether what is sent there, a key among it, cannot be read on the way."""
+    try:
+        told = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(told.hostname) if told.scheme == "https" else told.scheme == "http" and told.hostname in _LOOPBACK
 
 
 def _section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:

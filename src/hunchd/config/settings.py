@@ -79,6 +79,21 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageSettings:
+    """A language model that reads sessions for facts that the rules miss. Off: nothing is sent anywhere."""
+
+    enabled: bool = False  # true: what was said in sessions goes to base_url, without secrets, and costs money
+    model: str = "claude-haiku-4-5"  # small and quick: it points at sentences, it does not write them
+    base_url: str = "https://api.anthropic.com"  # any server that speaks Anthropic's Messages API
+    key_file: str = ""  # a file of yours alone (0600) that holds the key; "": the variable ANTHROPIC_API_KEY
+    daily_limit_usd: float = 0.25  # never more on one day, what a broken answer may have cost included
+    input_usd_per_million: float = 1.0  # price of the model's input tokens; 0 for a model of your own
+    output_usd_per_million: float = 5.0  # price of its output tokens
+    timeout_seconds: float = 60.0  # for a whole answer; nobody waits for it
+    rest_seconds: float = 30.0  # a session rests this long before it is read: what is taken back at once is no fact
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     """How the daemon lives."""
 
@@ -96,4 +111,5 @@ class Settings:
     index: IndexSettings = field(default_factory=IndexSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    language: LanguageSettings = field(default_factory=LanguageSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)

@@ -20,6 +20,7 @@ from hunchd.daemon.notify import inherited_sockets
 from hunchd.daemon.supervision import Supervisor
 from hunchd.engine.engine import Engine
 from hunchd.engine.parts import Parts
+from hunchd.language import client as language
 from hunchd.protocol import rendezvous
 from hunchd.protocol.child import Child
 from hunchd.protocol.rendezvous import Rendezvous
@@ -57,7 +58,8 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             env=store.environment(),
         )
         indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
-        stack.push_async_callback(lambda: asyncio.gather(store_process.stop(), indexer.stop()))
+        speaker = Child(language.arguments(), name="the language process")
+        stack.push_async_callback(lambda: asyncio.gather(store_process.stop(), indexer.stop(), speaker.stop()))
         supervisor = Supervisor()
         engine = Engine(
             Parts(
@@ -69,6 +71,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
                 store=StoreClient(store_process),
                 store_process=store_process,
                 indexer=indexer,
+                language=language.client_of(speaker, settings.language),
                 tasks=supervisor,
                 secret=own_secret(places.data / "secret"),
                 now=lambda: datetime.now(UTC),

@@ -27,6 +27,7 @@ from hunchd.engine.known import (
     worth_showing,
 )
 from hunchd.engine.memories import Memories
+from hunchd.engine.reading import Reading
 from hunchd.engine.searching import Searching
 from hunchd.engine.session_log import Head, Log, head_id, session_tag
 from hunchd.engine.sessions import Sessions, head_json
@@ -76,6 +77,7 @@ class Conversations:
         secret: bytes,
         project_id: Callable[[str], str],
         now: Callable[[], datetime],
+        reading: Reading | None = None,
     ) -> None:
         self._sessions = sessions
         self._memories = memories
@@ -84,6 +86,7 @@ class Conversations:
         self._secret = secret
         self._project_id = project_id  # of a path or an id; raises NotFound
         self._now = now
+        self._reading = reading
         self._folded: OrderedDict[tuple[str, int], _Folded] = OrderedDict()
         self._backgrounds: OrderedDict[str, _Background] = OrderedDict()
         self._grown: set[str] = set()
@@ -321,6 +324,8 @@ class Conversations:
             return head
         drafts = await asyncio.to_thread(facts_in, head, stretch)
         kept = await self._memories.remember(drafts, [draft.project for draft in drafts])
+        if self._reading is not None:
+            self._reading.note(head.session)
         return replace(head, told=turns[-1].number, facts=head.facts + len(kept))
 
     async def _keep_episodes(self, head: Head, extract: Extract) -> Head:

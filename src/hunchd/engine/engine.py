@@ -32,6 +32,7 @@ from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Own, Project, Tree
 from hunchd.engine.projects import Projects
+from hunchd.engine.reading import reading_of
 from hunchd.engine.searching import Searching
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.transfer import Transfer
@@ -88,10 +89,11 @@ class Engine:
         )
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
-        self._fixing = Fixing(self._memories, self._project, parts)
-        self._upkeep = Upkeep(self._indexing, self._project, self._renewed)
+        self._fixing = Fixing(self._memories, self._projects.known, parts)
+        self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
+        self._reading = reading_of(parts, self._sessions, self._memories)
         self.conversations = Conversations(
             self._sessions,
             self._memories,
@@ -99,11 +101,12 @@ class Engine:
             parts.hot,
             secret=parts.secret,
             project_id=lambda named: self._projects.find(named)[0].id,
+            reading=self._reading,
             now=parts.now,
         )
         self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
         self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
-        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching)
+        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._asked = time.monotonic()
 
@@ -127,6 +130,8 @@ class Engine:
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("fixes", self._fixing.run)
         tasks.start("condensing", self.conversations.keep_condensing)
+        if self._reading is not None:
+            tasks.start("reading", self._reading.run)
         tasks.start("warm-up", self._warm_up)
 
     async def settle(self) -> None:
@@ -170,7 +175,7 @@ class Engine:
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
         for identifier in (None, *self._projects.ids):
             memories = await self._memories.warm(identifier)
-            project = self._project(identifier)
+            project = self._projects.known(identifier)
             if project is None:
                 self._own.notice(Change(tuple(memories)))
             else:
@@ -209,7 +214,7 @@ class Engine:
         return {"removed": project.id}
 
     async def _erase(self, identifier: str) -> None:
-        if self._project(identifier) is not None:
+        if self._projects.known(identifier) is not None:
             await self._projects.remove(identifier)
         self._answers.forget(identifier)
         self._sessions.forget_project(identifier)
@@ -305,7 +310,7 @@ class Engine:
             case "forget":
                 self._parts.hot.tombstone(record.data["id"])
                 self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
-            case "signal" if (project := self._project(record.project)) is not None:
+            case "signal" if (project := self._projects.known(record.project)) is not None:
                 signal = signal_from_json(record.data)
                 self._absorb(sequence, record, signal, project, project.tree_of(signal.project))
             case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
@@ -404,7 +409,7 @@ class Engine:
             self._own.notice(change)
             for project in self._projects:
                 project.touch()
-        elif (owner := self._project(change.project)) is not None:
+        elif (owner := self._projects.known(change.project)) is not None:
             owner.notice(change)
 
     # Everything else
@@ -439,9 +444,3 @@ class Engine:
             elif known.indexing:
                 found.append(f"{known.name}: older history and files are still being read")
         return tuple(found)
-
-    def _project(self, identifier: str | None) -> Project | None:
-        try:
-            return self._projects.get(identifier or "")
-        except NotFound:
-            return None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from hunchd.config.places import Places
 from hunchd.config.settings import Settings
+from hunchd.language.client import LanguageClient
 from hunchd.protocol.child import Child
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -36,6 +37,7 @@ class Parts:
     store: StoreClient
     store_process: Child
     indexer: Child
+    language: LanguageClient | None  # None: switched off
     tasks: Tasks
     secret: bytes  # this installation's own: marks quotations that nobody else can forge
     now: Callable[[], datetime]  # aware, UTC

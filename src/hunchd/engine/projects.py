@@ -65,6 +65,10 @@ class Projects:
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
+    def known(self, identifier: str | None) -> Project | None:
+        """The project of that id, if there is one; None is the user's own."""
+        return self._projects.get(identifier) if identifier is not None else None
+
     def find(self, named: str) -> tuple[Project, Tree]:
         """The project and tree that an id or a path names. Raises NotFound."""
         if found := self._by_path.get(named):

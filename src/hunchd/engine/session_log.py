@@ -42,6 +42,7 @@ class Head:
     episodes: int = 0  # that were made of it
     facts: int = 0  # likewise
     told: int = 0  # number of the last turn that facts were looked for in
+    read: int = 0  # number of the last turn that a language model was asked about
     compactions: tuple[int, ...] = ()  # numbers of the messages behind which the history was condensed on demand
 
 
@@ -150,7 +151,7 @@ def message_of_memory(memory: Memory) -> Message | None:
 
 def memory_of_head(head: Head, now: datetime) -> Memory:
     source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
-    counted = {"episodes": head.episodes, "facts": head.facts, "told": head.told}
+    counted = {"episodes": head.episodes, "facts": head.facts, "told": head.told, "read": head.read}
     source |= {name: number for name, number in counted.items() if number}
     if head.compactions:
         source["compactions"] = list(head.compactions)
@@ -199,6 +200,7 @@ def head_of_memory(memory: Memory) -> Head | None:
         episodes=int(source.get("episodes", 0)),
         facts=int(source.get("facts", 0)),
         told=int(source.get("told", 0)),
+        read=int(source.get("read", 0)),
         compactions=tuple(source.get("compactions", ())),
     )
 

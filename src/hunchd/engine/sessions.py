@@ -123,7 +123,7 @@ class Sessions:
         if (shelf := self._shelves.get(session)) is not None:
             shelf.log = None
 
-    async def _begun(self) -> None:
+    async def begun(self) -> None:
         """Wait until it is known which sessions there are. Raises Unavailable when that takes long."""
         try:
             async with asyncio.timeout(BEGUN_WITHIN):
@@ -136,7 +136,7 @@ class Sessions:
     async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
         """Take in messages, durably; one whose ref is known already changes nothing. Raises Conflict when the session
         belongs to another project."""
-        await self._begun()
+        await self.begun()
         session = redacted_name(session)
         async with self.held(session, project, new=True) as log:
             if request.project is not None and log.head.project != project:
@@ -184,7 +184,7 @@ class Sessions:
     @asynccontextmanager
     async def held(self, session: str, project: str | None = None, *, new: bool = False) -> AsyncIterator[Log]:
         """The log of a session, for one at a time. Raises NotFound unless it may be `new`."""
-        await self._begun()
+        await self.begun()
         head = self.heads.get(session)
         if head is None and not new:
             raise NotFound(f"there is no session '{session}'", hint="GET /sessions lists them")
@@ -257,7 +257,7 @@ class Sessions:
 
     async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
         """A page of the sessions, the newest first; those of one project if `project` names it."""
-        await self._begun()
+        await self.begun()
         wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
         wanted.sort(key=lambda head: (head.began, head.session), reverse=True)
         first = _number(request.cursor)

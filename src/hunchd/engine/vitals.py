@@ -16,6 +16,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.engine.answers import Answers
 from hunchd.engine.parts import Parts
 from hunchd.engine.projects import Projects
+from hunchd.engine.reading import Reading
 from hunchd.engine.scoreboard import DAY, WEEK
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
@@ -35,12 +36,21 @@ SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
 
 
 class Vitals:
-    def __init__(self, parts: Parts, projects: Projects, writer: Writer, answers: Answers, watching: Watching) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        projects: Projects,
+        writer: Writer,
+        answers: Answers,
+        watching: Watching,
+        reading: Reading | None,
+    ) -> None:
         self._parts = parts
         self._projects = projects
         self._writer = writer
         self._answers = answers
         self._watching = watching
+        self._reading = reading
         self._started = time.monotonic()
         self._on_disk = (-SIZE_HOLDS, 0)  # (when it was measured, bytes)
 
@@ -61,6 +71,7 @@ class Vitals:
             },
             "consolidation": None,
             "prefetch": self._prefetch(),
+            "language": self._reading.status() if self._reading is not None else None,
             "resources": await self.resources(),
             "tasks": self._parts.tasks.status(),
             "uptime_seconds": round(time.monotonic() - self._started),

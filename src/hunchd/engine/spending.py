@@ -1,0 +1,119 @@
+"""What a language model has cost, by day: asked before each question, so that no day costs more than was allowed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.errors import StoreError
+from hunchd.store.files import Files, replace_file
+
+logger = logging.getLogger(__name__)
+
+KEPT: Final = 31  # days
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One day. `usd` holds what is put aside for a question under way, until it is known what it took."""
+
+    usd: float = 0.0
+    questions: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+
+
+class Ledger:
+    """On disk before a question is sent: a crash cannot make the day forget what it has spent."""
+
+    def __init__(self, path: Path, *, limit: float, prices: Prices, now: Callable[[], datetime]) -> None:
+        self._path = path
+        self._limit = limit  # US dollars a day
+        self._prices = prices
+        self._now = now
+        self._days: dict[str, Spent] = {}
+        self.since: datetime = now()  # when asking was switched on first
+        self._read()
+
+    @property
+    def today(self) -> Spent:
+        return self._days.get(self._day(), Spent())
+
+    def reserve(self, input_tokens: int, output_tokens: int) -> bool:
+        """Put aside what a question may cost at most. False: today there is not enough left for it. Raises StoreError
+        when that cannot be written down: what is not on disk may be spent again."""
+        worst = self._prices.of(input_tokens, output_tokens)
+        today = self.today
+        if today.usd + worst > self._limit:
+            return False
+        self._keep(replace(today, usd=today.usd + worst, questions=today.questions + 1))
+        return True
+
+    def settle(self, reserved: tuple[int, int], used: tuple[int, int], *, failed: bool) -> None:
+        """Say what the question took of what was put aside for it. Nothing known of one that broke off: all of it."""
+        worst, took = self._prices.of(*reserved), self._prices.of(*used)
+        today = self.today
+        self._keep(
+            replace(
+                today,
+                usd=max(0.0, today.usd - worst + took),
+                failed=today.failed + failed,
+                input_tokens=today.input_tokens + used[0],
+                output_tokens=today.output_tokens + used[1],
+            )
+        )
+
+    def seconds_to_midnight(self) -> float:
+        """Until there is something to spend again, at least one."""
+        now = self._now().astimezone()
+        return max(1.0, 86_400.0 - (now.hour * 3_600 + now.minute * 60 + now.second))
+
+    def _day(self) -> str:
+        return self._now().astimezone().date().isoformat()
+
+    def _keep(self, today: Spent) -> None:
+        days = {**self._days, self._day(): today}
+        kept = {day: days[day] for day in sorted(days)[-KEPT:]}
+        told = {"since": self.since.isoformat(), "days": {day: asdict(spent) for day, spent in kept.items()}}
+        try:
+            replace_file(Files(), self._path, json.dumps(told).encode())
+        except OSError as error:
+            raise StoreError(f"what the language model costs cannot be written down: {error}") from error
+        self._days = kept
+
+    def _read(self) -> None:
+        try:
+            told: Any = json.loads(self._path.read_bytes())
+            self.since = datetime.fromisoformat(told["since"])
+            self._days = {str(day): _spent(spent) for day, spent in told["days"].items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            # As if today's money were gone: rather nothing for a day than twice the limit.
+            logger.exception("%s cannot be read: the language model is asked nothing more today", self._path)
+            self._days = {self._day(): Spent(usd=self._limit)}
+
+
+def _spent(raw: dict[str, Any]) -> Spent:
+    spent = Spent(**raw)
+    if not math.isfinite(spent.usd) or spent.usd < 0:
+        raise ValueError("not an amount of money")
+    return spent

@@ -1,0 +1,130 @@
+"""Anthropic's Messages API: the only module that imports `anthropic`, and only when a question is asked.
+
+Any server that speaks the same API will do. Answers come as a stream, so that one that stops in the middle is noticed,
+and as the input of a tool, so that they have a shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.language.asking import Access, Answer, Failure, Question, Trouble, Used
+
+logger = logging.getLogger(__name__)
+
+KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
+_TOOL: Final = "keep"
+# What a status says about trying again. Whatever is not here is worth another try later.
+_REFUSED: Final = frozenset({400, 401, 402, 403, 404, 413, 422})
+_BUSY: Final = frozenset({408, 409, 429, 529})
+_LONGEST_MESSAGE: Final = 300  # characters of what a server says about itself
+
+
+class NoKey(Exception):
+    """There is no key, or not one that is ours alone."""
+
+
+async def asked(question: Question, access: Access) -> Answer | Failure:
+    """What the model answers, or why it does not."""
+    try:
+        key = key_of(access)
+    except NoKey as error:
+        return Failure("refused", str(error))
+    try:
+        import anthropic
+    except ImportError:
+        return Failure("refused", "the package 'anthropic' is not installed: pip install 'hunchd[claude]'")
+    # Trying again is for the caller to decide, who knows what is left to spend.
+    client = anthropic.AsyncAnthropic(
+        api_key=key, base_url=access.base_url, max_retries=0, timeout=access.timeout, open_telemetry=False
+    )
+    used: dict[str, int] = {}
+    try:
+        async with client, asyncio.timeout(access.timeout):
+            return _answer(await _message(client, question, access.model, used))
+    except TimeoutError:
+        return Failure("cut short", f"no whole answer within {access.timeout:.0f} s", used=Used(**used))
+    except anthropic.APIStatusError as error:
+        return _refusal(error, key, Used(**used))
+    except anthropic.APITimeoutError:
+        return Failure("unreachable", f"{access.base_url} did not answer in time", used=Used(**used))
+    except anthropic.APIConnectionError as error:
+        where: Trouble = "cut short" if used else "unreachable"
+        return Failure(where, _shown(f"{access.base_url}: {error.__cause__ or error}", key), used=Used(**used))
+    except Exception as error:  # a stream that breaks off or is none fails in as many ways as there are parsers
+        logger.exception("the language model's answer cannot be read")
+        return Failure("cut short" if used else "nonsense", _shown(str(error), key), used=Used(**used))
+
+
+def key_of(access: Access) -> str:
+    """The key of the file that the settings name, or else of the environment. Raises NoKey."""
+    if not access.key_file:
+        if key := os.environ.get(KEY_VARIABLE, "").strip():
+            return key
+        raise NoKey(f"there is no key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file")
+    path = Path(access.key_file).expanduser()
+    try:
+        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise NoKey(f"{path} can be read by others; run: chmod 600 {path}")
+        key = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoKey(f"the key cannot be read: {error}") from error
+    if not key or len(key.split()) != 1:
+        raise NoKey(f"{path} does not hold a key and nothing else")
+    return key
+
+
+async def _message(client: Any, question: Question, model: str, used: dict[str, int]) -> Any:
+    """The whole message. `used` says what was paid for so far, also when this fails."""
+    tool = {"name": _TOOL, "description": "Keep what was found.", "input_schema": dict(question.schema)}
+    async with client.messages.stream(
+        model=model,
+        max_tokens=question.most,
+        system=question.system,
+        messages=[{"role": "user", "content": question.text}],
+        tools=[tool],
+        tool_choice={"type": "tool", "name": _TOOL},
+    ) as stream:
+        async for event in stream:
+            if event.type in ("message_start", "message_delta"):
+                usage = (event.message if event.type == "message_start" else event).usage
+                for name, told in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+                    used[name] = max(used.get(name, 0), told or 0)
+        return await stream.get_final_message()
+
+
+def _answer(message: Any) -> Answer | Failure:
+    used = Used(message.usage.input_tokens or 0, message.usage.output_tokens or 0)
+    if message.stop_reason in (None, "max_tokens", "pause_turn", "model_context_window_exceeded"):
+        return Failure("cut short", "the answer ended before it was whole", used=used)
+    if message.stop_reason == "refusal":
+        return Failure("nonsense", "the model declined to answer", used=used)
+    given = next((block.input for block in message.content if block.type == "tool_use" and block.name == _TOOL), None)
+    if not isinstance(given, dict):
+        return Failure("nonsense", "the answer does not have the shape that was asked for", used=used)
+    return Answer(given, used)
+
+
+def _refusal(error: Any, key: str, used: Used) -> Failure:
+    status = int(error.status_code)
+    trouble: Trouble = "refused" if status in _REFUSED else "busy" if status in _BUSY else "unreachable"
+    message = _shown(f"answered {status}: {error.message}", key)
+    return Failure(trouble, message, _seconds(error.response.headers.get("retry-after")), used)
+
+
+def _seconds(told: str | None) -> float | None:
+    """What a Retry-After in seconds says; a date is as good as nothing."""
+    try:
+        return max(0.0, float(told)) if told is not None else None
+    except ValueError:
+        return None
+
+
+def _shown(text: str, key: str) -> str:
+    """What a stranger says, on one line, without our key should it come back."""
+    return " ".join(text.replace(key, "…").split())[:_LONGEST_MESSAGE]

@@ -1,0 +1,42 @@
+"""The language model as the front sees it: a question, answered by another process that lives for a job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
+from hunchd.config.settings import LanguageSettings
+from hunchd.domain.errors import HunchError
+from hunchd.language.asking import Access, Answer, Failure, Question, outcome_of
+from hunchd.protocol.child import Child
+
+_GRACE: Final = 15.0  # seconds beyond the time for an answer: to start the process and load the library
+
+
+class LanguageClient:
+    def __init__(self, child: Child, access: Access) -> None:
+        self._child = child
+        self.access = access
+
+    async def ask(self, question: Question) -> Answer | Failure:
+        """What the model answers, or why it does not. Raises nothing that waiting longer would not."""
+        asked = {"question": asdict(question), "access": asdict(self.access)}
+        try:
+            return outcome_of(await self._child.call("ask", asked, timeout=self.access.timeout + _GRACE))
+        except HunchError as error:
+            return Failure("unreachable", error.message)
+
+
+def client_of(child: Child, settings: LanguageSettings) -> LanguageClient | None:
+    """Who asks where the settings say; None: it is switched off."""
+    if not settings.enabled:
+        return None
+    access = Access(settings.model, settings.base_url, settings.key_file, settings.timeout_seconds)
+    return LanguageClient(child, access)
+
+
+def arguments() -> Sequence[str]:
+    """The command line of the process."""
+    return (sys.executable, "-m", "hunchd.daemon.language_process")
