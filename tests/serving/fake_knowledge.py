@@ -9,7 +9,7 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, ShareRequest
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -67,6 +67,10 @@ class FakeKnowledge:
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
         self.resolutions[identifier] = asked
         return {"id": identifier, "resolution": asked.resolution}
+
+    async def share(self, request: ShareRequest) -> dict[str, Any]:
+        self.asked.append(request)
+        return {"files": [], "refused": [{"name": name, "reason": "it is yours"} for name in request.names]}
 
     async def unresolve(self, identifier: str) -> dict[str, Any]:
         if identifier not in self.resolutions:

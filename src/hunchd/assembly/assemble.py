@@ -97,9 +97,7 @@ def assemble(
 
 def _top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
     """What stands between the heading and the first section."""
-    fences = any(
-        rendering.needs_fence(choice.piece.trust, text) for choice in candidates for _, text in choice.piece.forms
-    )
+    fences = any(rendering.needs_fence(choice.piece, text) for choice in candidates for _, text in choice.piece.forms)
     quotes = any(
         choice.piece.trust is not Trust.USER and "«" in text for choice in candidates for _, text in choice.piece.forms
     )

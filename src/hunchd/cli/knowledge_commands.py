@@ -32,6 +32,20 @@ def _contradictions(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="settled ones too")
 
 
+def _share(parser: ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="ID|KEY", help="what to share; without any: a list")
+    parser.add_argument("--all", action="store_true", help="all that may be shared and that you said yourself")
+    parser.add_argument("--list", action="store_true", help="what is shared, and what could be")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
+    parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
+
+
+def _unshare(parser: ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be removed, remove nothing")
+    parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
+
+
 KNOWLEDGE_COMMANDS: Final = (
     Command(
         "documents",
@@ -72,5 +86,31 @@ KNOWLEDGE_COMMANDS: Final = (
         f"{RUN}.past:contradictions",
         _contradictions,
         ("hunch contradictions", 'hunch contradictions resolve x01J9Z a --note "CI says so"'),
+    ),
+    Command(
+        "share",
+        KNOWN,
+        "give facts, decisions, workflows to your colleagues",
+        "Writes what you name as small text files below .hunch/ in the repository: review and commit them like code.\n"
+        "Colleagues' daemons read them after a pull, as the project's word, never as theirs. Only what belongs to the\n"
+        "project is shared: nothing private, nothing about people, no sessions; secrets are masked once more.",
+        f"{RUN}.sharing:share",
+        _share,
+        (
+            "hunch share --list",
+            'hunch share "package manager" --dry-run',
+            "hunch share --all",
+        ),
+    ),
+    Command(
+        "unshare",
+        KNOWN,
+        "take a shared file out of the repository",
+        "Deletes shared files, yours or others'. What you know of them stays with you; colleagues forget it when they\n"
+        "pull the deletion.",
+        f"{RUN}.sharing:unshare",
+        _unshare,
+        ('hunch unshare "package manager"', "hunch unshare .hunch/decisions/session-storage.md"),
+        asks_daemon=False,
     ),
 )

@@ -23,6 +23,7 @@ from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
+from hunchd.ingestion.shared import shared_memories
 from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
 from hunchd.prediction.predictor import Predictor
@@ -94,13 +95,14 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
 
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
-    """The facts that the project's own files state, and what it could be asked about."""
+    """The facts that the project's own files state, what colleagues shared, and what it could be asked about."""
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     files = [path for path, _ in rules.walk() if may_be_named(path)]
     facts = [memory_json(fact) for fact in conventions(scope.root, files, project=scope.project, now=scope.now)]
-    return {"facts": facts, "topics": list(topics(defined))}
+    shared = [memory_json(one) for one in shared_memories(scope.root, files, project=scope.project, now=scope.now)]
+    return {"facts": facts, "shared": shared, "topics": list(topics(defined))}
 
 
 def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:

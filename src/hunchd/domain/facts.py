@@ -135,6 +135,12 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
     return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
 
 
+def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:
+    """`claim` is kept beside what lies in its place, however certain it is, for somebody to look at."""
+    claim = replace(claim, valid_from=since(claim), supersedes=None, superseded_by=None)
+    return replace(_rejected(claim, head, now), conflicting=True)
+
+
 def revised(head: Memory, changed: Memory, now: datetime) -> Change:
     """`head` says from now on what `changed` says; what it said before is kept with the time in which it held."""
     stated = changed.valid_from if changed.valid_from != head.valid_from else None

@@ -46,7 +46,7 @@ class Claims:
                 changes += _laid_down(fact, head)
             elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
                 continue  # as on the main line
-            elif head is None or not await self._heard(fact, head):
+            elif head is None or not await is_no_news(self._memories, fact, head):
                 claims.append(fact)
             stated.add(fact.id)
         changes += await self._gone(project, stated, line)
@@ -92,15 +92,6 @@ class Claims:
         ]
         await self._memories.keep(done)
 
-    async def _heard(self, fact: Memory, head: Memory) -> bool:
-        """Whether the source of `fact` said this before, and was overruled since: it is no news."""
-        if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
-            return False
-        family = await self._memories.family(fact.id, fact.project)
-        said = [one for one in family if one.kind is Kind.FACT and voice_of(one) == voice_of(fact)]
-        latest = max(said, key=lambda one: (since(one), one.updated), default=None)
-        return latest is not None and same_value(latest, fact)
-
     async def _gone(self, project: Project, kept: set[str], line: str | None) -> list[Change]:
         """What files said on this line and say no more, as changes."""
         before = [
@@ -131,6 +122,16 @@ class Claims:
         }
         answer = await self._indexer.call("reached", asked, timeout=60)
         return frozenset(answer["reached"])
+
+
+async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
+    """Whether the source of `fact` said this before, and was overruled since by `head`."""
+    if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
+        return False
+    family = await memories.family(fact.id, fact.project)
+    said = [one for one in family if one.kind is Kind.FACT and voice_of(one) == voice_of(fact)]
+    latest = max(said, key=lambda one: (since(one), one.updated), default=None)
+    return latest is not None and same_value(latest, fact)
 
 
 def side_line(project: Project) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from hunchd.domain.errors import Conflict, InvalidInput
 from hunchd.domain.facts import Change, place_of, revised, same_value, undone, voice_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
+from hunchd.domain.sharing import is_shared
 from hunchd.protocol.answers import iso
 from hunchd.protocol.memories import memory_from_json, memory_json
 from hunchd.protocol.requests import Resolution
@@ -39,7 +40,8 @@ def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confid
         importance=max(a.importance, b.importance),
         links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
         artifacts=tuple(dict.fromkeys((*_files(a), *_files(b)))),
-        trust=max(a.trust, b.trust, key=tuple(Trust).index),
+        # It quotes both, and stands where the user looks first: a colleague's words are marked as such.
+        trust=Trust.UNTRUSTED if is_shared(a) or is_shared(b) else max(a.trust, b.trust, key=tuple(Trust).index),
         source={
             "type": "contradiction",
             "reason": reason or f"two sources say something else of '{b.key}'",
@@ -113,6 +115,14 @@ def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tup
         source.pop(name, None)
     opened = replace(conflict, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
     return opened, Change((*before, opened), made, conflict.project)
+
+
+def lapsed(conflict: Memory, now: datetime) -> Change:
+    """The contradiction ended by itself: one side is said no more. A claim that was only kept for it goes with it."""
+    told = {"resolution": "a_wins", "resolved_at": iso(now), "note": "the other side is said no more"}
+    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
+    claims = tuple(side.id for side in sides(conflict) if side.status is Status.ARCHIVED)
+    return Change((closed,), claims, conflict.project)
 
 
 def _on_place(a: Memory, b: Memory, place: str, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:

@@ -10,6 +10,7 @@ from datetime import datetime
 from hunchd.domain.context import Focus, Level, Piece
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.sharing import is_shared
 from hunchd.engine.ages import ago
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
@@ -20,6 +21,7 @@ CONVENTION = 0.35
 
 MOST_CONVENTIONS = 12
 MOST_SENTENCES = 4  # of them, in a guide's own words
+MOST_SHARED = 6  # of them, of what colleagues wrote down: it does not push away what the tools enforce
 MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
 CONTRADICTION_HERE = 0.75  # an open contradiction that speaks of the current file
 CONTRADICTION_ELSEWHERE = 0.4
@@ -52,7 +54,7 @@ def told_pieces(
     at_hand = _words(" ".join((focus.file or "", *focus.open_files, focus.branch, focus.query)))
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
-    habits = _most_telling([fact for fact in others if not _is_decision(fact)])
+    habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
     decisions = [fact for fact in others if _is_decision(fact)]
     shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
@@ -126,11 +128,15 @@ def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece
         )
 
 
-def _most_telling(facts: Sequence[Memory]) -> list[Memory]:
-    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences."""
+def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
+    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences, and of
+    what colleagues shared first what speaks of what is at hand."""
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
-    asked = [fact for fact in best if _is_sentence(fact)][:MOST_SENTENCES]
-    return [fact for fact in best if fact in asked or not _is_sentence(fact)][:MOST_CONVENTIONS]
+    asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact)][:MOST_SENTENCES]
+    shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & _words(f"{fact.title} {fact.content}")))
+    enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
+    kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}
+    return [fact for fact in best if fact.id in kept][:MOST_CONVENTIONS]
 
 
 def _is_sentence(fact: Memory) -> bool:
@@ -149,7 +155,7 @@ def _fact(fact: Memory, now: datetime) -> Piece:
         tier=1 if told else 3,
         value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * fact.confidence,
         forms=tuple(forms),
-        reasons=(_said_by_user(fact, now),) if told else ((f"from {origin}",) if origin else ()),
+        reasons=(_said_by_user(fact, now),) if told else ((_shared_by(fact) or f"from {origin}",) if origin else ()),
         source=fact.source,
         trust=fact.trust,
     )
@@ -159,6 +165,12 @@ def _said_by_user(fact: Memory, now: datetime) -> str:
     on_branch = f" on {fact.branch}" if fact.branch else ""
     since = f", {ago(fact.valid_from, now)}" if fact.valid_from else ""
     return f"you asked to remember it{on_branch}{since}"
+
+
+def _shared_by(fact: Memory) -> str:
+    """Who shared it and where, for what was shared."""
+    by = fact.source.get("by")
+    return f"shared{f' by {by}' if by else ''} in {fact.source.get('path')}" if is_shared(fact) else ""
 
 
 def _decision(fact: Memory, shared: int) -> Piece:
@@ -176,6 +188,8 @@ def _decision(fact: Memory, shared: int) -> Piece:
 
 
 def _origin(fact: Memory) -> str:
+    if shared := _shared_by(fact):
+        return shared
     if sha := fact.source.get("sha"):
         return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
     return str(fact.source.get("path") or "from the project")

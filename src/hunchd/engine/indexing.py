@@ -14,12 +14,14 @@ from hunchd.config.settings import IndexSettings
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Change, Unit
+from hunchd.domain.sharing import SHARED
 from hunchd.engine import collaborators
-from hunchd.engine.claims import Claims
+from hunchd.engine.claims import BY_FILES, Claims
 from hunchd.engine.events import Events
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
 from hunchd.engine.rewriting import move_episodes, rename
+from hunchd.engine.shared import Shared
 from hunchd.ingestion.conventions import speaks
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import Child
@@ -49,6 +51,7 @@ class Indexing:
         self._store = store
         self._memories = memories
         self._claims = Claims(memories, indexer)
+        self._shared = Shared(memories)
         self._events = events
         self._settings = settings
         self._loaded = loaded  # told when a project has a new model
@@ -60,6 +63,7 @@ class Indexing:
             told = json.loads((project.cache / STATE).read_bytes())
             project.facts = {fact["id"]: memory_from_json(fact) for fact in told["facts"]}
             project.learnt = told["learnt"]
+            project.shared = told.get("shared")
             project.predictor = Predictor.load(model)
             self._loaded(project)
         except FileNotFoundError:
@@ -166,6 +170,7 @@ class Indexing:
     async def _conventions(self, project: Project) -> None:
         answer = await self._indexer.call("conventions", self._where(project), timeout=120)
         project.topics = tuple(answer["topics"])
+        await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
         await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
 
     async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
@@ -188,11 +193,12 @@ class Indexing:
         """Leave the model and what belongs to it for the next start, which makes it again if it is not there."""
         if project.predictor is None:
             return
-        facts = [memory_json(fact) for fact in project.facts.values() if fact.source.get("type") == "convention"]
+        by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
+        facts = [memory_json(fact) for fact in by_files]
         draft = project.cache / f".{STATE}"
         try:
             project.predictor.save(project.cache / MODEL)
-            draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts}))
+            draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts, "shared": project.shared}))
             draft.replace(project.cache / STATE)
         except OSError as error:
             logger.warning("the models of %s could not be kept: %s", project.name, error)

@@ -16,10 +16,11 @@ from hunchd.engine.documents import Documents
 from hunchd.engine.filing import filed, reread
 from hunchd.engine.memories import Memories
 from hunchd.engine.projects import Projects
+from hunchd.engine.sharing import Sharing
 from hunchd.engine.writing import Writer
 from hunchd.protocol.answers import iso, page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
 from hunchd.retrieval.wording import terms
 
 MOST_MEANT: Final = 3  # facts whose history a question about a change is answered with
@@ -37,6 +38,7 @@ class Knowledge:
         self._writer = writer
         self._now = now
         self.documents = Documents(memories, projects, now=now)
+        self._sharing = Sharing(memories, projects)
 
     # Memories
 
@@ -120,6 +122,10 @@ class Knowledge:
         results = [*told, *others][: request.k]
         status = "ok" if results and found["status"] == "empty" else found["status"]
         return {**found, "results": results, "status": status}
+
+    async def share(self, request: ShareRequest) -> dict[str, Any]:
+        """What of a project's memory colleagues may have, as files for its repository; nothing is written."""
+        return await self._sharing.files(request)
 
     # Contradictions
 

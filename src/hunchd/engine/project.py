@@ -139,6 +139,7 @@ class Project:
     fixes: KnownFixes = field(default_factory=KnownFixes)
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
+    shared: dict[str, str | None] | None = None  # ids read from the repository's shared files, with their branch
     topics: tuple[str, ...] = ()
     joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
     revision: int = 0

@@ -15,6 +15,7 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
 from hunchd.ingestion.manifests import Statement, reader_of, statements
 from hunchd.ingestion.screening import screened
+from hunchd.protocol.shared import is_shared_path
 from hunchd.repository.reading import read_file
 
 MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
@@ -57,8 +58,9 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
 
 
 def speaks(path: str) -> bool:
-    """Whether a file may say how the project is worked on: a manifest, a record, a page for contributors."""
-    return reader_of(path) is not None or is_record(path) or is_page(path)
+    """Whether a file may say how the project is worked on: a manifest, a record, a page for contributors, a memory
+    that a colleague shared."""
+    return reader_of(path) is not None or is_record(path) or is_page(path) or is_shared_path(path)
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:

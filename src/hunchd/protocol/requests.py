@@ -127,6 +127,15 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRequest:
+    """What of a project's memory is to be shared: ids or keys of facts; all that may be when there are none."""
+
+    project: str
+    names: tuple[str, ...] = ()
+    by: str = ""  # name of who shares it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictsRequest:
     status: str = "open"  # open, resolved or all
     project: str | None = None  # None: everywhere
@@ -288,6 +297,16 @@ def resolution_of_body(raw: Any) -> Resolution:
         resolution=fields.choice("resolution", RESOLUTIONS),
         note=fields.text("note", limit=QUERY_LIMIT) or "",
         value=fields.text("value", limit=TEXT_LIMIT) or "",
+    )
+
+
+def share_of_body(raw: Any) -> ShareRequest:
+    """What POST /share is asked for."""
+    fields = Fields(raw, ("project", "names", "by"))
+    return ShareRequest(
+        project=fields.required_text("project", limit=PATH_LIMIT),
+        names=fields.texts("names"),
+        by=fields.text("by") or "",
     )
 
 

@@ -20,6 +20,7 @@ from hunchd.protocol.requests import (
     PredictRequest,
     Resolution,
     SearchRequest,
+    ShareRequest,
 )
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest
 
@@ -60,6 +61,7 @@ class AskedKnowledge(Protocol):
     async def conflicts(self, request: ConflictsRequest, /) -> Json: ...
     async def resolve(self, identifier: str, asked: Resolution, /) -> Json: ...
     async def unresolve(self, identifier: str, /) -> Json: ...
+    async def share(self, request: ShareRequest, /) -> Json: ...
 
 
 class Asked(Protocol):

@@ -11,7 +11,13 @@ from hunchd.domain.errors import NotFound
 from hunchd.protocol.decoding import refuse_unstorable
 from hunchd.protocol.documents import document_json, document_of_body, document_path, documents_of_query
 from hunchd.protocol.memories import memory_json
-from hunchd.protocol.requests import as_of_query, conflicts_of_query, fact_of_query, resolution_of_body
+from hunchd.protocol.requests import (
+    as_of_query,
+    conflicts_of_query,
+    fact_of_query,
+    resolution_of_body,
+    share_of_body,
+)
 from hunchd.serving.answering import json_answer
 from hunchd.serving.asking import AskedKnowledge
 
@@ -36,6 +42,7 @@ class KnowledgeDoors:
             ("GET", "/contradictions", self.contradictions),
             ("POST", "/contradictions/{id}/resolve", self.resolve),
             ("POST", "/contradictions/{id}/undo", self.unresolve),
+            ("POST", "/share", self.share),
         ]
 
     async def fact(self, request: web.Request) -> web.Response:
@@ -69,6 +76,9 @@ class KnowledgeDoors:
 
     async def unresolve(self, request: web.Request) -> web.Response:
         return json_answer(await self._knowledge.unresolve(_identifier(request)))
+
+    async def share(self, request: web.Request) -> web.Response:
+        return json_answer(await self._knowledge.share(share_of_body(await self._body(request))))
 
 
 def _query(request: web.Request) -> str:

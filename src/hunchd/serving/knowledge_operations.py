@@ -92,6 +92,32 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("resolution",),
     ),
+    "ShareRequest": record(
+        {
+            "project": text("the path or the id of a project"),
+            "names": list_of(text(), "ids of memories or keys of facts; left out: all that may be shared"),
+            "by": text("name of who shares it"),
+        },
+        required=("project",),
+    ),
+    "SharedFiles": record(
+        {
+            "files": list_of(
+                record(
+                    {
+                        "id": text("of the memory"),
+                        "path": text("below the root of the repository"),
+                        "title": text(),
+                        "content": text("of the file"),
+                        "trust": one_of(("user", "project", "derived"), "user: in the user's own words"),
+                    },
+                    required=("id", "path", "title", "content", "trust"),
+                )
+            ),
+            "refused": list_of(record({"name": text(), "reason": text()}, required=("name", "reason"))),
+        },
+        required=("files", "refused"),
+    ),
 }
 
 # (method, path) → the fields of an Operation
@@ -163,6 +189,13 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "body": ref("Resolution"),
         "answers": ((_JSON, ref("Contradiction")),),
         "errors": (404, 409, 507),
+    },
+    ("POST", "/share"): {
+        "id": "share",
+        "summary": "Memories as text files for the repository. Nothing is written: the client does that, if it likes.",
+        "body": ref("ShareRequest"),
+        "answers": ((_JSON, ref("SharedFiles")),),
+        "errors": (404,),
     },
     ("POST", "/contradictions/{id}/undo"): {
         "id": "unresolveContradiction",
