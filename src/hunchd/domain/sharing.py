@@ -30,7 +30,7 @@ def why_not(memory: Memory, *, project: str, branch: str | None) -> str:
     """Why a memory is not shared with those who work on `project`, in words; "" when it may be."""
     source = memory.source
     if memory.kind not in KINDS:
-        return f"a {memory.kind} is not shared; facts, decisions and workflows are"
+        return f"it is of the kind {memory.kind}; shared are facts, decisions and workflows"
     if memory.project is None or memory.scope is not Scope.PROJECT:
         return "it is yours, not the project's"
     if memory.project != project:
