@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -65,14 +65,14 @@ class Reading:
         ledger: Ledger,
         settings: LanguageSettings,
         *,
-        first_pause: float = FIRST_PAUSE,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._sessions = sessions
         self._memories = memories
         self._client = client
         self._ledger = ledger
         self._settings = settings
-        self._first_pause = first_pause
+        self._rest = rest  # for so many seconds
         self._waiting: dict[str, None] = {}  # sessions, in the order in which they were noted
         self._wake = asyncio.Event()
         self._failures = 0  # in a row
@@ -106,7 +106,7 @@ class Reading:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await asyncio.sleep(self._settings.rest_seconds)
+            await self._rest(self._settings.rest_seconds)
             while self._waiting:
                 session = next(iter(self._waiting))
                 if await self._read(session):
@@ -139,7 +139,7 @@ class Reading:
         worst = (int((tokens + count(question.system) + AROUND) * ABOVE), question.most)
         if not self._ledger.reserve(*worst):
             self.trouble = f"today's limit of {self._settings.daily_limit_usd:.2f} $ is reached"
-            await asyncio.sleep(self._ledger.seconds_to_midnight())
+            await self._rest(self._ledger.seconds_to_midnight())
             return False
         outcome = await self._client.ask(question)
         failed = isinstance(outcome, Failure)
@@ -161,12 +161,12 @@ class Reading:
                 logger.warning("a stretch of a session is passed over: %s", failure.message)
                 self._senseless = 0
                 return True
-        pause = min(LONGEST_PAUSE, self._first_pause * 2 ** (self._failures - 1))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
         if failure.trouble == "refused" or self._failures >= BREAKER:
             pause = LONGEST_PAUSE
         pause = max(pause, min(failure.retry_after or 0.0, LONGEST_PAUSE))
         logger.warning("the language model does not help (%s); trying again in %.0f s", self.trouble, pause)
-        await asyncio.sleep(pause)
+        await self._rest(pause)
         return False
 
     async def _keep(self, answer: Answer, stretch: _Stretch) -> None:

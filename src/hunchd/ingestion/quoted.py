@@ -133,7 +133,7 @@ def _sentence_around(quote: str, text: str) -> str | None:
 
 def _is_denied(value: str, sentence: str) -> bool:
     """Whether the sentence names the value only to say that it is not so."""
-    named = re.escape(value)
+    named = rf"(?<!\w){re.escape(value)}(?!\w)"
     times = len(re.findall(named, sentence, re.IGNORECASE))
     denied = len(re.findall(_DENIED + r"[`'\"]?" + named, sentence, re.IGNORECASE))
     return times > 0 and denied == times

@@ -7,6 +7,7 @@ and as the input of a tool, so that they have a shape.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import stat
@@ -44,9 +45,10 @@ async def asked(question: Question, access: Access) -> Answer | Failure:
         api_key=key, base_url=access.base_url, max_retries=0, timeout=access.timeout, open_telemetry=False
     )
     used: dict[str, int] = {}
+    said: list[str] = []
     try:
         async with client, asyncio.timeout(access.timeout):
-            return _answer(await _message(client, question, access.model, used))
+            return _answer(await _message(client, question, access.model, used, said), "".join(said))
     except TimeoutError:
         return Failure("cut short", f"no whole answer within {access.timeout:.0f} s", used=Used(**used))
     except anthropic.APIStatusError as error:
@@ -79,8 +81,9 @@ def key_of(access: Access) -> str:
     return key
 
 
-async def _message(client: Any, question: Question, model: str, used: dict[str, int]) -> Any:
-    """The whole message. `used` says what was paid for so far, also when this fails."""
+async def _message(client: Any, question: Question, model: str, used: dict[str, int], said: list[str]) -> Any:
+    """The whole message. `used` says what was paid for so far, also when this fails; `said` is what the tool was called
+    with, letter for letter: the library would complete a half of it."""
     tool = {"name": _TOOL, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(
         model=model,
@@ -95,16 +98,21 @@ async def _message(client: Any, question: Question, model: str, used: dict[str, 
                 usage = (event.message if event.type == "message_start" else event).usage
                 for name, told in (("input", usage.input_tokens), ("output", usage.output_tokens)):
                     used[name] = max(used.get(name, 0), told or 0)
+            elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+                said.append(event.delta.partial_json)
         return await stream.get_final_message()
 
 
-def _answer(message: Any) -> Answer | Failure:
+def _answer(message: Any, said: str) -> Answer | Failure:
     used = Used(message.usage.input_tokens or 0, message.usage.output_tokens or 0)
     if message.stop_reason in (None, "max_tokens", "pause_turn", "model_context_window_exceeded"):
         return Failure("cut short", "the answer ended before it was whole", used=used)
     if message.stop_reason == "refusal":
         return Failure("nonsense", "the model declined to answer", used=used)
-    given = next((block.input for block in message.content if block.type == "tool_use" and block.name == _TOOL), None)
+    try:
+        given = json.loads(said)
+    except ValueError:
+        given = None
     if not isinstance(given, dict):
         return Failure("nonsense", "the answer does not have the shape that was asked for", used=used)
     return Answer(given, used)

@@ -1,0 +1,260 @@
+"""Sessions read by a language model: once, within the day's money, as slowly as its failures ask for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hunchd.config.settings import LanguageSettings
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.session import Event, turns_of
+from hunchd.engine.memories import Memories
+from hunchd.engine.reading import BREAKER, HOPELESS, LONGEST_PAUSE, Reading, stretches
+from hunchd.engine.sessions import Sessions
+from hunchd.engine.spending import Ledger, Prices
+from hunchd.engine.writing import Writer
+from hunchd.language.asking import Answer, Failure, Question, Used
+from hunchd.language.client import LanguageClient
+from hunchd.protocol.sessions import AppendRequest, MessageDraft
+from hunchd.store.client import Page, StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+FACT = {
+    "category": "decision",
+    "key": "package manager",
+    "value": "pnpm",
+    "quote": "the lock file belongs to pnpm",
+    "turn": 1,
+    "importance": 0.8,
+}
+
+
+class EmptyStore:
+    """Has nothing and takes everything: what a test writes stays at hand."""
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        pass
+
+    async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
+        return []
+
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
+        return Page((), None, 0)
+
+
+@dataclass
+class Model:
+    """Answers what it was told to, the last answer again and again."""
+
+    outcomes: list[Answer | Failure]
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(self, question: Question) -> Answer | Failure:
+        self.asked.append(question)
+        return self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+
+
+@dataclass
+class Bench:
+    sessions: Sessions
+    memories: Memories
+    hot: HotTier
+    path: Path
+    settings: LanguageSettings = field(default_factory=lambda: LanguageSettings(enabled=True, rest_seconds=0.0))
+    pauses: list[float] = field(default_factory=list)
+    now: datetime = NOW
+
+    def reading(self, model: Model) -> Reading:
+        settings = self.settings
+        prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+        self.ledger = Ledger(self.path, limit=settings.daily_limit_usd, prices=prices, now=lambda: self.now)
+        client = cast(LanguageClient, cast(Any, model))
+        return Reading(self.sessions, self.memories, client, self.ledger, settings, rest=self._rest)
+
+    async def _rest(self, seconds: float) -> None:
+        if seconds:
+            self.pauses.append(seconds)
+            self.now += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
+
+    async def say(self, session: str, *texts: str) -> None:
+        """What was said and has been looked through by rule."""
+        drafts = tuple(MessageDraft(event=Event.USER, text=text) for text in texts)
+        await self.sessions.append(session, AppendRequest(messages=drafts, project=None, rejected=()), None)
+        async with self.sessions.held(session) as log:
+            await self.sessions.write_head(log, replace(log.head, told=len(log.messages)))
+
+    def facts(self) -> list[Memory]:
+        return list(self.hot.list(Filters(kinds=(Kind.FACT,), statuses=())))
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
+        hot, store = HotTier(), cast(StoreClient, cast(Any, EmptyStore()))
+        writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
+        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        running = asyncio.create_task(writer.run())
+        await sessions.warm((None,))
+        yield Bench(sessions, memories, hot, tmp_path / "spending.json")
+        running.cancel()
+
+
+async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
+    """Run until nothing waits, or until `until()`."""
+    for session in sessions:
+        reading.note(session)
+    running = asyncio.create_task(reading.run())
+    async with asyncio.timeout(10):
+        while not (until() if until is not None else reading.status()["waiting"] == 0):
+            if running.done():
+                running.result()
+            await asyncio.sleep(0)
+    running.cancel()
+
+
+async def test_what_the_model_points_at_becomes_a_fact_that_says_where_it_comes_from(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    model = Model([Answer({"facts": [FACT]}, Used(1_000, 100))])
+    reading = bench.reading(model)
+
+    await read(reading, "s")
+
+    [fact] = bench.facts()
+    assert (fact.category, fact.key, fact.value) == ("decision", "package manager", "pnpm")
+    assert fact.content == "As of today the lock file belongs to pnpm."
+    assert fact.trust is Trust.DERIVED
+    assert fact.source["read_by"] == bench.settings.model
+    assert fact.source["prompt"].startswith("facts-")
+    assert reading.status()["spent_today_usd"] == pytest.approx(0.0015)
+
+
+async def test_nothing_is_asked_twice_about_the_same_turns(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    model = Model([Answer({"facts": []})])
+    await read(bench.reading(model), "s")
+    await read(bench.reading(model), "s")
+    assert len(model.asked) == 1
+
+    await bench.say("s", "And the tests belong to vitest.")
+    await read(bench.reading(model), "s")
+    assert len(model.asked) == 2
+    assert "pnpm" not in model.asked[1].text
+
+
+async def test_what_an_earlier_run_did_not_come_to_is_read_at_the_start(bench: Bench) -> None:
+    model = Model([Answer({"facts": []})])
+    reading = bench.reading(model)
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    await read(reading, until=lambda: len(model.asked) == 1)
+
+
+async def test_sessions_from_before_it_was_switched_on_are_left_alone(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    bench.now += timedelta(days=1)
+    model = Model([Answer({"facts": []})])
+    reading = bench.reading(model)
+    await read(reading)
+    assert model.asked == []
+
+
+async def test_secrets_are_not_sent(bench: Bench) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    await bench.say("s", f"The token is {secret}, keep it.")
+    model = Model([Answer({"facts": []})])
+    await read(bench.reading(model), "s")
+    assert secret not in model.asked[0].text
+    assert "redacted" in model.asked[0].text
+
+
+async def test_what_was_said_and_understood_by_rule_is_not_replaced_by_what_a_model_claims(bench: Bench) -> None:
+    reading = bench.reading(Model([Answer({"facts": [{**FACT, "category": "decision"}]})]))
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    await read(reading, "s")
+    [fact] = bench.facts()
+    assert fact.confidence < 0.8
+
+
+@pytest.mark.parametrize("trouble", ["busy", "unreachable"])
+async def test_a_failure_of_the_moment_costs_time_and_not_the_work(bench: Bench, trouble: Any) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    model = Model([Failure(trouble, "not now"), Failure(trouble, "not now"), Answer({"facts": [FACT]})])
+    await read(bench.reading(model), "s")
+    assert len(bench.facts()) == 1
+    assert bench.pauses == [10.0, 20.0]
+
+
+async def test_a_time_that_was_named_is_waited_for(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    model = Model([Failure("busy", "slow down", retry_after=77.0), Answer({"facts": []})])
+    await read(bench.reading(model), "s")
+    assert bench.pauses == [77.0]
+
+
+async def test_a_refusal_is_not_asked_again_at_once_and_is_told(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    reading = bench.reading(Model([Failure("refused", "answered 401: no such key")]))
+    await read(reading, "s", until=lambda: len(bench.pauses) == 1)
+    assert bench.pauses == [LONGEST_PAUSE]
+    assert reading.status()["trouble"] == "refused: answered 401: no such key"
+
+
+async def test_after_five_failures_in_a_row_it_rests_for_long(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    bench.settings = replace(bench.settings, daily_limit_usd=100.0)
+    model = Model([Failure("unreachable", "nobody")])
+    await read(bench.reading(model), "s", until=lambda: len(bench.pauses) == BREAKER + 1)
+    assert bench.pauses[BREAKER - 2 :] == [80.0, LONGEST_PAUSE, LONGEST_PAUSE]
+
+
+async def test_a_stretch_that_nobody_makes_sense_of_is_passed_over(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    model = Model([Failure("nonsense", "what")])
+    await read(bench.reading(model), "s")
+    assert len(model.asked) == HOPELESS
+    assert bench.facts() == []
+
+
+async def test_nothing_is_asked_above_the_limit_until_the_next_day(bench: Bench) -> None:
+    await bench.say("a", "As of today the lock file belongs to pnpm.")
+    await bench.say("b", "The tests belong to vitest.")
+    bench.settings = replace(bench.settings, daily_limit_usd=0.015)
+    model = Model([Answer({"facts": []}, Used(1_000, 1_000))])  # 0.006 $, and more than that is left for none
+    reading = bench.reading(model)
+    await read(reading, "a", "b", until=lambda: bench.pauses)
+    first = bench.ledger.today
+    assert (first.questions, len(model.asked)) == (0, 1)  # the pause has passed midnight
+    await read(reading, until=lambda: len(model.asked) == 2)
+
+
+async def test_an_answer_that_broke_off_is_paid_for_as_if_it_had_been_whole(bench: Bench) -> None:
+    await bench.say("s", "As of today the lock file belongs to pnpm.")
+    reading = bench.reading(Model([Failure("cut short", "lost", used=Used(900, 3)), Answer({"facts": []})]))
+    await read(reading, "s")
+    assert reading.status()["failed"] == 1
+    assert bench.ledger.today.usd > Prices(1.0, 5.0).of(900, 1_000)
+
+
+async def test_a_session_that_was_erased_meanwhile_is_forgotten(bench: Bench) -> None:
+    model = Model([Answer({"facts": []})])
+    await read(bench.reading(model), "never there")
+    assert model.asked == []
+
+
+async def test_a_long_session_is_read_in_pieces_and_nothing_is_left_out(bench: Bench) -> None:
+    await bench.say("s", *(f"number {n} " + "of many words " * 200 for n in range(40)))
+    async with bench.sessions.held("s") as log:
+        turns = turns_of(log.messages)
+    pieces = list(stretches(turns))
+    assert len(pieces) > 2
+    assert [turn.number for piece in pieces for turn in piece] == [turn.number for turn in turns]

@@ -1,0 +1,106 @@
+"""A day never costs more than was allowed, whatever breaks."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import StoreError
+from hunchd.engine.spending import KEPT, Ledger, Prices, Spent
+
+PRICES = Prices(input=1.0, output=5.0)  # a thousand tokens in and a hundred out: 0.0015 $
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spending.json"
+
+
+def ledger(path: Path, clock: Clock, limit: float = 0.01) -> Ledger:
+    return Ledger(path, limit=limit, prices=PRICES, now=clock)
+
+
+def test_a_question_that_may_pass_the_limit_is_not_asked(path: Path, clock: Clock) -> None:
+    kept = ledger(path, clock, limit=0.004)
+    assert [kept.reserve(1_000, 100) for _ in range(3)] == [True, True, False]
+    assert kept.today.usd == pytest.approx(0.003)
+
+
+def test_what_was_not_needed_may_be_spent_again(path: Path, clock: Clock) -> None:
+    kept = ledger(path, clock)
+    assert kept.reserve(1_000, 100)
+    kept.settle((1_000, 100), (400, 20), failed=False)
+    assert kept.today == Spent(pytest.approx(0.0005), 1, 0, 400, 20)
+
+
+def test_a_crash_does_not_make_the_day_forget(path: Path, clock: Clock) -> None:
+    first = ledger(path, clock, limit=0.002)
+    assert first.reserve(1_000, 100)
+    second = ledger(path, clock, limit=0.002)
+    assert not second.reserve(1_000, 100)
+    assert second.today.usd == pytest.approx(0.0015)
+
+
+def test_the_next_day_begins_with_nothing_spent(path: Path, clock: Clock) -> None:
+    kept = ledger(path, clock, limit=0.002)
+    assert kept.reserve(1_000, 100)
+    clock.at += timedelta(seconds=kept.seconds_to_midnight() + 1)
+    assert kept.today == Spent()
+    assert kept.reserve(1_000, 100)
+
+
+def test_a_clock_that_goes_back_brings_no_money_back(path: Path, clock: Clock) -> None:
+    kept = ledger(path, clock, limit=0.002)
+    assert kept.reserve(1_000, 100)
+    clock.at += timedelta(days=1)
+    assert kept.reserve(1_000, 100)
+    clock.at -= timedelta(days=1)
+    assert not kept.reserve(1_000, 100)
+
+
+def test_only_a_month_is_kept(path: Path, clock: Clock) -> None:
+    kept = ledger(path, clock)
+    for _ in range(KEPT + 5):
+        assert kept.reserve(1, 1)
+        clock.at += timedelta(days=1)
+    assert len(json.loads(path.read_text())["days"]) == KEPT
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"since": "x", "days": {}}', '{"since": "2026-03-01", "days": []}'])
+def test_a_ledger_that_cannot_be_read_allows_nothing_today(path: Path, clock: Clock, text: str) -> None:
+    path.write_text(text)
+    assert not ledger(path, clock).reserve(1, 1)
+
+
+def test_an_amount_that_is_none_is_not_believed(path: Path, clock: Clock) -> None:
+    path.write_text('{"since": "2026-03-01T12:00:00+00:00", "days": {"2026-03-01": {"usd": NaN}}}')
+    assert not ledger(path, clock).reserve(1, 1)
+
+
+def test_what_cannot_be_written_down_is_not_spent(tmp_path: Path, clock: Clock) -> None:
+    kept = ledger(tmp_path / "missing" / "spending.json", clock)
+    with pytest.raises(StoreError):
+        kept.reserve(1, 1)
+    assert kept.today == Spent()
+
+
+def test_without_a_price_only_the_questions_are_counted(path: Path, clock: Clock) -> None:
+    kept = Ledger(path, limit=0.0, prices=Prices(0.0, 0.0), now=clock)
+    assert kept.reserve(10_000, 10_000)
+    assert kept.today.questions == 1

@@ -1,0 +1,209 @@
+"""Asking a language model, with the real library against a real server: answers, and each way of not getting one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hunchd.language.asking import Access, Answer, Failure, Question, Used, outcome_json, outcome_of
+from hunchd.language.claude import asked
+from tests.language.messages_api import (
+    MessagesApi,
+    breaks_off,
+    ends_early,
+    messages_api,
+    prints,
+    refuses,
+    says,
+    says_nothing_for,
+)
+
+pytest.importorskip("anthropic")
+
+KEY = "not-a-real-key"
+QUESTION = Question("Keep what was settled.", "[1] user: we use pnpm", {"type": "object"}, most=500)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def access(url: str, *, key_file: str = "", timeout: float = 20.0) -> Access:
+    return Access(model="claude-test", base_url=url, key_file=key_file, timeout=timeout)
+
+
+def keys_sent(api: MessagesApi) -> list[str]:
+    """By which header is the library's business."""
+    return [headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ") for headers in api.headers]
+
+
+async def test_the_answer_is_what_the_tool_was_called_with_and_says_what_it_cost() -> None:
+    async with messages_api(says({"facts": [{"key": "a"}]}, tokens=(1_234, 56))) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert outcome == Answer({"facts": [{"key": "a"}]}, Used(1_234, 56))
+    [sent] = api.asked
+    assert sent["model"] == "claude-test"
+    assert sent["max_tokens"] == 500
+    assert sent["stream"] is True
+    assert sent["tool_choice"]["name"] == sent["tools"][0]["name"]
+    assert sent["messages"] == [{"role": "user", "content": QUESTION.text}]
+    assert keys_sent(api) == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "trouble"),
+    [
+        (400, "invalid_request_error", "refused"),
+        (401, "authentication_error", "refused"),
+        (403, "permission_error", "refused"),
+        (404, "not_found_error", "refused"),
+        (429, "rate_limit_error", "busy"),
+        (500, "api_error", "unreachable"),
+        (503, "api_error", "unreachable"),
+        (529, "overloaded_error", "busy"),
+    ],
+)
+async def test_a_refusal_says_whether_to_try_again(status: int, kind: str, trouble: str) -> None:
+    async with messages_api(refuses(status, kind)) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.trouble == trouble
+    assert str(status) in outcome.message
+    assert len(api.asked) == 1, "trying again is the caller's decision"
+
+
+@pytest.mark.parametrize(("told", "seconds"), [("7", 7.0), ("0.5", 0.5), ("Sun, 22 Nov 2026 05:00:00 GMT", None)])
+async def test_when_to_come_back_is_passed_on(told: str, seconds: float | None) -> None:
+    async with messages_api(refuses(429, "rate_limit_error", retry_after=told)) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.retry_after == seconds
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 4, 5])
+async def test_a_connection_that_is_lost_in_the_middle_is_no_answer_and_says_what_is_owed(after: int) -> None:
+    async with messages_api(breaks_off(after)) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.trouble == "cut short"
+    assert outcome.used.input == 1_000
+
+
+@pytest.mark.parametrize("after", [1, 3, 5])
+async def test_a_stream_that_ends_before_the_answer_does_is_no_answer(after: int) -> None:
+    async with messages_api(ends_early(after)) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.trouble == "cut short"
+
+
+async def test_an_answer_that_ran_out_of_tokens_is_no_answer() -> None:
+    async with messages_api(says({"facts": []}, stop="max_tokens")) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert outcome == Failure("cut short", "the answer ended before it was whole", used=Used(1_000, 50))
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        says("[1, 2]"),
+        says('"a text"'),
+        says({}, stop="refusal"),
+        prints("<html>welcome to the captive portal</html>", type_="text/html"),
+        prints("data: {broken\n\n"),
+        prints("event: message_start\ndata: {\n\n"),
+        prints(""),
+        prints('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"no"}}\n\n'),
+    ],
+    ids=["a list", "a text", "declined", "a page", "half a line", "half an event", "nothing", "an error event"],
+)
+async def test_nonsense_is_a_failure_and_not_an_exception(scene: object) -> None:
+    async with messages_api(scene) as api:  # type: ignore[arg-type]
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+
+
+async def test_half_an_object_is_no_answer() -> None:
+    async with messages_api(says('{"facts": [{"key": "a"')) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+
+
+async def test_a_server_that_says_nothing_is_left() -> None:
+    async with messages_api(says_nothing_for(30.0)) as api:
+        outcome = await asked(QUESTION, access(api.url, timeout=0.3))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.trouble in ("cut short", "unreachable")
+
+
+async def test_nobody_there_is_a_failure() -> None:
+    outcome = await asked(QUESTION, access("http://127.0.0.1:9"))
+
+    assert isinstance(outcome, Failure)
+    assert outcome.trouble == "unreachable"
+
+
+async def test_the_key_comes_from_a_file_of_ours_alone(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("another-key\n")
+    file.chmod(0o644)
+    async with messages_api(says({})) as api:
+        open_to_all = await asked(QUESTION, access(api.url, key_file=str(file)))
+        file.chmod(0o600)
+        private = await asked(QUESTION, access(api.url, key_file=str(file)))
+
+    assert isinstance(open_to_all, Failure)
+    assert "chmod 600" in open_to_all.message
+    assert isinstance(private, Answer)
+    assert keys_sent(api) == ["another-key"]
+
+
+async def test_without_a_key_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    empty = tmp_path / "empty"
+    empty.touch(mode=0o600)
+    async with messages_api(says({})) as api:
+        outcomes = [await asked(QUESTION, access(api.url, key_file=file)) for file in ("", str(empty), "/no/such/file")]
+
+    assert all(isinstance(one, Failure) and one.trouble == "refused" for one in outcomes)
+    assert api.asked == []
+
+
+async def test_a_key_that_comes_back_is_not_told() -> None:
+    async with messages_api(refuses(401, f"invalid key {KEY}")) as api:
+        outcome = await asked(QUESTION, access(api.url))
+
+    assert isinstance(outcome, Failure)
+    assert KEY not in outcome.message
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Answer({"facts": []}, Used(1, 2)), Failure("busy", "later", 3.0, Used(4, 5)), Failure("nonsense", "what")],
+)
+def test_an_outcome_crosses_the_pipe_as_it_was(outcome: Answer | Failure) -> None:
+    assert outcome_of(outcome_json(outcome)) == outcome
+
+
+def test_the_library_is_not_loaded_before_a_question_is_asked() -> None:
+    parts = "hunchd.daemon.wiring, hunchd.daemon.language_process, hunchd.engine.engine"
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys, {parts}; print('anthropic' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == "False"
