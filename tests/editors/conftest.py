@@ -13,9 +13,10 @@ from tests.editors.editor import Editor
 from tests.editors.emacs import Emacs
 from tests.editors.neovim import Neovim
 from tests.editors.replaying import Replay, replaying
+from tests.editors.vim import Vim
 from tests.repositories import make_shop
 
-EDITORS: tuple[type[Editor], ...] = (Neovim, Emacs)
+EDITORS: tuple[type[Editor], ...] = (Neovim, Emacs, Vim)
 
 
 _made: dict[str, Path] = {}

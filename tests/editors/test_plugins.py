@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from tests.editors.emacs import Emacs
 from tests.editors.neovim import Neovim
 from tests.editors.recording import BASKET
 from tests.editors.replaying import Replay
+from tests.editors.vim import Vim
 
 
 @pytest.fixture
@@ -46,6 +48,27 @@ def test_checkhealth_tells_of_the_daemon(neovim: Neovim, replay: Replay, shop: P
 def test_an_unknown_option_is_refused_with_those_that_there_are(neovim: Neovim) -> None:
     told = neovim.lua("return select(2, pcall(require('hunch').setup, { colour = 'red' }))")
     assert told.startswith("hunch has no option 'colour'. It has: add, budget, command")
+
+
+def test_vim_writes_any_name_into_an_address(kind: type, start: Callable[..., Vim]) -> None:
+    if kind is not Vim:
+        pytest.skip("of Vim only")
+    request = "{'method': 'GET', 'path': '/context', 'query': {'file': 'süß/a b&c%.py', 'budget': 9}}"
+    raw = start(start=False).tell(f"hunch#daemon#raw({{'url': 'http://127.0.0.1:1/', 'token': 't'}}, {request})")
+    assert raw.startswith("GET /context?budget=9&file=s%C3%BC%C3%9F/a%20b%26c%25.py HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")
+
+
+def test_vim_s_help_names_every_option_and_key(tmp_path: Path) -> None:
+    plugin = PLUGINS / "vim"
+    text = (plugin / "doc" / "hunch.txt").read_text()
+    options = re.search(r"let defaults = \{(.*?)\}", (plugin / "autoload" / "hunch.vim").read_text())
+    keys = re.search(r"in items\(\{(.*?)\}\)", (plugin / "autoload" / "hunch" / "view.vim").read_text(), re.DOTALL)
+    assert options is not None
+    assert keys is not None
+    names = [f"g:hunch_{name}" for name in re.findall(r"'(\w+)':", options[1])]
+    assert len(names) >= 5
+    assert [name for name in names if name not in text] == []
+    assert [key for key in re.findall(r"'([^' ]+)':", keys[1]) if f"\n{key}" not in text and key not in "-?"] == []
 
 
 def test_the_emacs_package_compiles_without_a_warning(tmp_path: Path) -> None:
