@@ -56,7 +56,7 @@ def test_each_command_teaches_itself(name: str) -> None:
         (["remember", "   "], "there is nothing to remember"),
         (["remember", "x", "--value", "y"], "--value belongs to a --key"),
         (["erase"], "one of the arguments --project --everything is required"),
-        (["consolidate"], "there is no command 'consolidate'"),
+        (["dream"], "there is no command 'dream'"),
     ],
 )
 def test_wrong_usage_is_one_line_with_a_hint_and_exit_code_2(argv: list[str], message: str, capsys: Output) -> None:

@@ -226,7 +226,7 @@ async def test_a_night_that_fails_is_counted_and_the_next_one_comes(monkeypatch:
         enough.set()
 
     supervisor = Supervisor()
-    supervisor.start("nightly", lambda: nightly.every_night(work))
+    supervisor.start("nightly", lambda: nightly.every_night(work, 3))
     async with asyncio.timeout(10):
         await enough.wait()
     [line] = supervisor.status()

@@ -11,6 +11,7 @@ from typing import Any
 
 from fake_conversations import FakeConversations
 from fake_knowledge import FakeKnowledge
+from fake_runs import FakeRuns
 
 from hunchd.domain.context import Bundle, Item
 from hunchd.domain.errors import HunchError, NotFound
@@ -35,6 +36,7 @@ class FakeEngine:
         self.prefetched = False
         self.conversations = FakeConversations()
         self.knowledge = FakeKnowledge(self.known)
+        self.runs = FakeRuns()
         self._ids = itertools.count(1)
 
     def _work(self) -> None:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Final
 
 from hunchd.cli.command import KNOWN, RUN, Command
+from hunchd.protocol.steps import STEPS
 
 
 def _documents(parser: ArgumentParser) -> None:
@@ -44,6 +45,18 @@ def _unshare(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it")
     parser.add_argument("--dry-run", action="store_true", help="say what would be removed, remove nothing")
     parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
+
+
+def _consolidate(parser: ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="tell what it would change, and change nothing")
+    what.add_argument("--undo", metavar="RUN", help="take back a run")
+    what.add_argument("--runs", dest="listing", action="store_true", help="list the runs that can be taken back")
+    what.add_argument("--show", metavar="RUN", help="what a run changed")
+    what.add_argument("--stop", action="store_true", help="have the run under way stop")
+    parser.add_argument("--change", type=int, metavar="NO", help="with --undo: only this change of the run")
+    parser.add_argument("--step", action="append", choices=STEPS, help="only this step; may be given several times")
+    parser.add_argument("--project", metavar="DIR", help="only this project (default: everything that is kept)")
 
 
 KNOWLEDGE_COMMANDS: Final = (
@@ -86,6 +99,16 @@ KNOWLEDGE_COMMANDS: Final = (
         f"{RUN}.past:contradictions",
         _contradictions,
         ("hunch contradictions", 'hunch contradictions resolve x01J9Z a --note "CI says so"'),
+    ),
+    Command(
+        "consolidate",
+        KNOWN,
+        "condense, judge and forget what is kept",
+        "Merges what says the same, shortens old episodes, links, doubts what lost its ground, and archives what\n"
+        "nobody used for a quarter. Happens by itself at night. A run that costs answers is taken back by itself.",
+        f"{RUN}.consolidation:consolidate",
+        _consolidate,
+        ("hunch consolidate --dry-run", "hunch consolidate", "hunch consolidate --undo r20260301030000ab12"),
     ),
     Command(
         "share",

@@ -95,6 +95,28 @@ class LanguageSettings:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
+@dataclass(frozen=True, slots=True)
+class ConsolidationSettings:
+    """How memories are condensed, judged and forgotten (docs/consolidation.md)."""
+
+    nightly: bool = True  # false: only when asked (`hunch consolidate`)
+    hour: int = 3  # local time: when machines that run at night are quiet
+    idle_minutes: float = 5.0  # a nightly run begins when nothing was asked for this long
+    duplicate_similarity: float = 0.92  # cosine from which two texts of one subject may be one
+    summarise_days: float = 7.0  # after a week details are looked up, not remembered
+    compress_days: float = 30.0  # after a month one line tells whether to look
+    forget_days: float = 90.0  # a quarter: what a release cycle did not need once is archived
+    restore_days: float = 30.0  # archived memories come back within this time, then they are erased
+    forget_share: float = 0.1  # of a project's memories archived in one run at most: a wrong clock empties no store
+    importance_step: float = 0.05  # most that one night of use moves importance
+    importance_range: float = 0.2  # … and all nights together, from where it began
+    probes: int = 200  # questions that must be answered after a run as before; more see smaller losses and take longer
+    probe_loss: float = 0.01  # a run that loses more of what they found is taken back
+    history_from: int = 5  # episodes of a module from which its history is worth a summary
+    memory_mib: int = 500  # above this the helper processes end after a run and give their memory back
+    keep_runs: int = 30  # runs that can be taken back; older ones are forgotten
+
+
     """How the daemon lives."""
 
     idle_exit_minutes: float = 0.0  # end after this time without requests; 0: never
@@ -113,3 +135,4 @@ class Settings:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     language: LanguageSettings = field(default_factory=LanguageSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)

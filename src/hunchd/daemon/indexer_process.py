@@ -9,13 +9,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, history_of, index, parse
+from hunchd.daemon.stepping import in_thread as in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
 from hunchd.ingestion.rewrites import Rewritten, moved
@@ -27,9 +28,6 @@ NICENESS: Final = 10
 # The number of ioprio_set, which the standard library does not know, and the class that only takes idle disk time.
 _IOPRIO_SET: Final = {"x86_64": 251, "aarch64": 30}
 _IOPRIO_IDLE: Final = 3 << 13
-_END: Final = object()
-
-Item = TypeVar("Item")
 
 
 async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
@@ -63,27 +61,6 @@ async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
     """Which of the commits `shas` the branch `into` contains: what was learnt with them is true there."""
     shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]
     return await asyncio.to_thread(_reached, _scope(params), str(params["into"]), shas)
-
-
-async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
-    """The items of a blocking iterator, each taken in a thread, so that other calls are answered in between."""
-    items = make()
-    step: asyncio.Future[Any] | None = None
-    try:
-        while True:
-            step = asyncio.ensure_future(asyncio.to_thread(next, items, _END))
-            item = await asyncio.shield(step)
-            if item is _END:
-                return
-            yield item
-    finally:
-        if step is not None and not step.done():  # cancelled: the thread is let finish the item it is at
-            await asyncio.wait([step])
-        if step is not None and step.done() and not step.cancelled():
-            step.exception()
-        close = getattr(items, "close", None)
-        if close is not None:
-            close()
 
 
 def _units_since(scope: Scope, since: str, told: Sequence[Rewritten] = ()) -> dict[str, Any]:

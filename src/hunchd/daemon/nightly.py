@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 
-HOUR = 3  # local time: when machines that run at night are quiet
 # A laptop that slept through the night catches up when it wakes, once, however many nights it missed.
 CATCH_UP = 20 * 3600  # seconds
 
 
-async def every_night(work: Callable[[], Awaitable[None]]) -> None:
-    """Run `work` each night at HOUR, one at a time, until cancelled; what it raises is raised. The scheduler's clock
-    jumps with the system's."""
+async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
+    """Run `work` each night at `hour`, local time, one at a time, until cancelled; what it raises is raised. The
+    scheduler's clock jumps with the system's."""
     due = asyncio.Event()
 
     async def ring() -> None:
@@ -23,7 +22,7 @@ async def every_night(work: Callable[[], Awaitable[None]]) -> None:
 
     scheduler = AsyncIOScheduler()
     scheduler.add_job(
-        ring, CronTrigger(hour=HOUR, jitter=600), misfire_grace_time=CATCH_UP, coalesce=True, max_instances=1
+        ring, CronTrigger(hour=hour, jitter=600), misfire_grace_time=CATCH_UP, coalesce=True, max_instances=1
     )
     scheduler.start()
     try:

@@ -64,7 +64,7 @@ class StoreService:
             "snapshot": self._snapshot,
         }
         # Looking at the figures again and again must not keep the work from which they change.
-        unnoticed: dict[str, Handler] = {"stats": self._stats, "export": self._export}
+        unnoticed: dict[str, Handler] = {"stats": self._stats, "export": self._export, "scan": self._scan}
         return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
 
     @property
@@ -194,6 +194,13 @@ class StoreService:
                 yield {"memories": [plain_of(row) for row in rows], "signals": []}
             async for rows in _batches(collection.rows(SIGNALS)):
                 yield {"memories": [], "signals": [signal_of(row) for row in rows]}
+
+    async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The memories of one owner, the user's own where `project` is None."""
+        if self._exists(asked["project"]):
+            collection = await self.collection(asked["project"])
+            async for rows in _batches(collection.rows()):
+                yield {"memories": [plain_of(row) for row in rows]}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
         opened = list(self._collections.items())  # more may open meanwhile

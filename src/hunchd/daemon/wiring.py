@@ -58,8 +58,10 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             env=store.environment(),
         )
         indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
+        planner = Child([sys.executable, "-m", "hunchd.daemon.planner_process"], name="the planner process")
         speaker = Child(language.arguments(), name="the language process")
-        stack.push_async_callback(lambda: asyncio.gather(store_process.stop(), indexer.stop(), speaker.stop()))
+        helpers = (store_process, indexer, planner, speaker)
+        stack.push_async_callback(lambda: asyncio.gather(*(helper.stop() for helper in helpers)))
         supervisor = Supervisor()
         engine = Engine(
             Parts(
@@ -73,6 +75,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
                 indexer=indexer,
                 language=language.client_of(speaker, settings.language),
                 tasks=supervisor,
+                planner=planner,
                 secret=own_secret(places.data / "secret"),
                 now=lambda: datetime.now(UTC),
             )
@@ -81,7 +84,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
         stack.push_async_callback(supervisor.close)
         stack.push_async_callback(engine.settle)
         engine.open()
-        supervisor.start("nightly", lambda: every_night(engine.nightly))
+        supervisor.start("nightly", lambda: every_night(engine.nightly, settings.consolidation.hour))
         token = secrets.token_urlsafe(32)
         url, socket = await stack.enter_async_context(
             open_doors(

@@ -61,9 +61,14 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What became of showing it. Days on which something happened count, not how often it did on one of them."""
+
     retrieved: int = 0
     cited: int = 0
     ignored: int = 0
+    wrong: int = 0
+    missed: int = 0  # it was wanted and not shown
+    last: datetime | None = None  # when it was shown, used or wanted last, aware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

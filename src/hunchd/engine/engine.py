@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from hunchd.assembly.tokens import count
@@ -26,6 +25,7 @@ from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded, memory_at
 from hunchd.engine.fixing import Fixing
+from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.memories import Memories
@@ -108,6 +108,9 @@ class Engine:
         self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
+        known = (self._projects, self._memories, self._writer, self.events)
+        self._housekeeping = Housekeeping(parts, *known, self._indexing, idle=lambda: self.idle_seconds)
+        self.runs = self._housekeeping.runs
         self._asked = time.monotonic()
 
     @property
@@ -136,6 +139,7 @@ class Engine:
 
     async def settle(self) -> None:
         """Before the end: give what waits a moment to reach the store, so that nothing is left to take up again."""
+        self._housekeeping.open(tasks)
         if self._writer.pending and self._parts.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE):
@@ -147,6 +151,7 @@ class Engine:
         await self._answers.keep_board()
         for project in self._projects:
             if project.predictor is not None and not project.indexing:
+        await self._housekeeping.close()
                 await asyncio.to_thread(self._indexing.remember, project)
 
     async def _take_up(self) -> None:
@@ -185,13 +190,8 @@ class Engine:
                 project.touch()
 
     async def nightly(self) -> None:
-        """What a quiet night is for: old signals go, a snapshot of the store is taken, the models go to disk."""
-        store = self._parts.settings.store
-        await self._parts.store.forget_signals(self._now() - timedelta(days=store.signals_days))
-        await self._parts.store.snapshot(store.snapshots)
-        for project in self._projects:
-            if not project.indexing:
-                await asyncio.to_thread(self._indexing.remember, project)
+        """What a quiet night is for."""
+        await self._housekeeping.nightly()
 
     # Projects
 
@@ -222,6 +222,7 @@ class Engine:
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
         (self._erasing / identifier).unlink(missing_ok=True)
+        await self._housekeeping.forgotten_project(identifier)
 
     # The write path
 
@@ -280,6 +281,7 @@ class Engine:
 
         await self._writer.accept(records, queue)
 
+                    self._housekeeping.happened(signal)
     def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
             return
@@ -331,7 +333,7 @@ class Engine:
 
     async def context(self, request: ContextRequest) -> Bundle:
         self._asked = time.monotonic()
-        return self._answers.context(request, *self._projects.find(request.project))
+        return self._housekeeping.showed(self._answers.context(request, *self._projects.find(request.project)))
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         project, tree = self._projects.find(request.project)
@@ -340,10 +342,12 @@ class Engine:
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         if request.project is None:
             facts = self._own.facts.values()
-            return await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
+            found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
+            return self._housekeeping.found(request.query, None, found)
         project, tree = self._projects.find(request.project)
         found = await self._searching.search(request, project.id, tree.branch)
-        return await self.knowledge.with_moments(request, found, project.facts.values())
+        found = await self.knowledge.with_moments(request, found, project.facts.values())
+        return self._housekeeping.found(request.query, project.id, found)
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         if request.id is not None and not request.id.startswith("file:"):
@@ -393,6 +397,7 @@ class Engine:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
         kept = []
         for item in items:
+        await self._housekeeping.forgotten([identifier])
             if not item.id.startswith("file:"):
                 kept.append(item)
             elif item.project is not None:
@@ -405,6 +410,7 @@ class Engine:
     def _noticed(self, change: Change) -> None:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
         self._sessions.changed(change)
+        self._housekeeping.judged(item for item in kept if item.id not in unknown)
         if change.project is None:
             self._own.notice(change)
             for project in self._projects:
@@ -421,7 +427,7 @@ class Engine:
         return await self._transfer.take(lines)
 
     async def status(self) -> dict[str, Any]:
-        return await self._vitals.status(degraded=self._degraded(None))
+        return await self._vitals.status(degraded=self._degraded(None), consolidation=self.runs.status())
 
     async def metrics(self) -> str:
         return await self._vitals.metrics()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from hunchd.consolidation.aging import restored
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
 from hunchd.domain.filters import Filters
@@ -57,6 +59,9 @@ class Knowledge:
     async def undo(self, identifier: str) -> Memory:
         """Take back the last change of a memory, a document or the settling of a contradiction."""
         memory = await self._memories.get(identifier, self._projects.ids)
+        if (back := restored(memory)) is not None:  # archived for want of use
+            await self._memories.keep([replace(back, usage=replace(back.usage, last=self._now()))])
+            return await self._memories.get(identifier, self._projects.ids)
         if memory.kind is Kind.CONTRADICTION:
             await self._unsettle(memory)
             return await self._memories.get(identifier, self._projects.ids)

@@ -37,7 +37,13 @@ class Parts:
     store: StoreClient
     store_process: Child
     indexer: Child
+    planner: Child
     language: LanguageClient | None  # None: switched off
     tasks: Tasks
     secret: bytes  # this installation's own: marks quotations that nobody else can forge
     now: Callable[[], datetime]  # aware, UTC
+
+    @property
+    def helpers(self) -> tuple[Child, ...]:
+        """The processes whose memory and life are ours."""
+        return (self.store_process, self.indexer, self.planner)

@@ -54,7 +54,7 @@ class Vitals:
         self._started = time.monotonic()
         self._on_disk = (-SIZE_HOLDS, 0)  # (when it was measured, bytes)
 
-    async def status(self, *, degraded: Sequence[str]) -> dict[str, Any]:
+    async def status(self, *, degraded: Sequence[str], consolidation: dict[str, Any] | None) -> dict[str, Any]:
         """The contract's answer to GET /status."""
         await self._ask_the_store()
         store = self._parts.store.last_stats
@@ -69,7 +69,7 @@ class Vitals:
                 "running": self._parts.store_process.pid is not None,
                 **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
             },
-            "consolidation": None,
+            "consolidation": consolidation,
             "prefetch": self._prefetch(),
             "language": self._reading.status() if self._reading is not None else None,
             "resources": await self.resources(),
@@ -107,7 +107,7 @@ class Vitals:
     async def resources(self) -> dict[str, Any]:
         """Memory in bytes (proportional set size where the system tells it), CPU seconds, threads, processes."""
         own = os.getpid()
-        children = [pid for pid in (self._parts.store_process.pid, self._parts.indexer.pid) if pid is not None]
+        children = [pid for pid in (child.pid for child in self._parts.helpers) if pid is not None]
         usage = resource.getrusage(resource.RUSAGE_SELF)
         # The system walks every page of a process to tell its size: 10 to 30 ms each, in which nobody else may wait.
         front, *others = await asyncio.to_thread(lambda: [memory_of(pid) for pid in (own, *children)])

@@ -22,6 +22,7 @@ STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
 TRUSTS: Final = tuple(trust.value for trust in Trust)
 # What clients may add; contradictions are found, not told.
 DRAFT_KINDS: Final = tuple(kind for kind in KINDS if kind != Kind.CONTRADICTION)
+_COUNTED: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
 ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
 
 DRAFT_FIELDS: Final = (
@@ -152,11 +153,7 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "artifacts": [{"type": artifact.type, "ref": artifact.ref} for artifact in memory.artifacts],
         "trust": str(memory.trust),
         "source": dict(memory.source),
-        "usage": {
-            "retrieved": memory.usage.retrieved,
-            "cited": memory.usage.cited,
-            "ignored": memory.usage.ignored,
-        },
+        "usage": _usage_json(memory.usage),
         "status": str(memory.status),
     }
 
@@ -272,8 +269,15 @@ def _artifacts(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Artifact, ...
 
 
 def _usage(fields: Fields) -> Usage:
-    inner = Fields(fields.mapping("usage"), ("retrieved", "cited", "ignored"), where="usage.")
-    return Usage(*(inner.integer(name, 0, low=0, high=2**62) for name in ("retrieved", "cited", "ignored")))
+    inner = Fields(fields.mapping("usage"), (*_COUNTED, "last"), where="usage.")
+    counts = {name: inner.integer(name, 0, low=0, high=2**62) for name in _COUNTED}
+    return Usage(**counts, last=inner.time("last"))
+
+
+def _usage_json(usage: Usage) -> dict[str, Any]:
+    told: dict[str, Any] = {name: getattr(usage, name) for name in _COUNTED[:3]}
+    told |= {name: count for name in _COUNTED[3:] if (count := getattr(usage, name))}
+    return told | ({"last": iso(usage.last)} if usage.last is not None else {})
 
 
 def _worth_keeping(fields: Fields, kind: Kind, name: str, default: float, least: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from hunchd.domain.context import Bundle
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
+from hunchd.protocol.consolidation import ConsolidateRequest
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest
 from hunchd.protocol.memories import MemoryDraft
 from hunchd.protocol.requests import (
@@ -64,6 +65,16 @@ class AskedKnowledge(Protocol):
     async def share(self, request: ShareRequest, /) -> Json: ...
 
 
+class AskedRuns(Protocol):
+    """What the doors ask about runs of the consolidation."""
+
+    async def consolidate(self, asked: ConsolidateRequest, /) -> Json: ...
+    async def undo(self, run: str, change: int | None, /) -> Json: ...
+    async def stop(self, run: str, /) -> Json: ...
+    async def run(self, run: str, /, *, after: int, limit: int) -> Json: ...
+    async def runs(self) -> Json: ...
+
+
 class Asked(Protocol):
     """Every answer that is a `dict` has the contract's shape already. Errors are those of `domain.errors`."""
 
@@ -83,6 +94,8 @@ class Asked(Protocol):
 
     @property
     def knowledge(self) -> AskedKnowledge: ...
+    @property
+    def runs(self) -> AskedRuns: ...
 
     async def remember(self, drafts: list[MemoryDraft], /) -> list[str]: ...
     async def file(self, drafts: list[MemoryDraft], /) -> Json: ...

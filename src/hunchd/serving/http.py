@@ -41,6 +41,7 @@ from hunchd.serving.answering import (
 )
 from hunchd.serving.asking import Asked
 from hunchd.serving.bodies import ImportLines, json_body
+from hunchd.serving.consolidation import ConsolidationDoors
 from hunchd.serving.counting import Counts
 from hunchd.serving.events import Listeners
 from hunchd.serving.knowledge import KnowledgeDoors
@@ -128,6 +129,7 @@ class Doors:
         self._bundles = Bundles()
         self._sessions = SessionDoors(engine.conversations, self._body)
         self._known = KnowledgeDoors(engine.knowledge, self._body)
+        self._runs = ConsolidationDoors(engine.runs, self._body)
         self._mcp = Mcp(engine, limits)
         self._document = encoded(document())
         self.listeners = Listeners(limits)
@@ -162,6 +164,7 @@ class Doors:
             ("GET", "/openapi.json", self.openapi),
             *self._sessions.routes(),
             *self._known.routes(),
+            *self._runs.routes(),
         ]
 
     async def health(self, _: web.Request) -> web.Response:

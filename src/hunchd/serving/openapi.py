@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS, LARGEST_PAGE, PAGE, SCOPES, STATUSES
+from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
 from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
@@ -182,8 +183,9 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
 }
 
-OPERATIONS.update({door: Operation(**told) for door, told in (SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS).items()})
-ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS
+_ELSEWHERE: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
+OPERATIONS.update({door: Operation(**told) for door, told in _ELSEWHERE.items()})
+ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS | CONSOLIDATION_SCHEMAS
 
 _MEANINGS: Final = {
     304: "not modified: the ETag still holds",

@@ -101,7 +101,12 @@ _DRAFT: Final[dict[str, Schema]] = {
     "source": OPEN,
 }
 _FIXED: Final = ("kind", "project", "ref", "at", "supersedes", "source")
-_USAGE: Final = record({"retrieved": COUNT, "cited": COUNT, "ignored": COUNT})
+_USAGE: Final = record(
+    {
+        **dict.fromkeys(("retrieved", "cited", "ignored", "wrong", "missed"), COUNT),
+        "last": text("ISO 8601: when it was shown, used or wanted last"),
+    }
+)
 _STAGE: Final = record({"done": COUNT, "total": COUNT})
 _REJECTED: Final = list_of(
     record({"index": COUNT, "error": {"$ref": "#/components/schemas/ErrorBody"}}, required=("index", "error"))

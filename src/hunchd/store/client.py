@@ -140,6 +140,11 @@ class StoreClient:
             for signal in batch["signals"]:
                 yield export_line("signal", signal)
 
+    async def scan(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """The memories of one owner in batches, as `tables.plain` writes them: to be handed on, not looked at."""
+        async for batch in self._child.stream("scan", {"project": project}):
+            yield batch
+
     async def stats(self) -> dict[str, Any]:
         """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
         answer = await self._call("stats", {})

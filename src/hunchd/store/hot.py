@@ -95,6 +95,12 @@ class HotTier:
             self._committed[identifier] = None
         self._shrink()
 
+    def release(self, identifiers: Iterable[str]) -> None:
+        """Make room: those that the store has are not kept at hand."""
+        for identifier in identifiers:
+            if identifier in self._committed:
+                self._take_out(identifier)
+
     def forget_project(self, project: str) -> None:
         for identifier in list(self._shelves.get(project, _Shelf()).memories):
             self._take_out(identifier)

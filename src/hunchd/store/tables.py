@@ -94,6 +94,7 @@ SIGNAL_COLUMNS: Final = (
 
 COLUMNS: Final[Mapping[str, Sequence[Column]]] = {MEMORIES: MEMORY_COLUMNS, SIGNALS: SIGNAL_COLUMNS}
 
+_UNJUDGED: Final = (0, 0)  # wrong, missed
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -137,6 +138,10 @@ def plain(memory: Memory) -> Row:
         "ignored": memory.usage.ignored,
         "status": memory.status.value,
     }
+    if memory.usage.wrong or memory.usage.missed:
+        row["judged"] = [memory.usage.wrong, memory.usage.missed]
+    if memory.usage.last is not None:
+        row["last_used"] = microseconds(memory.usage.last)
     return {name: _storable(value) for name, value in row.items()}
 
 
@@ -197,7 +202,13 @@ def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
         artifacts=tuple(Artifact(type_, ref) for type_, ref in plain["artifacts"]),
         trust=Trust(plain["trust"]),
         source=plain["source"],
-        usage=Usage(plain["retrieved"], plain["cited"], plain["ignored"]),
+        usage=Usage(
+            plain["retrieved"],
+            plain["cited"],
+            plain["ignored"],
+            *plain.get("judged", _UNJUDGED),
+            moment(plain["last_used"]) if "last_used" in plain else None,
+        ),
         status=Status(plain["status"]),
     )
 

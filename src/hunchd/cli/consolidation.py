@@ -1,0 +1,144 @@
+"""`hunch consolidate`: condense, judge and forget; see first what that would change, and take it back."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from typing import Any, Final
+from urllib.parse import quote
+
+from hunchd.cli.client import Client
+from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.cli.launching import connect
+from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
+from hunchd.cli.targets import items, root_or_none
+
+LOOK: Final = 0.3  # seconds between two looks at a run
+PATIENCE: Final = 900.0  # seconds
+MOST_ROWS: Final = 60  # changes printed; --json prints all
+_COUNTS: Final = {
+    "deduped": "merged",
+    "contradictions_found": "contradictions found",
+    "retired": "retired",
+    "doubted": "doubted",
+    "trusted_again": "trusted again",
+    "summarised": "summarised",
+    "compressed": "compressed",
+    "histories": "histories written",
+    "linked": "linked",
+    "promoted": "promoted",
+    "demoted": "demoted",
+    "counted": "counted",
+    "forgotten": "archived",
+    "erased": "erased",
+    "embedded": "to be embedded anew",
+}
+
+
+def consolidate(arguments: Namespace) -> int:
+    client = connect(start=not arguments.no_start)
+    if arguments.undo:
+        return _undo(client, arguments)
+    if arguments.change is not None:
+        raise WrongUsage("--change belongs to --undo RUN.")
+    if arguments.listing:
+        return _runs(client, arguments)
+    if arguments.show:
+        return _printed(client.get(_address(arguments.show)), arguments)
+    if arguments.stop:
+        return _stop(client, arguments)
+    question = {
+        "dry_run": arguments.dry_run,
+        "steps": arguments.step or None,
+        "project": root_or_none(arguments.project) if arguments.project else None,
+        "wait": False,
+    }
+    asked = {name: value for name, value in question.items() if value is not None}
+    if arguments.dry_run:
+        answer = _patient(client).post("/consolidate", asked | {"wait": True})
+    else:
+        answer = _followed(client, client.post("/consolidate", asked), quiet=arguments.json)
+    code = _printed(answer, arguments)
+    return 1 if answer["status"] in ("rolled_back", "interrupted") else code
+
+
+def _followed(client: Client, begun: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+    """The run once it has ended; what it is at is told meanwhile."""
+    told = ""
+    while True:
+        answer: dict[str, Any] = client.get(_address(begun["run"]))
+        if answer["status"] != "running":
+            return answer
+        step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('changes')} changes"
+        if not quiet and step != told:
+            note(clean(step))
+            told = step
+        time.sleep(LOOK)
+
+
+def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
+    if arguments.json:
+        print_json(answer)
+        return 0
+    counts = [f"{number(answer[name])} {said}" for name, said in _COUNTS.items() if answer.get(name)]
+    dry = answer["status"] == "dry_run"
+    heading = "would change" if dry else f"run {clean(answer['run'])}: {clean(answer['status']).replace('_', ' ')}"
+    print(coloured(f"{heading}: {', '.join(counts) if counts else 'nothing'}", BOLD))
+    for loss in answer.get("lost", ())[:10]:
+        told = f"{line(loss['probe'], 60)} → {clean(loss['lost'])}"
+        print(f"  lost: {told}, by {clean(loss['step'])}: {line(loss['change'], 70)}")
+    rows = [
+        (str(each["change"]), clean(each["step"]), line(each["what"], 76), line(each["why"], 44))
+        for each in answer.get("changes", ())[:MOST_ROWS]
+    ]
+    if rows:
+        print(table(("no", "step", "what", "why"), rows, right=(0,)))
+    total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
+    if total > len(rows):
+        note(f"and {number(total - len(rows))} more; --json prints {'them' if dry else 'the first 500'}.")
+    if answer["status"] == "done" and total:
+        run = clean(answer["run"])
+        note(f"hunch consolidate --undo {run} takes all of it back, --undo {run} --change NO one change.")
+    return 0
+
+
+def _undo(client: Client, arguments: Namespace) -> int:
+    body = {} if arguments.change is None else {"change": arguments.change}
+    answer = _patient(client).post(f"{_address(arguments.undo)}/undo", body)
+    if arguments.json:
+        print_json(answer)
+        return 0
+    print(f"{clean(arguments.undo)}: {number(answer['undone'])} changes are taken back.")
+    if answer["left"]:
+        note(f"{number(answer['left'])} were left: what they changed was changed since.")
+    return 0
+
+
+def _stop(client: Client, arguments: Namespace) -> int:
+    running = [run for run in items(client.get("/consolidate")) if run["status"] == "running"]
+    if not running:
+        raise CommandError("no run is under way.")
+    return _printed(client.post(f"{_address(running[0]['run'])}/stop", {}), arguments)
+
+
+def _runs(client: Client, arguments: Namespace) -> int:
+    answer = client.get("/consolidate")
+    if arguments.json:
+        print_json(answer)
+        return 0
+    for run in items(answer):
+        counts = ", ".join(f"{number(run[name])} {said}" for name, said in _COUNTS.items() if run.get(name))
+        status = clean(run["status"]).replace("_", " ")
+        print(f"{clean(run['run'])}  {ago(run['began'])}  {status}  {coloured(counts, DIM)}")
+    if not answer["items"]:
+        note("there was no run yet.")
+    return 0
+
+
+def _patient(client: Client) -> Client:
+    """For what may take minutes, and has nothing to tell meanwhile."""
+    return Client(client.daemon, timeout=PATIENCE)
+
+
+def _address(run: str) -> str:
+    return f"/consolidate/{quote(run, safe='')}"

@@ -1,0 +1,71 @@
+"""Long words of prose → the short forms that developers read anyway, and back. Names, paths and code stay as they are.
+
+Each short form stands for one word, and is used only in a text that does not say it itself: what was shortened can be
+put back exactly, by whoever has the glossary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+# Word → short form. None of the forms is an English word that prose about software is likely to use for itself.
+GLOSSARY: Final[Mapping[str, str]] = {
+    "administrator": "admin", "application": "app", "applications": "apps", "architecture": "arch",
+    "arguments": "args", "asynchronous": "async", "attribute": "attr", "attributes": "attrs",
+    "authentication": "authn", "authorization": "authz", "backwards": "bwd",
+    "compatibility": "compat", "configuration": "cfg", "configurations": "cfgs",
+    "database": "db", "databases": "dbs", "dependencies": "deps", "dependency": "dep",
+    "development": "dev", "directories": "dirs", "directory": "dir", "distribution": "dist",
+    "documentation": "docs", "environment": "env", "environments": "envs", "exception": "exc", "exceptions": "excs",
+    "execution": "exec", "expression": "expr", "expressions": "exprs",
+    "implementation": "impl", "implementations": "impls",
+    "integration": "integ", "internationalization": "i18n", "libraries": "libs", "library": "lib",
+    "maximum": "max", "message": "msg", "messages": "msgs", "minimum": "min", "operations": "ops",
+    "package": "pkg", "packages": "pkgs", "parameter": "param", "parameters": "params",
+    "performance": "perf", "production": "prod", "repositories": "repos",
+    "repository": "repo", "requirements": "reqs", "specification": "spec", "statistics": "stats",
+    "synchronous": "sync", "transaction": "txn",
+    "transactions": "txns", "utilities": "utils", "variable": "var", "variables": "vars", "version": "ver",
+    "versions": "vers",
+}  # fmt: skip
+_LONG: Final = {short: word for word, short in GLOSSARY.items()}
+# A stretch that must stay as it is: code in backticks, quotations, and everything that looks like a name or a path.
+_EXACT = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
+_WORD = re.compile(r"(?<![\w'/-])[a-z]+(?![\w'/-])")
+_FORM = re.compile(
+    r"(?<![\w'/-])(?:" + "|".join(map(re.escape, sorted(_LONG, key=len, reverse=True))) + r")(?![\w'/-])"
+)
+
+
+def shortened(text: str) -> str:
+    """The text with the short forms that it does not use already; lower-case words of prose only."""
+    said = set(_FORM.findall(text))
+
+    def short(word: re.Match[str]) -> str:
+        form = GLOSSARY.get(word[0])
+        return form if form is not None and form not in said else word[0]
+
+    return _in_prose(text, lambda prose: _WORD.sub(short, prose))
+
+
+def spelled_out(text: str, used: Iterable[str]) -> str:
+    """What `shortened` made the text from, if it `used` these forms."""
+    forms = set(used)
+    return _FORM.sub(lambda form: _LONG[form[0]] if form[0] in forms else form[0], text)
+
+
+def forms_in(shorter: str, text: str) -> dict[str, str]:
+    """The short forms of `shorter` that `text` has in full: form → word."""
+    there = set(_FORM.findall(text))
+    return {form: _LONG[form] for form in dict.fromkeys(_FORM.findall(shorter)) if form not in there}
+
+
+def _in_prose(text: str, change: Callable[[str], str]) -> str:
+    parts, at = list[str](), 0
+    for exact in _EXACT.finditer(text):
+        parts += [change(text[at : exact.start()]), exact[0]]
+        at = exact.end()
+    parts.append(change(text[at:]))
+    return "".join(parts)

@@ -1,0 +1,154 @@
+"""Old episodes of one module → one memory that tells its history: a line each, and the gist of all."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.condensing import INDEX, Vocabulary, cut
+from hunchd.consolidation.plan import Planned, Step
+from hunchd.domain.filters import paths_of
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+
+HISTORY: Final = "history"  # the category of such a memory
+PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
+MOST_LINES: Final = 400  # of one history; the oldest of more are told by the year
+LINE: Final = 110  # characters
+DEEPEST: Final = 3  # folders that make a module
+MOST_FILES: Final = 20  # an episode of more is of no module
+NAMED: Final = 5  # episodes in the summary
+_QUIET: Final = frozenset({"bot", "maintenance"})
+
+
+def histories(
+    memories: Mapping[str, Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
+) -> Iterator[Planned]:
+    """A history for each module that has old episodes, made or brought up to date."""
+    old = timedelta(days=settings.compress_days)
+    modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
+    for memory in memories.values():
+        if _tells(memory) and now - memory.at >= old and (module := module_of(memory)) is not None:
+            modules[memory.project, module].append(memory)
+    for (project, module), episodes in sorted(modules.items(), key=lambda one: (one[0][0] or "", one[0][1])):
+        known = memories.get(history_id(project, module))
+        if known is None and len(episodes) < settings.history_from:
+            continue
+        planned = _chronicle(project, module, episodes, known, vocabulary, now)
+        if planned is not None:
+            yield planned
+
+
+def history_id(project: str | None, module: str) -> str:
+    told = f"{project or ''}:{HISTORY}:{module}".encode("utf-8", "surrogatepass")
+    return "m" + blake2b(told, digest_size=10).hexdigest()
+
+
+def module_of(memory: Memory) -> str | None:
+    """The folder that most of an episode happened in; None when that is nowhere in particular."""
+    folders = [_folder(path) for path in paths_of(memory)]
+    if not 0 < len(folders) <= MOST_FILES:
+        return None
+    folder, count = min(Counter(folders).items(), key=lambda one: (-one[1], one[0]))
+    return folder if count * 2 >= len(folders) else None
+
+
+def _chronicle(
+    project: str | None,
+    module: str,
+    episodes: Sequence[Memory],
+    known: Memory | None,
+    vocabulary: Vocabulary,
+    now: datetime,
+) -> Planned | None:
+    told = _refs(known)
+    fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
+    if not fresh:
+        return None
+    lines = [*(known.content.splitlines()[1:] if known is not None else ()), *map(_line, fresh)]
+    lines = _bounded(sorted(dict.fromkeys(lines)))
+    first = min((one.at for one in fresh), default=now)
+    began = min(first, known.valid_from) if known is not None and known.valid_from else first
+    last = max(one.at for one in fresh)
+    last = max(last, known.at) if known is not None else last
+    title = f"history of {module}"
+    summary = f"{module}, {began:%Y-%m} to {last:%Y-%m}, {len(lines)} changes: {_gist(fresh, vocabulary)}"
+    base = known or Memory(
+        id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=last, created=now, updated=now,
+        project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
+        ref=f"history:{module}", artifacts=(Artifact("file", module),),
+    )  # fmt: skip
+    after = replace(
+        base,
+        content="\n".join((f"{title}:", *lines)),
+        at=last,
+        valid_from=began,
+        levels=Levels(summary, cut(summary, 150), cut(title, INDEX)),
+        trust=_least([*((known.trust,) if known is not None else ()), *(one.trust for one in fresh)]),
+        source={"type": "consolidation", "told": [*sorted(told), *(one.id for one in fresh)][-MOST_LINES:]},
+    )
+    parts = tuple(replace(one, links=(*one.links, {"type": PART_OF, "ref": after.id})) for one in fresh)
+    what = f"tell {len(fresh)} episodes of {module} in one"
+    why = f"older than a month, all in {module}"
+    before = (*((known,) if known is not None else ()), *fresh)
+    return Planned(Step.HISTORY, "histories", what, why, before, (after, *parts))
+
+
+def _tells(memory: Memory) -> bool:
+    """Whether an episode is one that its module's history should tell of."""
+    return (
+        memory.kind is Kind.EPISODE
+        and memory.status is Status.ACTIVE
+        and memory.category != HISTORY
+        and not _QUIET & set(memory.tags)
+        and "conversation" not in memory.tags
+        and not any(link.get("type") == PART_OF for link in memory.links)
+    )
+
+
+def _line(memory: Memory) -> str:
+    sha = next((f" [{one.ref[:8]}]" for one in memory.artifacts if one.type == "commit"), "")
+    return f"{memory.at:%Y-%m-%d} {cut(memory.title, LINE)}{sha}"
+
+
+def _bounded(lines: Sequence[str]) -> list[str]:
+    """The newest lines; of the years before, how much there was."""
+    if len(lines) <= MOST_LINES:
+        return list(lines)
+    old, new = lines[:-MOST_LINES], lines[-MOST_LINES:]
+    years = Counter(line[:4] for line in old if line[:4].isdigit() and line[4:5] == "-")
+    for line in old:  # what was bounded before
+        if " more changes in " in line:
+            count, _, year = line.partition(" more changes in ")
+            years[year] += int(count.lstrip("~"))
+    return [*(f"~{count} more changes in {year}" for year, count in sorted(years.items())), *new]
+
+
+def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
+    """The titles that tell most: important, explained, and about something that is not everywhere."""
+
+    def worth(memory: Memory) -> float:
+        words = vocabulary.telling(memory.title, 4)
+        return memory.importance + sum(vocabulary.weight(word) for word in words) / 8 + memory.usage.cited
+
+    best = sorted(episodes, key=lambda one: (-worth(one), one.id))[:NAMED]
+    return "; ".join(cut(one.title, 70) for one in sorted(best, key=lambda one: (one.at, one.id)))
+
+
+def _refs(known: Memory | None) -> set[str]:
+    told = known.source.get("told", ()) if known is not None else ()
+    return {str(one) for one in told}
+
+
+def _least(trusts: Iterable[Trust]) -> Trust:
+    order = tuple(Trust)
+    return max((*trusts, Trust.DERIVED), key=order.index)
+
+
+def _folder(path: str) -> str:
+    parts = path.split("/")[:-1]
+    return "/".join(parts[:DEEPEST]) or "."

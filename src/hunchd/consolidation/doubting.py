@@ -1,0 +1,84 @@
+"""What rested on something that has changed is in doubt, says why, and is trusted again when that is back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from hunchd.consolidation.ground import Ground
+from hunchd.consolidation.linking import ABOUT, ABOUT_SYMBOL, RESTING, RESTS_ON
+from hunchd.consolidation.plan import Planned, Step
+from hunchd.domain.facts import same_value
+from hunchd.domain.memory import Memory, Status
+
+DOUBT: Final = "suspect"  # source field: why, in words
+MOST_STEPS: Final = 10  # of doubt that rests on doubt
+
+
+def cascaded(memories: Mapping[str, Memory], ground: Ground, now: datetime) -> Iterator[Planned]:
+    """Memories to doubt and to trust again, until nothing rests on what is in doubt without being so itself."""
+    held = dict(memories)
+    for _ in range(MOST_STEPS):
+        changed = [(memory, told) for memory in held.values() if (told := _judged(memory, held, ground)) is not None]
+        if not changed:
+            return
+        for memory, (after, why) in changed:
+            held[memory.id] = after
+            doubts = after.status is Status.SUSPECT
+            counts, verb = ("doubted", "doubt") if doubts else ("trusted_again", "trust again")
+            yield Planned(Step.CASCADE, counts, f"{verb} {memory.title!r}", why, (memory,), (after,))
+
+
+def _judged(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> tuple[Memory, str] | None:
+    """The memory as it should be, and why; None when it is so."""
+    if memory.status not in (Status.ACTIVE, Status.SUSPECT) or "." in memory.id:
+        return None
+    ours = DOUBT in memory.source
+    if memory.status is Status.SUSPECT and not ours:  # somebody else's doubt
+        return None
+    why = _shaken(memory, held, ground)
+    if why and not ours:
+        return replace(memory, status=Status.SUSPECT, source={**memory.source, DOUBT: why}), why
+    if not why and ours:
+        source = {name: told for name, told in memory.source.items() if name != DOUBT}
+        return replace(memory, status=Status.ACTIVE, source=source), f"no longer: {memory.source[DOUBT]}"
+    return None
+
+
+def _shaken(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> str:
+    """What of its ground is not as it was; "" when all is, or nobody can tell."""
+    for link in memory.links:
+        type_, ref = link.get("type"), link.get("ref", "")
+        if type_ == RESTS_ON and (why := _changed(ref, memory, held)):
+            return why
+        if memory.kind not in RESTING or not ground.known:
+            continue
+        if type_ == ABOUT_SYMBOL:
+            path, _, name = ref.rpartition("#")
+            places = ground.defined_in(name)
+            if not places:
+                return f"`{name}` is defined nowhere any more (it was in {path})"
+        elif type_ == ABOUT and not (ground.has_file(ref) or ground.has_folder(ref)) and _looks_like_a_file(ref):
+            return f"{ref} is gone"
+    return ""
+
+
+def _changed(ref: str, memory: Memory, held: Mapping[str, Memory]) -> str:
+    """What became of a memory that another rests on."""
+    ground = held.get(ref)
+    if ground is None:
+        return ""
+    if ground.status is Status.SUSPECT:
+        return f"it rests on {ground.title!r}, which is in doubt"
+    if ground.status in (Status.SUPERSEDED, Status.ARCHIVED):
+        return f"it rests on {ground.title!r}, which holds no more"
+    before = held.get(ground.supersedes or "")
+    if before is not None and memory.at < (ground.valid_from or ground.at) and not same_value(before, ground):
+        return f"it rests on {before.title!r}, which is {ground.title!r} now"
+    return ""
+
+
+def _looks_like_a_file(ref: str) -> bool:
+    return "." in ref.rpartition("/")[2] and " " not in ref and "://" not in ref

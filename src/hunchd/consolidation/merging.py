@@ -1,0 +1,87 @@
+"""Memories that say the same → the one that stays, with what the others knew of provenance and use. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from hunchd.consolidation.plan import Planned, Step
+from hunchd.domain.memory import Memory, Status, Trust, Usage
+
+MERGED_FROM: Final = "merged_from"  # type of the link from what stays to what it stands for
+MOST_LINKS: Final = 100
+
+
+def merged(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime) -> Iterator[Planned]:
+    """One change a group of ids that say the same."""
+    for group in groups:
+        present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]
+        if len(present) < 2 or len({one.project for one in present}) > 1:
+            continue
+        keeper = max(present, key=_claim)
+        others = [one for one in present if one is not keeper]
+        after = _enriched(keeper, others)
+        gone = tuple(
+            replace(one, status=Status.SUPERSEDED, superseded_by=keeper.id, valid_to=one.valid_to or now)
+            for one in others
+        )
+        why = f"{len(others)} more {'say' if len(others) > 1 else 'says'} the same"
+        what = f"merge {', '.join(one.title[:60] for one in others[:3])} into {keeper.title[:60]!r}"
+        yield Planned(Step.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *gone))
+
+
+def _claim(memory: Memory) -> tuple[object, ...]:
+    """Which of several stays: what the user said, what was used, what has a place of its own, what says most."""
+    order = tuple(Trust)
+    return (
+        -order.index(memory.trust),
+        memory.usage.cited + memory.usage.missed,
+        memory.key is not None,
+        memory.importance,
+        memory.confidence,
+        len("".join(memory.content.split())),
+        memory.at,
+        memory.id,
+    )
+
+
+def _enriched(keeper: Memory, others: Sequence[Memory]) -> Memory:
+    """A stranger's copy adds what became of it and where it came from, and nothing that is shown."""
+    usage, links = keeper.usage, list(keeper.links)
+    order = tuple(Trust)
+    peers = [other for other in others if order.index(other.trust) <= order.index(keeper.trust)]
+    for other in others:
+        usage = _sum(usage, other.usage)
+        links.append({"type": MERGED_FROM, "ref": other.id})
+    for other in peers:
+        links += [dict(link) for link in other.links if link.get("ref") != keeper.id]
+    unique = list({(link.get("type"), link.get("ref")): link for link in links}.values())
+    origins = [*keeper.source.get("also", ()), *(_origin(other) for other in others)]
+    return replace(
+        keeper,
+        usage=usage,
+        links=tuple(unique[:MOST_LINKS]),
+        tags=tuple(dict.fromkeys((*keeper.tags, *(tag for other in peers for tag in other.tags)))),
+        artifacts=tuple(dict.fromkeys((*keeper.artifacts, *(one for other in peers for one in other.artifacts)))),
+        importance=max(one.importance for one in (keeper, *peers)),
+        source={**keeper.source, "also": origins[-20:]},
+    )
+
+
+def _origin(memory: Memory) -> dict[str, str]:
+    told = {name: str(memory.source[name]) for name in ("type", "path", "sha", "author") if memory.source.get(name)}
+    return {"id": memory.id, "at": memory.at.isoformat(), **told}
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    last = max((each for each in (one.last, other.last) if each is not None), default=None)
+    return Usage(
+        one.retrieved + other.retrieved,
+        one.cited + other.cited,
+        one.ignored + other.ignored,
+        one.wrong + other.wrong,
+        one.missed + other.missed,
+        last,
+    )

@@ -1,0 +1,212 @@
+"""A change that is planned: what, why, of which memories, and how it is taken back. No I/O.
+
+A `Planned` names memories as they are before and as they are after. What is only after is made, what is only before
+is removed, and taking it back is the same with both sides exchanged. On its way to the disk it is an `Entry`: for each
+memory the fields that differ, and a digest of the whole on both sides, so that nothing is changed, or taken back, that
+somebody else has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any, Final
+
+from hunchd.domain.memory import Memory
+from hunchd.protocol.memories import memory_from_json, memory_json
+
+Json = dict[str, Any]
+_ABSENT: Final = None  # of an optional field that is left out; none of them is ever null
+
+
+class Step(StrEnum):
+    """In the order in which they run: what is judged comes before what is condensed, and that before what goes."""
+
+    USE = "use"  # what was shown and used is counted, and moves importance within bounds
+    DUPLICATES = "duplicates"
+    CONTRADICTIONS = "contradictions"
+    RETIRE = "retire"
+    CASCADE = "cascade"
+    SUMMARISE = "summarise"
+    COMPRESS = "compress"
+    HISTORY = "history"
+    LINKS = "links"
+    FORGET = "forget"
+    ERASE = "erase"
+    REEMBED = "reembed"
+    COMPACT = "compact"
+
+
+# Which count of a run's answer each deed adds to.
+COUNTS: Final = (
+    "deduped",
+    "summarised",
+    "compressed",
+    "promoted",
+    "demoted",
+    "forgotten",
+    "linked",
+    "contradictions_found",
+    "retired",
+    "doubted",
+    "trusted_again",
+    "histories",
+    "counted",
+    "erased",
+    "embedded",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One change: all of it or nothing. `counts` names what it adds to; `what` is it in words."""
+
+    step: Step
+    counts: str
+    what: str
+    why: str
+    before: tuple[Memory, ...] = ()
+    after: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One memory of a change. `was` and `now` hold the fields that differ; None: there is no memory on that side."""
+
+    id: str
+    was: Mapping[str, Any] | None
+    now: Mapping[str, Any] | None
+    had: str  # digest of the whole before; "" for none
+    has: str  # … and after
+
+    def json(self) -> Json:
+        return {"id": self.id, "was": self.was, "now": self.now, "had": self.had, "has": self.has}
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Edit:
+        return cls(told["id"], told["was"], told["now"], told["had"], told["has"])
+
+    @property
+    def inverse(self) -> Edit:
+        return Edit(self.id, self.now, self.was, self.has, self.had)
+
+    def after(self, present: Memory | None) -> Memory | None:
+        """`present`, which is as it was before, as it is after."""
+        if self.now is None:
+            return None
+        told = dict(memory_json(present)) if present is not None and self.was is not None else {}
+        told |= self.now
+        return memory_from_json({name: value for name, value in told.items() if value is not _ABSENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A planned change as a run keeps it. `project` owns all of its memories."""
+
+    step: Step
+    counts: str
+    what: str
+    why: str
+    project: str | None
+    edits: tuple[Edit, ...]
+
+    def json(self) -> Json:
+        return {
+            "step": str(self.step),
+            "counts": self.counts,
+            "what": self.what,
+            "why": self.why,
+            "project": self.project,
+            "edits": [edit.json() for edit in self.edits],
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Entry:
+        return cls(
+            Step(told["step"]),
+            told["counts"],
+            told["what"],
+            told["why"],
+            told["project"],
+            tuple(Edit.of_json(edit) for edit in told["edits"]),
+        )
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(edit.id for edit in self.edits)
+
+    @property
+    def inverse(self) -> Entry:
+        return Entry(self.step, self.counts, self.what, self.why, self.project, tuple(e.inverse for e in self.edits))
+
+
+def entry_of(planned: Planned, project: str | None) -> Entry:
+    """A planned change with nothing in it but what it changes."""
+    before = {memory.id: memory for memory in planned.before}
+    after = {memory.id: memory for memory in planned.after}
+    edits = [_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}]
+    kept = tuple(edit for edit in edits if edit.had != edit.has)
+    return Entry(planned.step, planned.counts, planned.what, planned.why, project, kept)
+
+
+def applies(entry: Entry, present: Mapping[str, Memory]) -> bool:
+    """Whether every memory is as the plan has seen it."""
+    return all(_digest_of(present.get(edit.id)) == edit.had for edit in entry.edits)
+
+
+def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
+    """Whether every memory is as the change leaves it."""
+    return all(_digest_of(present.get(edit.id)) == edit.has for edit in entry.edits)
+
+
+def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
+    """Memories to write and ids to remove; right only where the change `applies`."""
+    after = [(edit.id, edit.after(present.get(edit.id))) for edit in entry.edits]
+    written = tuple(memory for _, memory in after if memory is not None)
+    return written, tuple(identifier for identifier, memory in after if memory is None)
+
+
+def digest(memory: Memory) -> str:
+    """The same for memories that say the same in every field, wherever they were kept."""
+    return _digest(memory_json(memory))
+
+
+def _digest_of(memory: Memory | None) -> str:
+    return "" if memory is None else digest(memory)
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def _edit(identifier: str, before: Memory | None, after: Memory | None) -> Edit:
+    was = memory_json(before) if before is not None else None
+    now = memory_json(after) if after is not None else None
+    had, has = (_digest(told) if told is not None else "" for told in (was, now))
+    if was is not None and now is not None:
+        names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+        was, now = ({name: told.get(name) for name in names} for told in (was, now))
+    return Edit(identifier, was, now, had, has)
+
+
+def lines_of(entry: Entry, titles: Mapping[str, str]) -> Sequence[str]:
+    """What a change does, a line a memory, for people: fields with what they said and what they will say."""
+    return [f"{edit.id} {titles.get(edit.id, '')}: {_said(edit)}".replace(" : ", ": ") for edit in entry.edits]
+
+
+def _said(edit: Edit) -> str:
+    if edit.was is None:
+        return "new"
+    if edit.now is None:
+        return "gone"
+    return ", ".join(f"{name} {_short(edit.was.get(name))} → {_short(edit.now.get(name))}" for name in edit.now)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:59] + "…"

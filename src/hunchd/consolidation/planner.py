@@ -1,0 +1,117 @@
+"""The memories of one owner and the plan of one step after the other, each seeing what the ones before would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
+from hunchd.consolidation.chronicling import histories
+from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.doubting import cascaded
+from hunchd.consolidation.ground import Ground, NoGround
+from hunchd.consolidation.linking import linked
+from hunchd.consolidation.merging import merged
+from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
+from hunchd.consolidation.probing import drawn
+from hunchd.consolidation.usefulness import Tally, counted
+from hunchd.domain.memory import Kind, Memory
+
+# Sessions condense themselves and documents are their owner's: neither is read here.
+LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
+LEARNT_OF: Final = 1_500  # characters of a text: its beginning says what it is about
+# The steps that are plans; the others are the store's own work.
+PLANNED: Final = (
+    Step.USE,
+    Step.DUPLICATES,
+    Step.CONTRADICTIONS,
+    Step.RETIRE,
+    Step.CASCADE,
+    Step.SUMMARISE,
+    Step.COMPRESS,
+    Step.HISTORY,
+    Step.LINKS,
+    Step.FORGET,
+)
+
+
+class Planner:
+    def __init__(
+        self, project: str | None, settings: ConsolidationSettings, now: datetime, ground: Ground | None = None
+    ) -> None:
+        self._project = project
+        self._settings = settings
+        self._now = now
+        self._ground = ground or NoGround()
+        self._memories: dict[str, Memory] = {}
+        self._vectors: dict[str, bytes] = {}
+        self._vocabulary = Vocabulary()
+
+    def __len__(self) -> int:
+        return len(self._memories)
+
+    def take(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
+        """Read some of the memories."""
+        for memory in memories:
+            if memory.kind in LEFT_ALONE:
+                continue
+            self._memories[memory.id] = memory
+            self._vocabulary.learn(f"{memory.title}\n{memory.content[:LEARNT_OF]}")
+        self._vectors.update(vectors or {})
+
+    def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+        """Questions made from memories that must stay, with the memory that each must find."""
+        return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self._now)
+
+    def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
+        """The changes of one step; each is taken for done."""
+        for planned in self._planned(step, tallies or {}):
+            entry = entry_of(planned, self._project)
+            if entry.edits:
+                for memory in planned.before:
+                    self._memories.pop(memory.id, None)
+                self._memories.update({memory.id: memory for memory in planned.after})
+                yield entry
+
+    def erasable(self) -> list[str]:
+        """What was archived so long ago that it goes for good."""
+        return [memory.id for memory in erasable(self._memories.values(), self._now)]
+
+    def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
+        return {one: self._memories[one].title for one in identifiers if one in self._memories}
+
+    def _planned(self, step: Step, tallies: Mapping[str, Tally]) -> Iterator[Planned]:
+        memories = dict(self._memories)
+        settings, now = self._settings, self._now
+        match step:
+            case Step.USE:
+                return counted(memories, tallies, settings)
+            case Step.DUPLICATES:
+                return merged(memories, self._same(memories), now)
+            case Step.RETIRE:
+                return retired(memories, now)
+            case Step.CASCADE:
+                return cascaded(memories, self._ground, now)
+            case Step.SUMMARISE:
+                return summarised(memories.values(), self._vocabulary, settings, now)
+            case Step.COMPRESS:
+                return compressed(memories.values(), self._vocabulary, settings, now)
+            case Step.HISTORY:
+                return histories(memories, self._vocabulary, settings, now)
+            case Step.LINKS:
+                return linked(memories, self._ground)
+            case Step.FORGET:
+                return forgotten(memories, settings, now)
+        return iter(())
+
+    def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
+        """Groups of memories that say the same."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for memory in memories.values():
+            if "." not in memory.id and memory.kind is not Kind.CONTRADICTION and memory.ref is None:
+                words = " ".join(memory.content.casefold().split())
+                key = (str(memory.kind), memory.branch or "", str(memory.scope), memory.key or "", words)
+                groups.setdefault(key, []).append(memory.id)
+        return [group for group in groups.values() if len(group) > 1]

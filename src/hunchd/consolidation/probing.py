@@ -1,0 +1,142 @@
+"""The gate: questions whose answers a run may not cost, made before it, asked before and after it. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from hunchd.consolidation.aging import FORGETTABLE, last_use
+from hunchd.consolidation.chronicling import HISTORY, PART_OF
+from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.plan import Entry
+from hunchd.domain.memory import Memory, Status, Trust
+
+WORDS: Final = 6  # of a question made from a memory
+FOUND: Final = 5  # places in which it is found before
+FOUND_AFTER: Final = 10  # … and after: what everybody is shown who asks, so that ties may change places
+# What was shown or used so lately is needed, whatever the settings say.
+LATELY: Final = timedelta(days=14)
+
+Touched = tuple[str, str]  # step and what it did
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """`wanted` are the ids that the question found before the run, among its first answers."""
+
+    query: str
+    project: str | None
+    wanted: tuple[str, ...]
+    asked: bool = False  # by somebody, once; otherwise it was made from a memory
+
+    def json(self) -> dict[str, Any]:
+        return {"query": self.query, "project": self.project, "wanted": list(self.wanted), "asked": self.asked}
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Probe:
+        return cls(told["query"], told["project"], tuple(told["wanted"]), told["asked"])
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One answer that is found no more, and the step that changed it last, if one did."""
+
+    query: str
+    wanted: str
+    step: str
+    what: str
+
+    def json(self) -> dict[str, Any]:
+        return {"probe": self.query, "lost": self.wanted, "step": self.step, "change": self.what}
+
+
+@dataclass(slots=True)
+class Verdict:
+    answers: int = 0  # that were found before
+    losses: list[Loss] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return len(self.losses) / self.answers if self.answers else 0.0
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "answers": self.answers,
+            "lost": len(self.losses),
+            "share": round(self.share, 4),
+            "losses": [loss.json() for loss in self.losses[:20]],
+        }
+
+
+def drawn(
+    memories: Mapping[str, Memory], vocabulary: Vocabulary, *, most: int, seed: str, now: datetime
+) -> list[tuple[str, str]]:
+    """Questions made from memories that no run may lose, with the memory that each must find."""
+    needed = [memory for memory in memories.values() if must_stay(memory, now)]
+    needed.sort(key=lambda memory: memory.id)
+    chosen = random.Random(seed).sample(needed, min(most, len(needed)))
+    made = [(question(memory, vocabulary), memory.id) for memory in chosen]
+    return [(query, identifier) for query, identifier in made if query]
+
+
+def must_stay(memory: Memory, now: datetime) -> bool:
+    """Whether a memory is one that may be merged into a like one, but never be lost."""
+    if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
+        return False
+    return (
+        memory.trust is Trust.USER
+        or memory.kind not in FORGETTABLE
+        or memory.usage.cited > 0
+        or memory.category == HISTORY
+        or now - last_use(memory) < LATELY
+    )
+
+
+def question(memory: Memory, vocabulary: Vocabulary) -> str:
+    """What somebody would ask who means this memory: the words that tell it from the others."""
+    text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
+    return " ".join(vocabulary.telling(text, WORDS))
+
+
+def compared(
+    probes: Sequence[Probe], found: Iterable[Sequence[str]], touched: Mapping[str, Touched], heirs: Mapping[str, str]
+) -> Verdict:
+    """What was found before and is not now. `heirs`: of a memory that is gone, the one that says it now."""
+    verdict = Verdict()
+    for probe, now in zip(probes, found, strict=True):
+        there = set(now)
+        for wanted in probe.wanted:
+            verdict.answers += 1
+            if wanted in there or _heir(wanted, heirs) in there:
+                continue
+            step, what = touched.get(wanted, ("ranking", "others came before it"))
+            verdict.losses.append(Loss(probe.query, wanted, step, what))
+    return verdict
+
+
+def traced(entries: Iterable[Entry], wanted: Container[str]) -> tuple[dict[str, Touched], dict[str, str]]:
+    """Which change was the last to touch each of the `wanted`; and of all that was put away, what says it now."""
+    touched: dict[str, Touched] = {}
+    heirs: dict[str, str] = {}
+    for entry in entries:
+        for edit in entry.edits:
+            if edit.id in wanted:
+                touched[edit.id] = (str(entry.step), entry.what)
+            now = edit.now or {}
+            if now.get("superseded_by"):
+                heirs[edit.id] = str(now["superseded_by"])
+            for link in now.get("links") or ():
+                if link.get("type") == PART_OF:
+                    heirs.setdefault(edit.id, str(link["ref"]))
+    return touched, heirs
+
+
+def _heir(identifier: str, heirs: Mapping[str, str]) -> str:
+    seen = {identifier}
+    while (following := heirs.get(identifier)) is not None and following not in seen:
+        seen.add(following)
+        identifier = following
+    return identifier

@@ -1,0 +1,140 @@
+"""The planner: reads the memories of one owner and says what should become of them, in a process for a run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.ground import Ground, NoGround
+from hunchd.consolidation.plan import Step
+from hunchd.consolidation.planner import Planner
+from hunchd.consolidation.usefulness import Tally
+from hunchd.daemon.stepping import in_thread
+from hunchd.domain.errors import InvalidInput
+from hunchd.protocol.child import Handler, serve
+from hunchd.store.code import CodeCache
+from hunchd.store.tables import memory_from_plain
+
+IDLE_AFTER: Final = 5.0  # seconds without a call: a run asks all the time
+NICENESS: Final = 10
+PLANNED_AT_ONCE: Final = 32  # changes handed over together
+
+
+class Planning:
+    """One plan at a time: opening another forgets the one before."""
+
+    def __init__(self) -> None:
+        self._planner: Planner | None = None
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "open": self._open,
+            "take": self._take,
+            "probes": self._probes,
+            "plan": self._plan,
+            "erasable": self._erasable,
+        }
+
+    async def _open(self, asked: dict[str, Any]) -> dict[str, Any]:
+        settings = ConsolidationSettings(**asked["settings"])
+        now = datetime.fromisoformat(asked["now"])
+        ground: Ground = NoGround()
+        if asked.get("root") and asked.get("code_cache"):
+            ground = ProjectGround(
+                Path(asked["root"]), CodeCache(Path(asked["code_cache"])), known=bool(asked["known"])
+            )
+        self._planner = Planner(asked["project"], settings, now, ground)
+        return {}
+
+    async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
+        planner = self._opened
+        memories = [memory_from_plain(row) for row in asked["memories"]]
+        vectors = {name: bytes.fromhex(vector) for name, vector in asked.get("vectors", {}).items()}
+        await asyncio.to_thread(planner.take, memories, vectors)
+        return {"taken": len(planner)}
+
+    async def _probes(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"probes": await asyncio.to_thread(self._opened.probes, int(asked["most"]), str(asked["seed"]))}
+
+    async def _plan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The changes of one step, some at a time."""
+        planner, step = self._opened, Step(asked["step"])
+        tallies = {name: tally_of(told) for name, told in asked.get("tallies", {}).items()}
+
+        def batches() -> Iterator[dict[str, Any]]:
+            batch: list[dict[str, Any]] = []
+            for entry in planner.plan(step, tallies):
+                batch.append(entry.json())
+                if len(batch) == PLANNED_AT_ONCE:
+                    yield {"entries": batch}
+                    batch = []
+            if batch:
+                yield {"entries": batch}
+
+        async for one in in_thread(batches):
+            yield one
+
+    async def _erasable(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"ids": self._opened.erasable()}
+
+    @property
+    def _opened(self) -> Planner:
+        if self._planner is None:
+            raise InvalidInput("nothing was opened to be planned")
+        return self._planner
+
+
+class ProjectGround:
+    """The working tree as it is, and the names that reading it has found."""
+
+    def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
+        self._root = root
+        self._cache = cache
+        self._files = frozenset(cache.blobs())
+        self.known = known and bool(self._files)
+        self._defined = lru_cache(maxsize=20_000)(self._look_up)
+
+    def has_file(self, path: str) -> bool:
+        return path in self._files or self._is_there(path)
+
+    def has_folder(self, path: str) -> bool:
+        return self._is_there(path)
+
+    def defined_in(self, name: str) -> tuple[str, ...]:
+        return self._defined(name)
+
+    def _is_there(self, path: str) -> bool:
+        if path.startswith(("/", "~")) or ".." in path.split("/") or "\0" in path:
+            return False
+        try:
+            return os.path.lexists(self._root / path)
+        except OSError:
+            return False
+
+    def _look_up(self, name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for path, _ in self._cache.find_symbol(name)))
+
+
+def tally_of(told: dict[str, Any]) -> Tally:
+    last = told.get("last")
+    return Tally(**told | {"last": datetime.fromisoformat(last) if last else None})
+
+
+def main() -> int:
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    os.nice(NICENESS)
+    serve(Planning().handlers, idle_after=IDLE_AFTER)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+"""A plan carried out: logged, committed change by change, checked by the gate, and taken back if need be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.plan import Entry, Step, applied, applies, outcome
+from hunchd.consolidation.planner import PLANNED
+from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
+from hunchd.consolidation.usefulness import Tally
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import Change
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Memory, Status
+from hunchd.engine.memories import Memories, tells_of
+from hunchd.engine.owners import Owner
+from hunchd.engine.run_records import Record, Verdict, without
+from hunchd.engine.usage import Usage
+from hunchd.engine.writing import Writer
+from hunchd.protocol.child import Child
+from hunchd.retrieval.ranking import ranking
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+# Changes that are committed together: few enough that a question waits no more than 5 ms for them.
+AT_ONCE: Final = 8
+DRAINED_EVERY: Final = 256  # changes: the store keeps pace, and signals find the writer's queue nearly empty
+PLANNER_PATIENCE: Final = 600.0  # seconds: it gives way to everybody
+ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
+OPTIMISED_FROM: Final = 50  # changes
+
+
+class Stopped(Exception):
+    """Somebody asked the run to stop; what is done is whole."""
+
+
+class Planning:
+    """The planner's process with the memories of one owner in it."""
+
+    def __init__(self, planner: Child, tallies: Mapping[str, Tally]) -> None:
+        self._planner = planner
+        self._tallies = tallies
+
+    def steps(self, wanted: Sequence[Step]) -> list[Step]:
+        return [step for step in PLANNED if step in wanted]
+
+    async def plan(self, step: Step) -> AsyncIterator[list[Entry]]:
+        """The changes of one step, some at a time; what is planned is taken for done."""
+        told = {name: tally_json(tally) for name, tally in self._tallies.items()} if step is Step.USE else {}
+        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": told}):
+            yield [Entry.of_json(entry) for entry in batch["entries"]]
+
+    async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+        answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PLANNER_PATIENCE)
+        return [(query, identifier) for query, identifier in answer["probes"]]
+
+    async def erasable(self) -> list[str]:
+        return list((await self._planner.call("erasable", timeout=PLANNER_PATIENCE))["ids"])
+
+
+class CarryingOut:
+    def __init__(
+        self,
+        planner: Child,
+        store: StoreClient,
+        hot: HotTier,
+        journal: Journal,
+        memories: Memories,
+        writer: Writer,
+        log: RunLog,
+        usage: Usage,
+        settings: ConsolidationSettings,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._planner = planner
+        self._store = store
+        self._hot = hot
+        self._journal = journal
+        self._memories = memories
+        self._writer = writer
+        self._log = log
+        self._usage = usage
+        self._settings = settings
+        self._now = now
+        self._passing: list[str] = []  # memories that are at hand only because they were changed
+
+    async def ready(self) -> None:
+        """Wait until what an earlier run of the daemon accepted is at hand."""
+        await self._writer.begun()
+
+    def tallies(self) -> dict[str, Tally]:
+        return self._usage.tallies()
+
+    @asynccontextmanager
+    async def planning(self, owner: Owner, tallies: Mapping[str, Tally]) -> AsyncIterator[Planning]:
+        """Have the planner read what is kept of `owner`."""
+        await self._writer.drained()
+        asked = {
+            "project": owner.id,
+            "settings": asdict(self._settings),
+            "now": self._now().isoformat(),
+            "root": owner.root,
+            "code_cache": owner.cache,
+            "known": owner.settled,
+        }
+        await self._planner.call("open", asked)
+        async for batch in self._store.scan(owner.id):
+            await self._planner.call("take", batch, timeout=PLANNER_PATIENCE)
+        yield Planning(self._planner, tallies)
+
+    async def carry_out(
+        self,
+        record: Record,
+        owner: Owner,
+        *,
+        said: Callable[[str], None],
+        did: Callable[[Sequence[Entry]], None],
+        stopping: asyncio.Event,
+    ) -> Verdict:
+        """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped."""
+        run = record.run
+        tallies = await self._tallies_of(record)
+        async with self.planning(owner, tallies) as planning:
+            probes = record.probes.get(owner.id)
+            if probes is None:
+                said("probes")
+                probes = await self._probes(planning, owner, run)
+                line = {"type": "probes", "owner": owner.id, "probes": [probe.json() for probe in probes]}
+                await self._note(run, line)
+            changed = 0
+            for step in planning.steps(record.steps):
+                if (owner.id, str(step)) in record.done:
+                    continue
+                said(str(step))
+                async for entries in planning.plan(step):
+                    for begin in range(0, len(entries), AT_ONCE):
+                        done = await self._apply(run, owner.id, entries[begin : begin + AT_ONCE])
+                        did(done)
+                        changed += len(done)
+                        if changed % DRAINED_EVERY < len(done):
+                            await self._writer.drained()
+                        if stopping.is_set():
+                            raise Stopped
+                await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
+            said("gate")
+            verdict = await self._gate(run, owner, probes)
+            await self._note(run, verdict.line(owner.id))
+            if not verdict.rolled_back:
+                await self._upkeep(record, owner, planning, said, changed)
+        return verdict
+
+    async def take_back(
+        self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
+    ) -> tuple[int, int]:
+        """Undo what a run changed, the last change first: all of it, an owner's, or one. How many changes are as they
+        were, and how many were left because somebody has changed them since."""
+        changes = self._changes(run, only)
+        undone = left = rounds = 0
+        while entries := await asyncio.to_thread(lambda: list(islice(changes, AT_ONCE))):
+            back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
+            done, skipped = await self._commit(back)
+            undone, left, rounds = undone + len(done), left + skipped, rounds + 1
+            if rounds % (DRAINED_EVERY // AT_ONCE) == 0:
+                await self._writer.drained()
+        await self._writer.drained()
+        return undone, left
+
+    def _changes(self, run: str, only: int | None) -> Iterator[Entry]:
+        """The last first; or the one of that number."""
+        if only is None:
+            return (Entry.of_json(line) for line in self._log.backwards(run) if line["type"] == "change")
+        changes = (line for line in self._log.lines(run) if line["type"] == "change")
+        return (Entry.of_json(line) for line in islice(changes, only, only + 1))
+
+    async def _apply(self, run: str, owner: str | None, entries: Sequence[Entry]) -> list[Entry]:
+        """Log the changes that can be made, then make them."""
+
+        async def logged(chosen: Sequence[Entry]) -> None:
+            await asyncio.to_thread(self._log.append, run, [{"type": "change", **one.json()} for one in chosen])
+
+        done, _ = await self._commit(entries, first=logged)
+        await asyncio.sleep(0)
+        return done
+
+    async def _commit(
+        self, entries: Sequence[Entry], *, first: Callable[[Sequence[Entry]], Any] | None = None
+    ) -> tuple[list[Entry], int]:
+        """Make those changes whose memories are as they were; which, and how many others there were. One that is made
+        already counts as made."""
+        owners = {entry.project for entry in entries}
+        wanted = list(dict.fromkeys(identifier for entry in entries for identifier in entry.ids))
+        at_hand = {one for one in wanted if self._hot.get(one) is not None}
+        done: list[Entry] = []
+        changes: list[Change] = []
+        async with self._memories.changing:
+            present: dict[str, Memory] = {}
+            for owner in owners:
+                present |= await self._memories.known(wanted, owner)
+            left = 0
+            fresh: list[Entry] = []
+            for entry in entries:
+                if not applies(entry, present):
+                    left += not applied(entry, present)
+                    done += [entry] if first is None and applied(entry, present) else []
+                    continue
+                written, gone = outcome(entry, present)
+                present |= {memory.id: memory for memory in written}
+                for identifier in gone:
+                    present.pop(identifier, None)
+                fresh.append(entry)
+                changes.append(Change(written, gone, entry.project))
+            if fresh and first is not None:
+                await first(fresh)
+            await self._memories.commit(changes)
+        self._passing += [one for one in wanted if one not in at_hand]
+        await self._make_room()
+        return [*done, *fresh], left
+
+    async def _make_room(self) -> None:
+        """What was not at hand before does not stay there: it would drive out what questions need."""
+        if len(self._passing) >= DRAINED_EVERY:
+            await self._writer.drained()
+            self._hot.release(self._passing)
+            self._passing = []
+
+    async def _note(self, run: str, line: dict[str, Any]) -> None:
+        await asyncio.to_thread(self._log.append, run, [line])
+
+    async def _tallies_of(self, record: Record) -> dict[str, Tally]:
+        """What is to be counted in this run: taken once, also if a crash comes between."""
+        if Step.USE not in record.steps:
+            return {}
+        if record.tallies is None:
+            taken = self._usage.tallies()
+            record.tallies = {name: tally_json(tally) for name, tally in taken.items()}
+            await self._note(record.run, {"type": "tallies", "tallies": record.tallies})
+            self._usage.counted(taken)
+            return taken
+        counted = await asyncio.to_thread(self._counted_in, record.run)
+        return {name: tally_of(told) for name, told in record.tallies.items() if name not in counted}
+
+    def _counted_in(self, run: str) -> set[str]:
+        lines = (line for line in self._log.lines(run) if line["type"] == "change" and line["step"] == str(Step.USE))
+        return {edit["id"] for line in lines for edit in line["edits"]}
+
+    # The gate
+
+    async def _probes(self, planning: Planning, owner: Owner, run: str) -> list[Probe]:
+        """Questions that find something now."""
+        probes: list[Probe] = []
+        for query in self._usage.queries(owner.id, min(ASKED_PROBES, self._settings.probes)):
+            if found := await self._found(query, owner.id):
+                probes.append(Probe(query, owner.id, tuple(found), asked=True))
+        for query, identifier in await planning.probes(self._settings.probes - len(probes), run):
+            if identifier in await self._found(query, owner.id):
+                probes.append(Probe(query, owner.id, (identifier,)))
+        return probes
+
+    async def _gate(self, run: str, owner: Owner, probes: Sequence[Probe]) -> Verdict:
+        """Ask again; what is lost beyond the limit takes the owner's changes back."""
+        await self._writer.drained()
+        found = [await self._found(probe.query, owner.id, FOUND_AFTER) for probe in probes]
+        wanted = {identifier for probe in probes for identifier in probe.wanted}
+        judged = compared(probes, found, *await asyncio.to_thread(self._traced, run, owner.id, wanted))
+        if judged.share <= self._settings.probe_loss:
+            return Verdict(False, judged.json())
+        logger.warning(
+            "run %s lost %d of %d answers of %s and is taken back: %s",
+            run, len(judged.losses), judged.answers, owner.name or "the user",
+            "; ".join(f"{loss.query!r} lost {loss.wanted} by {loss.step}" for loss in judged.losses[:3]),
+        )  # fmt: skip
+        undone, left = await self.take_back(run, owner=owner.id, of_owner=True)
+        return Verdict(True, judged.json() | {"undone": undone, "left": left})
+
+    def _traced(
+        self, run: str, owner: str | None, wanted: set[str]
+    ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+        changes = (Entry.of_json(line) for line in self._log.lines(run) if line["type"] == "change")
+        return traced((entry for entry in changes if entry.project == owner), wanted)
+
+    async def _found(self, query: str, project: str | None, k: int = FOUND) -> list[str]:
+        """The first answers by words; vectors change with the words, and a model need not be loaded for this."""
+        filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
+        findings = await self._store.search(query, filters, 20, mode="lexical")
+        now = self._now()
+        return [one.memory.id for one in ranking(query, list(findings.hits), depth="shallow", k=k, now=now)]
+
+    # The store's own work
+
+    async def _upkeep(
+        self, record: Record, owner: Owner, planning: Planning, said: Callable[[str], None], changed: int
+    ) -> None:
+        """What needs no plan: what goes for good, vectors of another model, files of the store."""
+        if Step.ERASE in record.steps:
+            said(str(Step.ERASE))
+            await self._erase(record, owner, await planning.erasable())
+        if Step.REEMBED in record.steps:
+            said(str(Step.REEMBED))
+            stats = await self._store.stats()
+            waiting = int(stats.get("pending_embeddings", 0))
+            if waiting:  # the store does it whenever nobody asks anything
+                await self._note(record.run, {"type": "did", "counts": "embedded", "number": waiting})
+        if Step.COMPACT in record.steps and changed >= OPTIMISED_FROM:
+            said(str(Step.COMPACT))
+            await self._store.optimise()
+
+    async def _erase(self, record: Record, owner: Owner, identifiers: Sequence[str]) -> None:
+        """What was archived long ago leaves the disk, the logs and the copies: this is not taken back."""
+        gone, last = [], 0
+        for identifier in identifiers:
+            try:
+                _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
+            except NotFound:
+                continue
+            gone.append(identifier)
+        if not gone:
+            return
+        await self._writer.drained()
+        await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
+        await self._store.purge(owner.id)
+        self._usage.forget(gone)
+        await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(gone), None))
+        await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
+
+
+def tally_json(tally: Tally) -> dict[str, Any]:
+    return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
+
+
+def tally_of(told: Mapping[str, Any]) -> Tally:
+    last = told.get("last")
+    return Tally(**{**told, "last": datetime.fromisoformat(last) if last else None})

@@ -1,0 +1,358 @@
+"""Runs of the consolidation: one at a time, step by step, each change durable and reversible, and a gate at the end.
+
+A run writes what it is about to change into its log, then commits it through the journal like any other change. After
+a crash it goes on with the step it was at; when the gate finds that answers were lost, all of an owner's changes are
+taken back. What somebody else changed meanwhile is left alone, in both directions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.plan import COUNTS, Entry, Step
+from hunchd.domain.errors import Conflict, HunchError, NotFound
+from hunchd.engine.carrying_out import CarryingOut, Stopped
+from hunchd.engine.events import Events
+from hunchd.engine.owners import Owner
+from hunchd.engine.run_records import Ended, Record, recorded, without
+from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
+MOST_RUNS: Final = 200  # in the list
+AGAIN_AFTER: Final = 30.0  # seconds before an interrupted run is tried again
+MOST_TRIES: Final = 3  # times that a run is gone on with; then it is taken back
+# A night that was slept through: the next run is due when the last one is older than a day and a little.
+DUE_AFTER: Final = timedelta(hours=26)
+STOP_WITHIN: Final = 1.0  # seconds
+
+
+@dataclass(slots=True)
+class _Current:
+    """The run under way."""
+
+    run: str
+    dry: bool
+    began: datetime
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    owner: str = ""
+    step: str = ""
+    done: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "step": self.step,
+            "project": self.owner or None,
+            "changes": self.done,
+            "began": iso(self.began),
+        }
+
+
+class Consolidation:
+    def __init__(
+        self,
+        work: CarryingOut,
+        log: RunLog,
+        events: Events,
+        settings: ConsolidationSettings,
+        *,
+        owners: Callable[[str | None], Sequence[Owner]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._work = work
+        self._log = log
+        self._events = events
+        self._settings = settings
+        self._owners = owners
+        self._now = now
+        self._current: _Current | None = None
+        self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
+        self._unfinished = asyncio.Event()
+        self._last: Record | None = None
+        self._closing = False
+
+    # Asked
+
+    async def consolidate(self, asked: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
+        """Run, or tell what a run would do; its answer, or with `wait` false how far it is. Raises Conflict while
+        another one runs."""
+        self._refuse_another()
+        owners, steps = self._owners(asked.project), tuple(map(Step, asked.steps))
+        run = "r" + self._now().strftime("%Y%m%d%H%M%S") + secrets.token_hex(2)
+        current = self._current = _Current(run, asked.dry_run, self._now())
+        dry = self._dry(current, owners, steps) if asked.dry_run else None
+        task = self._start(dry or self._run(current, owners, steps, trigger))
+        if not asked.wait:
+            return current.json() | {"status": "running", "dry_run": asked.dry_run}
+        return await asyncio.shield(task)
+
+    async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
+        """Take back a run, or one change of it. Raises Conflict when that one was changed since."""
+        self._refuse_another()
+        record = await asyncio.to_thread(recorded, self._log, run)
+        if record.ended is None:
+            raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
+        if record.undone or (change is not None and change in record.undone_changes):
+            raise Conflict("that is taken back already")
+        if change is not None and not 0 <= change < record.changes:
+            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}")
+        current = self._current = _Current(run, False, self._now(), step="undo")
+        return await asyncio.shield(self._start(self._undo(current, record, change)))
+
+    async def stop(self, run: str) -> dict[str, Any]:
+        """Have the run under way stop after the change it is at; it can be gone on with or taken back."""
+        current = self._current
+        if current is None or current.run != run:
+            raise NotFound(f"run '{run}' is not under way")
+        current.stopping.set()
+        await current.finished.wait()
+        return await self.run(run)
+
+    async def run(self, run: str, *, after: int = 0, limit: int = SHOWN_CHANGES) -> dict[str, Any]:
+        """One run with its changes, from the one at `after` on."""
+        if self._current is not None and self._current.run == run:
+            return self._current.json() | {"status": "running"} | self._current.counts
+        record = await asyncio.to_thread(recorded, self._log, run)
+        changes = await asyncio.to_thread(self._changes, run, after, limit)
+        return record.json() | {"changes": changes}
+
+    async def runs(self) -> dict[str, Any]:
+        """The runs that are kept, the newest first."""
+        ids = (await asyncio.to_thread(self._log.runs))[:MOST_RUNS]
+        told = []
+        for run in ids:
+            if self._current is not None and self._current.run == run:
+                told.append(self._current.json() | {"status": "running"} | self._current.counts)
+            else:
+                told.append((await asyncio.to_thread(recorded, self._log, run)).json())
+        return page_json(told, next_cursor=None, total=len(told))
+
+    def status(self) -> dict[str, Any] | None:
+        """For `GET /status`: the run under way, or the last one."""
+        if self._current is not None:
+            return self._current.json() | {"status": "running"}
+        return self._last.json() if self._last is not None else None
+
+    async def forgotten(self, identifiers: Sequence[str], project: str | None = None) -> None:
+        """What was erased stands in no log any more. With no ids: nothing of that project does."""
+        await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
+
+    # By itself
+
+    async def nightly(self) -> None:
+        """The run of a quiet night."""
+        if self._settings.nightly and self._current is None:
+            await self.consolidate(ConsolidateRequest(), trigger="nightly")
+
+    async def is_due(self) -> bool:
+        """Whether a night was missed: none within a day, on a machine that has had runs or has memories for a day."""
+        for run in await asyncio.to_thread(self._log.runs):
+            record = await asyncio.to_thread(recorded, self._log, run)
+            return self._now() - record.began > DUE_AFTER
+        return False
+
+    async def keep_going(self) -> None:
+        """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
+        await self._work.ready()
+        await self._look()
+        while True:
+            await self._unfinished.wait()
+            self._unfinished.clear()
+            if self._current is None and not await self._resume():
+                self._unfinished.set()
+                await asyncio.sleep(AGAIN_AFTER)
+
+    async def close(self) -> None:
+        """Stop what runs; the next start goes on with it."""
+        self._closing = True
+        if self._current is not None:
+            self._current.stopping.set()
+            tasks = list(self._under_way)
+            if tasks:
+                await asyncio.wait(tasks, timeout=STOP_WITHIN)
+        for task in self._under_way:
+            task.cancel()
+
+    # Inside
+
+    def _refuse_another(self) -> None:
+        if self._current is not None:
+            raise Conflict(
+                f"run '{self._current.run}' is under way", hint="one at a time; GET /consolidate tells how far"
+            )
+
+    def _start(self, work: Any) -> asyncio.Task[dict[str, Any]]:
+        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._watched(work), name="consolidation-run")
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def _watched(self, work: Any) -> dict[str, Any]:
+        current = self._current
+        try:
+            answer: dict[str, Any] = await work
+            return answer
+        except HunchError as error:
+            logger.warning("run %s is interrupted: %s", current.run if current else "", error.message)
+            self._unfinished.set()
+            raise
+        except Exception:
+            logger.exception("run %s is interrupted", current.run if current else "")
+            self._unfinished.set()
+            raise
+        finally:
+            self._current = None
+            if current is not None:
+                current.finished.set()
+
+    def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # told where it happened; nobody may be waiting for it
+
+    async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
+        changes: list[dict[str, Any]] = []
+        for owner in owners:
+            self._at(current, owner, "")
+            async with self._work.planning(owner, self._work.tallies()) as planning:
+                for step in planning.steps(steps):
+                    self._at(current, owner, str(step))
+                    async for entries in planning.plan(step):
+                        self._count(current, entries)
+                        changes += [_shown(entry, number) for number, entry in enumerate(entries, start=len(changes))]
+                        if current.stopping.is_set():
+                            raise Conflict("the run was stopped")
+        more = max(0, len(changes) - SHOWN_CHANGES)
+        told = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
+        return told | {"changes": changes[:SHOWN_CHANGES], "more": more}
+
+    async def _run(
+        self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step], trigger: str
+    ) -> dict[str, Any]:
+        begun = {
+            "type": "begun",
+            "run": current.run,
+            "at": iso(current.began),
+            "trigger": trigger,
+            "steps": [str(step) for step in steps],
+            "owners": [owner.id for owner in owners],
+        }
+        await asyncio.to_thread(self._log.append, current.run, [begun])
+        record = Record(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
+        return await self._go_on(current, owners, record)
+
+    async def _go_on(self, current: _Current, owners: Sequence[Owner], record: Record) -> dict[str, Any]:
+        """The rest of a run, from wherever its log says that it is."""
+        verdicts = dict(record.owners)
+        try:
+            for owner in owners:
+                if verdicts.get(owner.id) is None:
+                    verdicts[owner.id] = await self._work.carry_out(
+                        record,
+                        owner,
+                        said=partial(self._at, current, owner),
+                        did=partial(self._count, current),
+                        stopping=current.stopping,
+                    )
+            status = "rolled_back" if any(one.rolled_back for one in verdicts.values()) else "done"
+        except Stopped:
+            if self._closing:  # the next start goes on
+                return current.json() | {"status": "interrupted"}
+            status = "stopped"
+        ended = Ended(status, self._now(), {name: count for name, count in current.counts.items() if count})
+        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
+        await asyncio.to_thread(self._log.prune, self._settings.keep_runs)
+        self._last = await asyncio.to_thread(recorded, self._log, current.run)
+        self._events.tell("consolidation", run=current.run, status=status, **current.counts)
+        changes = await asyncio.to_thread(self._changes, current.run, 0, SHOWN_CHANGES)
+        return self._last.json() | {"changes": changes, "more": max(0, self._last.changes - len(changes))}
+
+    async def _undo(self, current: _Current, record: Record, change: int | None) -> dict[str, Any]:
+        done, left = await self._work.take_back(record.run, only=change)
+        if change is not None and left:
+            raise Conflict("what it changed was changed since; undo that first")
+        line = {"type": "undone", "at": iso(self._now()), "change": change, "left": left}
+        await asyncio.to_thread(self._log.append, record.run, [line])
+        self._last = await asyncio.to_thread(recorded, self._log, record.run)
+        self._events.tell("consolidation", run=current.run, status="undone")
+        return {"run": record.run, "undone": done, "left": left}
+
+    async def _look(self) -> None:
+        """What the last start left, and what the last run was."""
+        for run in await asyncio.to_thread(self._log.runs):
+            record = await asyncio.to_thread(recorded, self._log, run)
+            self._last = self._last or record
+            if record.ended is None:
+                self._unfinished.set()
+                return
+
+    async def _resume(self) -> bool:
+        """Go on with the newest run that did not end. False: it must be tried again."""
+        for run in await asyncio.to_thread(self._log.runs):
+            record = await asyncio.to_thread(recorded, self._log, run)
+            if record.ended is not None:
+                continue
+            if self._current is not None:
+                return False
+            current = self._current = _Current(run, False, record.began)
+            current.counts |= record.counts
+            try:
+                await asyncio.shield(self._start(self._resumed(current, record)))
+            except (HunchError, OSError):
+                return False  # told by whoever ran it
+        return True
+
+    async def _resumed(self, current: _Current, record: Record) -> dict[str, Any]:
+        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": iso(self._now())}])
+        if record.tries < MOST_TRIES:
+            known = {owner.id: owner for owner in self._owners(None)}
+            return await self._go_on(current, [known[one] for one in record.owner_ids if one in known], record)
+        logger.warning("run %s was interrupted %d times and is taken back", record.run, record.tries)
+        await self._work.take_back(record.run)
+        ended = Ended("rolled_back", self._now(), {})
+        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
+        self._last = await asyncio.to_thread(recorded, self._log, record.run)
+        return self._last.json()
+
+    def _at(self, current: _Current, owner: Owner, step: str) -> None:
+        current.owner, current.step = owner.name, step
+        self._events.tell("consolidation", **current.json(), status="running")
+
+    def _count(self, current: _Current, entries: Sequence[Entry]) -> None:
+        current.done += len(entries)
+        for entry in entries:
+            current.counts[entry.counts] += 1
+
+    def _changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        number = -1
+        for line in self._log.lines(run):
+            if line["type"] != "change":
+                continue
+            number += 1
+            if number >= after:
+                found.append(_shown(Entry.of_json(line), number))
+            if len(found) >= limit:
+                break
+        return found
+
+
+def _shown(entry: Entry, number: int) -> dict[str, Any]:
+    """A change for people and programs: with what each memory said and says, field by field."""
+    told = entry.json()
+    told["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in told["edits"]]
+    return {"change": number, **told}

@@ -1,0 +1,126 @@
+"""What the log of a run says of it: how far it is, what became of each owner, what was taken back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from hunchd.consolidation.plan import COUNTS, Step
+from hunchd.consolidation.probing import Probe
+from hunchd.protocol.answers import iso
+from hunchd.store.run_log import RunLog
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an owner's part ended."""
+
+    rolled_back: bool
+    gate: Mapping[str, Any]
+
+    def line(self, owner: str | None) -> dict[str, Any]:
+        return {"type": "verdict", "owner": owner, "rolled_back": self.rolled_back, "gate": dict(self.gate)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    status: str  # done, rolled_back or stopped
+    at: datetime
+    counts: Mapping[str, int]
+
+    def json(self) -> dict[str, Any]:
+        return {"type": "ended", "status": self.status, "at": iso(self.at), "counts": dict(self.counts)}
+
+
+@dataclass(slots=True)
+class Record:
+    run: str
+    began: datetime
+    trigger: str
+    steps: tuple[Step, ...]
+    owner_ids: tuple[str | None, ...]
+    changes: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    done: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
+    probes: dict[str | None, list[Probe]] = field(default_factory=dict)
+    tallies: dict[str, Any] | None = None
+    owners: dict[str | None, Verdict] = field(default_factory=dict)
+    ended: Ended | None = None
+    tries: int = 0
+    undone: bool = False
+    undone_changes: set[int] = field(default_factory=set)
+
+    def json(self) -> dict[str, Any]:
+        """The contract's answer, without the changes."""
+        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
+        status = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
+        counts = {name: self.counts.get(name, 0) for name in COUNTS}
+        return {
+            "run": self.run,
+            "status": status,
+            "trigger": self.trigger,
+            "began": iso(self.began),
+            "ended": iso(self.ended.at) if self.ended is not None else None,
+            "seconds": round((self.ended.at - self.began).total_seconds(), 2) if self.ended is not None else None,
+            **counts,
+            "total": self.changes,
+            "gate": [{"project": owner, **verdict.gate} for owner, verdict in self.owners.items()],
+            **({"lost": [loss for gate in rolled_back for loss in gate.get("losses", ())]} if rolled_back else {}),
+        }
+
+
+def recorded(log: RunLog, run: str) -> Record:
+    """What is known of a run. Raises NotFound."""
+    record = Record(run, datetime.fromtimestamp(0, UTC), "", (), ())
+    for line in log.lines(run):
+        match line["type"]:
+            case "begun":
+                record.began = datetime.fromisoformat(line["at"])
+                record.trigger = line["trigger"]
+                record.steps = tuple(Step(step) for step in line["steps"])
+                record.owner_ids = tuple(line["owners"])
+            case "probes":
+                record.probes[line["owner"]] = [Probe.of_json(told) for told in line["probes"]]
+            case "tallies":
+                record.tallies = line["tallies"]
+            case "change":
+                record.changes += 1
+                record.counts[line["counts"]] += 1
+            case "did":
+                record.counts[line["counts"]] += line["number"]
+            case "step":
+                record.done.add((line["owner"], line["step"]))
+            case "verdict":
+                record.owners[line["owner"]] = Verdict(line["rolled_back"], line["gate"])
+            case "resumed":
+                record.tries += 1
+                record.ended = None
+            case "ended":
+                record.ended = Ended(line["status"], datetime.fromisoformat(line["at"]), line["counts"])
+            case "undone" if line["change"] is None:
+                record.undone = True
+            case "undone":
+                record.undone_changes.add(line["change"])
+    return record
+
+
+def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> dict[str, Any] | None:
+    """A line of a log without what was erased; a change of it keeps its place and its number."""
+    match line["type"]:
+        case "change":
+            mine = project is not None and line["project"] == project
+            if mine or any(edit["id"].partition(".")[0] in gone or edit["id"] in gone for edit in line["edits"]):
+                return {**line, "what": "(erased)", "why": "", "edits": []}
+        case "probes":
+            if project is not None and line["owner"] == project:
+                return None
+            kept = [one for one in line["probes"] if not gone.intersection(one["wanted"])]
+            return {**line, "probes": kept}
+        case "tallies":
+            return {**line, "tallies": {name: told for name, told in line["tallies"].items() if name not in gone}}
+        case "verdict" if gone or line["owner"] == project:
+            return {**line, "gate": {name: told for name, told in line["gate"].items() if name != "losses"}}
+    return line

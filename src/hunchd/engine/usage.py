@@ -1,0 +1,244 @@
+"""What became of what was shown: counted in memory, kept in a file of ids, carried to the memories by consolidation.
+
+Nothing is written when something is shown. What is said outright (`/feedback`) is counted in the memory at once and
+told here too; what is seen (used, opened, asked again) is counted here. Each kind of evidence counts once a day.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from hunchd.config.places import make_private
+from hunchd.consolidation.usefulness import CITED, IGNORED, MISSED, WRONG, Tally, examined
+from hunchd.ingestion.redaction import redact
+
+logger = logging.getLogger(__name__)
+
+MOST: Final = 20_000  # memories that something happened to since they were counted; the oldest are not
+MOST_QUERIES: Final = 200
+MOST_EVENTS: Final = 12  # of one memory, for whoever asks why
+# Who asks the same again so soon has not found it.
+AGAIN_WITHIN: Final = timedelta(minutes=10)
+# A file that is opened so soon after something about it was shown was opened because of it, or at least not in spite.
+TAKEN_WITHIN: Final = timedelta(minutes=30)
+LAST_SHOWN: Final = 50  # items
+_WEIGHTS: Final[Mapping[str, float]] = {"cited": CITED, "missed": MISSED, "wrong": WRONG, "ignored": IGNORED}
+
+
+@dataclass(slots=True)
+class _Record:
+    shown: int = 0
+    cited: int = 0
+    ignored: float = 0.0
+    evidence: float = 0.0
+    last: str = ""  # ISO 8601
+    days: dict[str, str] = field(default_factory=dict)  # kind of evidence → the day on which it counted last
+    events: list[list[str]] = field(default_factory=list)  # [when, what]
+
+    @property
+    def counts(self) -> bool:
+        return bool(self.shown or self.cited or self.ignored >= 1.0 or self.evidence)
+
+
+@dataclass(slots=True)
+class _Asked:
+    query: str
+    project: str | None
+    at: datetime
+    found: tuple[str, ...]
+
+
+class Usage:
+    """Told what is shown and what becomes of it; bounded."""
+
+    def __init__(self) -> None:
+        self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._queries: OrderedDict[tuple[str | None, str], _Asked] = OrderedDict()
+        self._shown: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # id → when, about which paths
+        self._changed = False
+
+    # What happens
+
+    def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime) -> None:
+        """These were shown, in this order, each with the paths it is about."""
+        for identifier, about in items:
+            self._shown.pop(identifier, None)
+            self._shown[identifier] = (at, frozenset(about))
+            self._note(identifier, "shown", at)
+        while len(self._shown) > LAST_SHOWN:
+            self._shown.popitem(last=False)
+
+    def asked(self, query: str, project: str | None, found: Sequence[str], at: datetime) -> None:
+        """A question and what it found. The same one again soon: what it found first did not help."""
+        query = redact(" ".join(query.split())).text
+        key = (project, query.casefold())
+        before = self._queries.pop(key, None)
+        if before is not None and timedelta() < at - before.at <= AGAIN_WITHIN:
+            for place, identifier in enumerate(before.found, start=1):
+                if not self._was_used(identifier, before.at):
+                    self._judge(identifier, "ignored", at, examined(place), "the same was asked again")
+        self._queries[key] = _Asked(query, project, at, tuple(found))
+        while len(self._queries) > MOST_QUERIES:
+            self._queries.popitem(last=False)
+        self.shown(((identifier, ()) for identifier in found), at)
+
+    def used(self, identifier: str, at: datetime) -> None:
+        """It was acted on."""
+        self._judge(identifier, "cited", at, 1.0, "was acted on")
+
+    def opened(self, path: str, at: datetime) -> None:
+        """A file was opened: what was shown about it shortly before was right."""
+        for identifier, (shown, about) in self._shown.items():
+            if path in about and timedelta() <= at - shown <= TAKEN_WITHIN:
+                self._judge(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
+
+    def told(self, identifier: str, outcome: str, at: datetime) -> None:
+        """Somebody said so, and the memory counts it already."""
+        record = self._record(identifier)
+        self._event(record, at, f"you said: {outcome}")
+        if self._counts_today(record, f"told {outcome}", at):
+            record.evidence += _WEIGHTS.get(outcome, 0.0) * 2
+        record.last = at.isoformat() if outcome in ("cited", "missed") else record.last
+        self._changed = True
+
+    def forget(self, identifiers: Iterable[str]) -> None:
+        """Nothing is known of these any more, nor of the questions that found them."""
+        gone = set(identifiers)
+        for identifier in gone:
+            self._records.pop(identifier, None)
+            self._shown.pop(identifier, None)
+        self._queries = OrderedDict(
+            (key, asked) for key, asked in self._queries.items() if not gone.intersection(asked.found)
+        )
+        self._changed = True
+
+    def forget_project(self, project: str) -> None:
+        """No question about it is known any more; what its memories are called says nothing without them."""
+        self._queries = OrderedDict((key, asked) for key, asked in self._queries.items() if asked.project != project)
+        self._changed = True
+
+    # What is made of it
+
+    def tallies(self) -> dict[str, Tally]:
+        """By memory, what is to be counted."""
+        return {
+            identifier: Tally(
+                shown=record.shown,
+                cited=record.cited,
+                ignored=float(int(record.ignored)),
+                evidence=round(record.evidence, 3),
+                last=datetime.fromisoformat(record.last) if record.last else None,
+            )
+            for identifier, record in self._records.items()
+            if record.counts
+        }
+
+    def counted(self, tallies: Mapping[str, Tally]) -> None:
+        """These are in the memories now."""
+        for identifier, tally in tallies.items():
+            record = self._records.get(identifier)
+            if record is not None:
+                record.shown -= tally.shown
+                record.cited -= tally.cited
+                record.ignored -= tally.ignored
+                record.evidence = 0.0
+        self._changed = True
+
+    def queries(self, project: str | None, most: int) -> list[str]:
+        """The newest questions that found something."""
+        found = [asked.query for asked in reversed(self._queries.values()) if asked.project == project and asked.found]
+        return found[:most]
+
+    def events(self, identifier: str) -> list[dict[str, str]]:
+        """What happened to one memory, the newest first."""
+        record = self._records.get(identifier)
+        return [{"at": at, "what": what} for at, what in reversed(record.events)] if record is not None else []
+
+    # Kept
+
+    def json(self) -> str | None:
+        """What is to be kept; None when nothing has changed since it was asked for last."""
+        if not self._changed:
+            return None
+        self._changed = False
+        records = {identifier: asdict(record) for identifier, record in self._records.items()}
+        queries = [[one.query, one.project, one.at.isoformat(), list(one.found)] for one in self._queries.values()]
+        return json.dumps({"version": 1, "records": records, "queries": queries}, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Usage:
+        """As it was kept; empty where there is nothing, or nothing that can be read."""
+        usage = cls()
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            for identifier, record in told["records"].items():
+                usage._records[identifier] = _Record(**record)
+            for query, project, at, found in told["queries"]:
+                asked = _Asked(query, project, datetime.fromisoformat(at), tuple(found))
+                usage._queries[project, query.casefold()] = asked
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            logger.warning("what was used cannot be read and is counted anew: %s", path, exc_info=True)
+            return cls()
+        return usage
+
+    def _judge(self, identifier: str, outcome: str, at: datetime, weight: float, what: str) -> None:
+        record = self._record(identifier)
+        if weight <= 0.0 or not self._counts_today(record, outcome, at):
+            return
+        if outcome == "cited":
+            record.cited += 1
+            record.last = at.isoformat()
+        else:
+            record.ignored += weight
+        record.evidence += _WEIGHTS[outcome] * weight
+        self._event(record, at, what)
+
+    def _note(self, identifier: str, what: str, at: datetime) -> None:
+        record = self._record(identifier)
+        record.last = at.isoformat()
+        if self._counts_today(record, what, at):
+            record.shown += 1
+
+    def _was_used(self, identifier: str, since: datetime) -> bool:
+        record = self._records.get(identifier)
+        return record is not None and any(
+            datetime.fromisoformat(at) >= since and not what.startswith("the same") for at, what in record.events
+        )
+
+    def _record(self, identifier: str) -> _Record:
+        record = self._records.pop(identifier, None) or _Record()
+        self._records[identifier] = record
+        while len(self._records) > MOST:
+            self._records.popitem(last=False)
+        self._changed = True
+        return record
+
+    def _counts_today(self, record: _Record, kind: str, at: datetime) -> bool:
+        day = at.date().isoformat()
+        if record.days.get(kind) == day:
+            return False
+        record.days[kind] = day
+        return True
+
+    def _event(self, record: _Record, at: datetime, what: str) -> None:
+        record.events.append([at.isoformat(timespec="seconds"), what])
+        del record.events[:-MOST_EVENTS]
+        self._changed = True
+
+
+def keep(path: Path, told: str) -> None:
+    """Write what usage told, in one step; OSError when the disk refuses."""
+    make_private(path.parent)
+    draft = path.with_name(f".{path.name}")
+    draft.touch(mode=0o600)
+    draft.write_text(told, encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,121 @@
+"""What a consolidation changed, a file a run, written before it is done: so that it can be gone on with or taken back.
+
+One JSON object a line. A torn last line, from a crash while it was written, was never acted upon and is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.errors import NotFound, StorageFull
+from hunchd.store.files import FULL, Files, private_folder, replace_file
+
+Line = dict[str, Any]
+ENDING: Final = ".jsonl"
+_READ_BACK: Final = 64 * 1024  # bytes at a time
+
+
+class RunLog:
+    """The files of all runs. Every call blocks: use it in a thread."""
+
+    def __init__(self, folder: Path, files: Files | None = None) -> None:
+        self._folder = folder
+        self._files = files or Files()
+
+    def runs(self) -> list[str]:
+        """Ids, the newest first: they sort by time."""
+        if not self._folder.is_dir():
+            return []
+        return sorted((path.stem for path in self._folder.glob(f"*{ENDING}")), reverse=True)
+
+    def append(self, run: str, lines: Sequence[Line]) -> None:
+        """On the device when this returns. Raises StorageFull; a part of the lines may be in the file then."""
+        private_folder(self._folder)
+        path = self._path(run)
+        content = b"".join(_encoded(line) for line in lines)
+        try:
+            fresh = not path.exists()
+            descriptor = self._files.append_to(path)
+            try:
+                end = _whole_until(descriptor)
+                if end is not None:
+                    self._files.truncate(descriptor, end)
+                self._files.write(descriptor, content)
+                self._files.sync(descriptor)
+            finally:
+                self._files.close(descriptor)
+            if fresh:
+                self._files.sync_folder(self._folder)
+        except OSError as error:
+            if error.errno in FULL:
+                raise StorageFull("the disk is full: what is changed could not be taken back") from error
+            raise
+
+    def lines(self, run: str) -> Iterator[Line]:
+        """In the order in which they were written. Raises NotFound."""
+        path = self._path(run)
+        try:
+            with path.open("rb") as file:
+                for raw in file:
+                    if raw.endswith(b"\n"):
+                        yield json.loads(raw)
+        except FileNotFoundError:
+            raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
+
+    def backwards(self, run: str) -> Iterator[Line]:
+        """The same, the last first, without holding all of them."""
+        path = self._path(run)
+        try:
+            with path.open("rb") as file:
+                places, at = [], 0
+                for raw in file:
+                    if raw.endswith(b"\n"):
+                        places.append(at)
+                    at += len(raw)
+                for place in reversed(places):
+                    file.seek(place)
+                    yield json.loads(file.readline())
+        except FileNotFoundError:
+            raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
+
+    def prune(self, keep: int) -> None:
+        """The newest runs stay."""
+        for run in self.runs()[max(keep, 1) :]:
+            self._files.remove(self._path(run))
+
+    def rewrite(self, change: Callable[[Line], Line | None]) -> None:
+        """Put `change` of each line in its place, or nothing: what was erased must not stand here either."""
+        for run in self.runs():
+            before = list(self.lines(run))
+            after = [changed for line in before if (changed := change(line)) is not None]
+            if after != before:
+                replace_file(self._files, self._path(run), b"".join(_encoded(line) for line in after))
+
+    def _path(self, run: str) -> Path:
+        if not run.isalnum() or len(run) > 60:
+            raise NotFound(f"there is no run '{run[:60]}'", hint="GET /consolidate lists them")
+        return self._folder / f"{run}{ENDING}"
+
+
+def _encoded(line: Line) -> bytes:
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _whole_until(descriptor: int) -> int | None:
+    """Where the last whole line ends; None when nothing is torn."""
+    end = os.fstat(descriptor).st_size
+    if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
+        return None
+    at = end
+    while at > 0:
+        begin = max(0, at - _READ_BACK)
+        found = os.pread(descriptor, at - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        at = begin
+    return 0

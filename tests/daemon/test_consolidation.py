@@ -1,0 +1,206 @@
+"""Consolidation in the real daemon: what a run changes, what it may not cost, and the way back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli import http
+from tests.daemon.running import RunningDaemon, running_daemon
+
+pytestmark = pytest.mark.timeout(180)
+
+SETTINGS = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n[store]\ncommit_ms = 20\n"
+COUNTED = ("deduped", "summarised", "compressed", "forgotten", "linked", "retired", "histories")
+
+
+def days_ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+def episode(number: int, *, age: float, **fields: Any) -> dict[str, Any]:
+    """A stretch of work that nobody looked at since; `fields` of the export's shape."""
+    topic = ("parser", "cache", "router", "session", "billing")[number % 5]
+    told: dict[str, Any] = {
+        "id": f"m{number:04d}",
+        "kind": "episode",
+        "title": f"Rework the {topic} for case {number}",
+        "content": f"Rework the {topic} for case {number}\n\nWe decided to keep the {topic} lazy because "
+        f"start {number} was slow. The old way of `{topic}_{number}()` loaded everything at once. Tests pass again.",
+        "at": days_ago(age),
+        "created": days_ago(age),
+        "updated": days_ago(age),
+        "trust": "untrusted",
+        "importance": 0.4,
+        "artifacts": [{"type": "file", "ref": f"src/{topic}/part{number}.py"}],
+        "source": {"type": "session"},
+    }
+    return told | fields
+
+
+def take(daemon: RunningDaemon, *memories: dict[str, Any]) -> None:
+    lines = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in memories)
+    assert daemon.told is not None
+    answer = http.request(
+        http.Address(daemon.told.socket, "127.0.0.1", 0),
+        "POST",
+        "/import",
+        headers={"Authorization": f"Bearer {daemon.told.token}", "Content-Type": "application/x-ndjson"},
+        body=lines.encode(),
+        timeout=60,
+    )
+    assert json.loads(answer.read())["memories"] == len(memories)
+
+
+def exported(daemon: RunningDaemon) -> dict[str, Any]:
+    """Everything that is kept, by id."""
+    status, answer = daemon.request("GET", "/export", timeout=60)
+    assert status == 200
+    lines = [json.loads(line) for line in answer.splitlines()] if isinstance(answer, str) else [answer]
+    return {line["data"]["id"]: line["data"] for line in lines if line["type"] == "memory"}
+
+
+@pytest.fixture
+def filled(hunchd_home: Path) -> Any:
+    """A daemon with memories of all ages."""
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        take(daemon, *(episode(number, age=2 + number * 2) for number in range(80)))
+        twin = episode(3, age=40)
+        take(daemon, twin | {"id": "m9001", "content": f"  {twin['content']} "}, twin | {"id": "m9002"})
+        yield daemon
+
+
+def test_a_dry_run_tells_what_a_run_then_does_and_undo_restores_the_store_exactly(filled: RunningDaemon) -> None:
+    before = exported(filled)
+
+    foreseen = filled.post("/consolidate", {"dry_run": True})
+    assert exported(filled) == before
+    done = filled.post("/consolidate", {})
+    after = exported(filled)
+
+    assert foreseen["status"] == "dry_run"
+    assert done["status"] == "done", done.get("lost", done)
+    assert {name: done[name] for name in COUNTED} == {name: foreseen[name] for name in COUNTED}
+    assert done["deduped"] == 1
+    assert done["summarised"] > 50
+    assert done["compressed"] > 50
+    assert done["forgotten"] > 0
+    assert done["histories"] > 0
+    assert after != before
+    assert {after[one]["content"] for one in before} == {told["content"] for told in before.values()}
+
+    undone = filled.post(f"/consolidate/{done['run']}/undo", {})
+    assert undone == {"run": done["run"], "undone": done["total"], "left": 0}
+    assert exported(filled) == before
+
+
+def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
+    done = filled.post("/consolidate", {"steps": ["summarise"]})
+    change = done["changes"][7]
+    [edit] = change["edits"]
+
+    filled.post(f"/consolidate/{done['run']}/undo", {"change": change["change"]})
+
+    told = filled.get(f"/memories/{edit['id']}")
+    assert "shown_as" not in told["source"]
+    others = [one["edits"][0]["id"] for one in done["changes"] if one is not change]
+    assert all(filled.get(f"/memories/{other}")["source"]["shown_as"] == "summary" for other in others[:5])
+    again, _ = filled.request("POST", f"/consolidate/{done['run']}/undo", {"change": change["change"]})
+    assert again == 409
+
+
+def test_what_was_changed_since_is_left_alone_by_undo(filled: RunningDaemon) -> None:
+    done = filled.post("/consolidate", {"steps": ["summarise"]})
+    mine = done["changes"][0]["edits"][0]["id"]
+    assert filled.request("PATCH", f"/memories/{mine}", {"importance": 0.9})[0] == 200
+
+    undone = filled.post(f"/consolidate/{done['run']}/undo", {})
+
+    assert undone["left"] == 1
+    assert filled.get(f"/memories/{mine}")["importance"] == 0.9
+
+
+def test_a_run_that_costs_answers_is_taken_back_and_says_which_step_did(hunchd_home: Path) -> None:
+    settings = SETTINGS + "[consolidation]\nforget_days = 0\nforget_share = 1.0\n"
+    with running_daemon(hunchd_home, settings=settings) as daemon:
+        take(daemon, *(episode(number, age=2 + number) for number in range(30)))
+        found = daemon.post("/search", {"query": "case 7 parser router", "k": 5})["results"]
+        assert found
+        before = exported(daemon)
+
+        done = daemon.post("/consolidate", {"steps": ["forget"]})
+
+        assert done["status"] == "rolled_back", done
+        assert {loss["step"] for loss in done["lost"]} == {"forget"}
+        assert {loss["lost"] for loss in done["lost"]} <= set(before)
+        assert exported(daemon) == before
+
+
+def test_nothing_that_the_user_said_or_somebody_cited_is_forgotten(hunchd_home: Path) -> None:
+    settings = SETTINGS + "[consolidation]\nforget_share = 1.0\n"
+    with running_daemon(hunchd_home, settings=settings) as daemon:
+        take(
+            daemon,
+            episode(1, age=400, trust="user"),
+            episode(2, age=400, usage={"retrieved": 0, "cited": 1, "ignored": 0}),
+            episode(3, age=400, usage={"retrieved": 1, "cited": 0, "ignored": 0, "last": days_ago(10)}),
+            episode(4, age=400),
+            episode(5, age=50),
+        )
+        done = daemon.post("/consolidate", {"steps": ["forget"]})
+
+        statuses = {one: told["status"] for one, told in exported(daemon).items()}
+        assert done["forgotten"] == 1
+        assert statuses == {
+            "m0001": "active",
+            "m0002": "active",
+            "m0003": "active",
+            "m0004": "archived",
+            "m0005": "active",
+        }
+
+
+def test_what_is_archived_comes_back_by_undo_and_is_erased_in_the_end(hunchd_home: Path) -> None:
+    settings = SETTINGS + "[consolidation]\nforget_share = 1.0\nrestore_days = 0\n"
+    with running_daemon(hunchd_home, settings=settings) as daemon:
+        take(daemon, episode(1, age=400, content="Uniquely spoken zanzibarword of case 1."), episode(2, age=400))
+        daemon.post("/consolidate", {"steps": ["forget"]})
+        assert daemon.get("/memories/m0001")["status"] == "archived"
+        assert daemon.post("/memories/m0002/undo", {})["status"] == "active"
+
+        erased = daemon.post("/consolidate", {"steps": ["erase"]})
+
+        assert erased["erased"] == 1
+        assert set(exported(daemon)) == {"m0002"}
+        holding = [
+            path for path in daemon.places.data.rglob("*") if path.is_file() and b"zanzibarword" in path.read_bytes()
+        ]
+        assert holding == []
+
+
+def test_a_second_run_waits_for_no_first_one_and_finds_nothing_to_do_after_it(filled: RunningDaemon) -> None:
+    begun = filled.post("/consolidate", {"wait": False})
+    status, refused = filled.request("POST", "/consolidate", {})
+    assert status in (200, 409), refused
+    filled.wait_until(
+        lambda: filled.get(f"/consolidate/{begun['run']}")["status"] != "running", within=60, what="end the run"
+    )
+    again = filled.post("/consolidate", {})
+    assert again["total"] == again["forgotten"], again["changes"]
+
+
+def test_the_commands_print_a_table_and_take_it_back(filled: RunningDaemon, capsys: pytest.CaptureFixture[str]) -> None:
+    from hunchd.cli.main import main
+
+    assert main(["consolidate", "--dry-run"]) == 0
+    assert "would change" in capsys.readouterr().out
+    assert main(["consolidate", "--json"]) == 0
+    run = json.loads(capsys.readouterr().out)["run"]
+    assert main(["consolidate", "--runs"]) == 0
+    assert run in capsys.readouterr().out
+    assert main(["consolidate", "--undo", run]) == 0
+    assert "are taken back" in capsys.readouterr().out
