@@ -94,8 +94,6 @@ class LanguageSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DaemonSettings:
-@dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
     """How memories are condensed, judged and forgotten (docs/consolidation.md)."""
 
@@ -117,6 +115,8 @@ class ConsolidationSettings:
     keep_runs: int = 30  # runs that can be taken back; older ones are forgotten
 
 
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
     """How the daemon lives."""
 
     idle_exit_minutes: float = 0.0  # end after this time without requests; 0: never
@@ -134,5 +134,5 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     language: LanguageSettings = field(default_factory=LanguageSettings)
-    daemon: DaemonSettings = field(default_factory=DaemonSettings)
     consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)

@@ -73,9 +73,9 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
                 store=StoreClient(store_process),
                 store_process=store_process,
                 indexer=indexer,
+                planner=planner,
                 language=language.client_of(speaker, settings.language),
                 tasks=supervisor,
-                planner=planner,
                 secret=own_secret(places.data / "secret"),
                 now=lambda: datetime.now(UTC),
             )

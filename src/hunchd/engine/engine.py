@@ -106,11 +106,11 @@ class Engine:
         )
         self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
         self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
-        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
-        self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         known = (self._projects, self._memories, self._writer, self.events)
         self._housekeeping = Housekeeping(parts, *known, self._indexing, idle=lambda: self.idle_seconds)
         self.runs = self._housekeeping.runs
+        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
+        self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._asked = time.monotonic()
 
     @property
@@ -136,10 +136,10 @@ class Engine:
         if self._reading is not None:
             tasks.start("reading", self._reading.run)
         tasks.start("warm-up", self._warm_up)
+        self._housekeeping.open(tasks)
 
     async def settle(self) -> None:
         """Before the end: give what waits a moment to reach the store, so that nothing is left to take up again."""
-        self._housekeeping.open(tasks)
         if self._writer.pending and self._parts.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE):
@@ -148,10 +148,10 @@ class Engine:
     async def close(self) -> None:
         """Leave everything for the next start; what is accepted is in the journal in any case."""
         self._watching.close()
+        await self._housekeeping.close()
         await self._answers.keep_board()
         for project in self._projects:
             if project.predictor is not None and not project.indexing:
-        await self._housekeeping.close()
                 await asyncio.to_thread(self._indexing.remember, project)
 
     async def _take_up(self) -> None:
@@ -219,10 +219,10 @@ class Engine:
         self._answers.forget(identifier)
         self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
+        await self._housekeeping.forgotten_project(identifier)
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
         (self._erasing / identifier).unlink(missing_ok=True)
-        await self._housekeeping.forgotten_project(identifier)
 
     # The write path
 
@@ -277,11 +277,11 @@ class Engine:
             for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
                 if not self._writer.knows(sequence):
                     self._answers.noticed(signal, project, tree)
+                    self._housekeeping.happened(signal)
                 self._absorb(sequence, record, signal, project, tree)
 
         await self._writer.accept(records, queue)
 
-                    self._housekeeping.happened(signal)
     def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
             return
@@ -392,12 +392,12 @@ class Engine:
 
     async def forget(self, identifier: str) -> None:
         await self.knowledge.forget(identifier)
+        await self._housekeeping.forgotten([identifier])
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
         kept = []
         for item in items:
-        await self._housekeeping.forgotten([identifier])
             if not item.id.startswith("file:"):
                 kept.append(item)
             elif item.project is not None:
@@ -405,12 +405,12 @@ class Engine:
                 if predictor is not None:
                     predictor.outcome(item.id.removeprefix("file:"), used=item.outcome in ("cited", "missed"))
         unknown = await self._memories.used(kept, self._projects.ids)
+        self._housekeeping.judged(item for item in kept if item.id not in unknown)
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
 
     def _noticed(self, change: Change) -> None:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
         self._sessions.changed(change)
-        self._housekeeping.judged(item for item in kept if item.id not in unknown)
         if change.project is None:
             self._own.notice(change)
             for project in self._projects:
