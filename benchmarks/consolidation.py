@@ -1,0 +1,198 @@
+"""A consolidation over many memories in the real daemon: how long it takes, what it weighs, who has to wait for it.
+
+    python benchmarks/consolidation.py REPOSITORY [--memories 20000] [--embedding]
+
+The memories are stretches of work of the last two years with made-up texts out of the repository's own words, a tenth
+of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does;
+memory is the proportional set size of all of the daemon's processes, looked at five times a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from daemon import add, daemon, session
+
+from hunchd.engine.vitals import memory_of
+
+PAUSE = 0.05  # seconds between two questions of the editor
+BATCH = 500  # memories in one import
+
+
+def words_of(repository: Path) -> tuple[list[str], list[str]]:
+    """The words of its commit messages, and its files."""
+    log = subprocess.run(
+        ["git", "-C", str(repository), "log", "-2000", "--format=%s"], capture_output=True, text=True, check=True
+    ).stdout
+    files = subprocess.run(
+        ["git", "-C", str(repository), "ls-files"], capture_output=True, text=True, check=True
+    ).stdout
+    return sorted(set(re.findall(r"[A-Za-z_]{4,}", log))), files.split("\n")[:-1]
+
+
+def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]:
+    chance = random.Random(count)
+    words, files = words_of(repository)
+    now = datetime.now(UTC)
+    made: list[dict[str, Any]] = []
+    for number in range(count):
+        at = (now - timedelta(days=chance.uniform(0, 700))).isoformat()
+        if made and chance.random() < 0.1:
+            made.append(chance.choice(made[-500:]) | {"id": f"m{number:06d}"})
+            continue
+        title = " ".join(chance.sample(words, 6)).capitalize()
+        sentences = [" ".join(chance.sample(words, chance.randint(6, 18))).capitalize() + "." for _ in range(5)]
+        sentences[chance.randrange(5)] = f"We decided this because {' '.join(chance.sample(words, 6))}."
+        made.append(
+            {
+                "id": f"m{number:06d}",
+                "kind": "episode",
+                "project": project,
+                "title": title,
+                "content": f"{title}\n\n{' '.join(sentences)}",
+                "at": at,
+                "created": at,
+                "updated": at,
+                "trust": "untrusted",
+                "importance": round(chance.uniform(0.2, 0.6), 2),
+                "artifacts": [{"type": "file", "ref": path} for path in chance.sample(files, chance.randint(1, 4))],
+                "source": {"type": "session"},
+            }
+        )
+    return made
+
+
+async def fill(client: aiohttp.ClientSession, lines: Sequence[dict[str, Any]]) -> None:
+    for begin in range(0, len(lines), BATCH):
+        batch = lines[begin : begin + BATCH]
+        body = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in batch)
+        while True:
+            async with client.post("/import", data=body, headers={"Content-Type": "application/x-ndjson"}) as answer:
+                if answer.status != 429:
+                    answer.raise_for_status()
+                    break
+            await asyncio.sleep(0.5)
+
+
+async def ask(client: aiohttp.ClientSession, root: str, files: Sequence[str], stop: asyncio.Event) -> list[float]:
+    """Seconds of each answer."""
+    chance, took = random.Random(1), []
+    while not stop.is_set():
+        began = time.perf_counter()
+        async with client.get("/context", params={"project": root, "file": chance.choice(files)}) as answer:
+            await answer.read()
+        took.append(time.perf_counter() - began)
+        await asyncio.sleep(PAUSE)
+    return took
+
+
+async def weigh(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> dict[str, float]:
+    """The most that all processes weighed together, and each, in MB."""
+    peak: dict[str, float] = {"all": 0.0}
+    while not stop.is_set():
+        found = await asyncio.to_thread(_weights, pid)
+        for name, size in {**found, "all": sum(found.values())}.items():
+            peak[name] = max(peak.get(name, 0.0), size)
+        await asyncio.sleep(0.2)
+    return {name: round(size, 1) for name, size in peak.items()}
+
+
+def _weights(pid: int) -> dict[str, float]:
+    found = {"front": memory_of(pid) / 1e6}
+    children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+    for child in children:
+        try:
+            command = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        name = next((word.rpartition(".")[2] for word in command if word.startswith("hunchd.daemon.")), "other")
+        found[name] = found.get(name, 0.0) + memory_of(int(child)) / 1e6
+    return found
+
+
+def quantiles(seconds: Sequence[float]) -> str:
+    ordered = sorted(seconds)
+    told = {
+        name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
+    shown = ", ".join(f"{name} {value * 1e3:.1f} ms" for name, value in told.items())
+    return f"{shown}, worst {ordered[-1] * 1e3:.0f} ms of {len(ordered)}"
+
+
+async def measure(repository: Path, count: int, home: Path) -> None:
+    with daemon(home) as (told, pid):
+        async with session(told) as client:
+            client._timeout = aiohttp.ClientTimeout(total=1_800)
+            await add(client, repository)
+            async with client.get("/projects") as answer:
+                project = (await answer.json())["items"][0]
+            began = time.monotonic()
+            await fill(client, memories(count, repository, project["id"]))
+            while True:
+                async with client.get("/status") as answer:
+                    status = await answer.json()
+                if status["queues"]["writer"] == 0:
+                    break
+                await asyncio.sleep(0.5)
+            print(f"{count:,} memories stored in {time.monotonic() - began:.0f} s", flush=True)
+            _, files = words_of(repository)
+            stop = asyncio.Event()
+            quiet = asyncio.create_task(ask(client, project["path"], files[:40], stop))
+            await asyncio.sleep(8)
+            stop.set()
+            print(f"/context before: {quantiles(await quiet)}", flush=True)
+            stop = asyncio.Event()
+            asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
+            weighing = asyncio.create_task(weigh(client, pid, stop))
+            began = time.monotonic()
+            async with client.post("/consolidate", json={}) as answer:
+                run = await answer.json()
+            took = time.monotonic() - began
+            stop.set()
+            counts = {name: value for name, value in run.items() if isinstance(value, int) and value}
+            print(f"run: {run.get('status')} in {took:.1f} s: {counts}")
+            print(f"gate: {run.get('gate')}")
+            print(f"/context during: {quantiles(await asking)}")
+            print(f"memory in MB at most: {await weighing}", flush=True)
+            began = time.monotonic()
+            async with client.post("/consolidate", json={}) as answer:
+                again = await answer.json()
+            print(
+                f"a second run: {again.get('status')} in {time.monotonic() - began:.1f} s, {again.get('total')} changes"
+            )
+            began = time.monotonic()
+            async with client.post(f"/consolidate/{again['run']}/undo", json={}) as answer:
+                await answer.read()
+            async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:
+                print(f"undone in {time.monotonic() - began:.1f} s: {await answer.json()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("--memories", type=int, default=20_000)
+    parser.add_argument("--embedding", action="store_true", help="with vectors: storing takes minutes then")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hunchd-consolidation-") as folder:
+        home = Path(folder)
+        settings = home / "config"
+        settings.mkdir(mode=0o700)
+        lines = ["[signals]", "watch_files = false", "[embedding]", f"enabled = {str(asked.embedding).lower()}"]
+        (settings / "config.toml").write_text("\n".join(lines) + "\n")
+        asyncio.run(measure(asked.repository.resolve(), asked.memories, home))
+
+
+if __name__ == "__main__":
+    main()

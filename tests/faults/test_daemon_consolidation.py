@@ -1,0 +1,173 @@
+"""A consolidation that is killed, out of disk or flooded: whole, gone on with or taken back, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.test_consolidation import SETTINGS, episode, exported, take
+from tests.faults.test_daemon_disk_full import small_home  # noqa: F401 - a fixture
+from tests.faults.test_full_disk import stuff
+
+MEMORIES = 120
+
+
+def fill(daemon: RunningDaemon, memories: int = MEMORIES) -> dict[str, Any]:
+    take(daemon, *(episode(number, age=2 + number % 200) for number in range(memories)))
+    twins = [episode(number, age=40) | {"id": f"m9{number:03d}"} for number in range(0, memories, 20)]
+    take(daemon, *twins, *(twin | {"id": f"n{twin['id'][1:]}"} for twin in twins))
+    return exported(daemon)
+
+
+def unfinished(daemon: RunningDaemon) -> list[str]:
+    runs = daemon.get("/consolidate")["items"]
+    return [run["run"] for run in runs if run["status"] in ("running", "interrupted")]
+
+
+def at_rest(daemon: RunningDaemon, *, within: float = 120) -> None:
+    """Wait until no run is under way, or waits to be gone on with."""
+    daemon.wait_until(lambda: daemon.request("GET", "/health")[0] == 200, within=30, what="answer")
+    daemon.wait_until(lambda: not unfinished(daemon), within=within, what="end the interrupted run")
+
+
+def whole(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Nothing is lost and nothing is half done."""
+    assert set(before) <= set(after)
+    for identifier, told in before.items():
+        now = after[identifier]
+        assert now["content"] == told["content"]
+        if now["status"] == "superseded":
+            keeper = after[now["superseded_by"]]
+            assert identifier in {link["ref"] for link in keeper["links"] if link["type"] == "merged_from"}
+        for link in now["links"]:
+            assert link["type"] != "part_of" or identifier in after[link["ref"]]["source"]["told"]
+
+
+def killed_again_and_again(home: Path, *, rounds: int, seed: int) -> int:
+    """A run a round, killed at a random moment of it; how many were really under way then."""
+    chance = random.Random(seed)
+    interrupted = 0
+    with running_daemon(home, settings=SETTINGS) as daemon:
+        before = fill(daemon)
+        daemon.post(
+            "/consolidate", {"dry_run": True}
+        )  # the helpers run by now: a run is about as long as the first one
+        began = time.monotonic()
+        run = daemon.post("/consolidate", {})
+        length = time.monotonic() - began
+        for _ in range(rounds):
+            if run["status"] == "done":
+                daemon.post(f"/consolidate/{run['run']}/undo", {})
+                assert exported(daemon) == before
+            begun = daemon.post("/consolidate", {"wait": False})["run"]
+            time.sleep(chance.uniform(0, length * 1.2))
+            interrupted += daemon.get(f"/consolidate/{begun}")["status"] == "running"
+            daemon.kill()
+            daemon.start()
+            at_rest(daemon)
+            run = daemon.get(f"/consolidate/{begun}")
+            assert run["status"] in ("done", "rolled_back"), run
+            whole(before, exported(daemon))
+            if run["status"] == "rolled_back":
+                assert exported(daemon) == before
+        if run["status"] == "done":
+            daemon.post(f"/consolidate/{run['run']}/undo", {})
+        assert exported(daemon) == before
+    return interrupted
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_runs_that_are_killed_are_gone_on_with_and_lose_nothing(hunchd_home: Path) -> None:
+    rounds = int(os.environ.get("HUNCHD_KILLS", "6"))
+    interrupted = killed_again_and_again(hunchd_home, rounds=rounds, seed=rounds)
+    print(f"{rounds} kills, {interrupted} of them in the middle of a run")  # noqa: T201 - a figure to be told
+    assert interrupted > 0
+
+
+@pytest.mark.timeout(180)
+def test_a_run_that_is_killed_is_gone_on_with_and_can_be_taken_back(hunchd_home: Path) -> None:
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        before = fill(daemon, 60)
+        begun = daemon.post("/consolidate", {"wait": False})["run"]
+        daemon.wait_until(
+            lambda: daemon.get(f"/consolidate/{begun}").get("changes") not in (0, None),
+            within=60,
+            what="change something",
+        )
+        daemon.kill()
+        daemon.start()
+        at_rest(daemon)
+
+        assert daemon.get(f"/consolidate/{begun}")["status"] == "done"
+        whole(before, exported(daemon))
+        daemon.post(f"/consolidate/{begun}/undo", {})
+        assert exported(daemon) == before
+
+
+@pytest.mark.timeout(300)
+def test_a_run_on_a_full_disk_goes_on_when_there_is_room(small_home: Path) -> None:  # noqa: F811
+    settings = SETTINGS + "reserve_mib = 4\nmin_free_mib = 1\n"
+    with running_daemon(small_home, settings=settings) as daemon:
+        before = fill(daemon, 60)
+        stuff(small_home / "somebody-elses")
+        status, answer = daemon.request("POST", "/consolidate", {}, timeout=120)
+        if status == 200:  # what was left was enough for a part of it
+            assert answer["status"] in ("done", "rolled_back")
+        else:
+            assert status in (503, 507), answer
+        for file in small_home.glob("somebody-elses*"):
+            file.unlink()
+        daemon.wait_until(
+            lambda: not any("full" in told for told in daemon.get("/status")["degraded"]), within=60, what="recover"
+        )
+        at_rest(daemon)
+        whole(before, exported(daemon))
+        for run in daemon.get("/consolidate")["items"]:
+            if run["status"] == "done":
+                daemon.post(f"/consolidate/{run['run']}/undo", {})
+        assert exported(daemon) == before
+
+
+@pytest.mark.timeout(180)
+def test_a_flood_of_signals_during_a_run_is_kept_and_the_run_ends(hunchd_home: Path, tmp_path: Path) -> None:
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        folder = tmp_path / "p"
+        folder.mkdir()
+        daemon.add(folder)
+        before = fill(daemon)
+        accepted: set[str] = set()
+        stop = threading.Event()
+
+        def flood() -> None:
+            number = 0
+            while not stop.is_set():
+                names = [f"e{number + one}" for one in range(100)]
+                number += 100
+                signals = [
+                    {"kind": "file_saved", "project": str(folder), "path": f"{name}.py", "event_id": name}
+                    for name in names
+                ]
+                status, _ = daemon.request("POST", "/signals", {"signals": signals}, timeout=60)
+                if status == 202:
+                    accepted.update(names)
+
+        flooding = threading.Thread(target=flood)
+        flooding.start()
+        try:
+            run = daemon.request("POST", "/consolidate", {}, timeout=150)[1]
+        finally:
+            stop.set()
+            flooding.join(60)
+        assert run["status"] == "done", run
+        whole(before, exported(daemon))
+        told = daemon.request("GET", "/export", timeout=60)[1]
+        assert all(f'"{name}"' in told for name in accepted)
+        assert len(accepted) >= 100
