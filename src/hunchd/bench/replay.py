@@ -24,6 +24,7 @@ from hunchd.domain.history import Unit
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.rehearsal import AGAIN_AFTER, Rehearsal
 from hunchd.repository.git import Git
 
 OURS = "hunch"
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures: .svg, or .html")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
-    parser.add_argument("--rehearse", action="store_true", help="also adapt to the repository's own past")
+    parser.add_argument("--no-rehearsal", action="store_true", help="the shipped table alone, as in a new project")
     parser.add_argument("--no-baselines", action="store_true", help="ours only")
     parser.add_argument("--shuffled", choices=("messages", "history"), help="control: the past, wrongly attributed")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws")
@@ -127,15 +128,18 @@ def _replay_window(
 ) -> None:
     predictor = Predictor(table)
     learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
-    created = []
+    rehearsal, created = Rehearsal(), []
     for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
+        since = moment.position - windows.test
+        if since >= 0 and since % AGAIN_AFTER == 0 and not options.no_rehearsal:
+            predictor.follow(rehearsal.trees())
         if moment.gold and moment.position >= windows.test:
             results.scored += 1
             created.append(moment.unpredictable / len(moment.unit.changes))
             for question in _asked(moment, tasks, options.seed):
                 _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
-        if options.rehearse and moment.gold:
-            predictor.rehearse(moment.unit)
+        if moment.gold and not options.no_rehearsal:
+            rehearsal.ask(predictor, moment.unit)
     results.created = sum(created) / max(len(created), 1)
 
 

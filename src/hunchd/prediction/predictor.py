@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ import numpy as np
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.history import Unit
-from hunchd.domain.work import existing_paths, is_work, plain_title
+from hunchd.domain.work import is_work, plain_title
 from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
+from hunchd.prediction.boosting import Lesson
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query, query_of
-from hunchd.prediction.ranking import roughly
+from hunchd.prediction.ranking import Trees, roughly
 from hunchd.prediction.reasons import Reasons
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.state import State
@@ -28,8 +29,6 @@ from hunchd.prediction.weights import Weights
 
 # What releases, bots and dependency bumps touch together says little about work: they count a quarter.
 WEIGHT_OF_CHORES = 0.25
-LARGEST_REHEARSED = 15  # files of a unit
-REHEARSED_FILES = 2  # of each unit, drawn at random
 CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figures are the same
 SERVED = 20  # predictions remembered to learn from what became of them
 
@@ -63,6 +62,7 @@ class Predictor:
         self._weights = weights.shipped() if table is None else table
         self._state = State()
         self._adaptation = Adaptation()
+        self._own: dict[str, Trees] = {}
         self._served: deque[Served] = deque(maxlen=SERVED)
 
     def __len__(self) -> int:
@@ -138,33 +138,15 @@ class Predictor:
                 self._adaptation.learn(served.head, served.matrix, served.scores, hits)
                 return
 
-    def adapt(self, focus: Focus, used: list[str], *, now: int, weight: float = 1.0) -> None:
-        """A lesson from the past: for this focus, these files turned out to be needed."""
+    def lesson(self, focus: Focus, used: Sequence[str], *, now: int) -> tuple[str, Lesson]:
+        """For this focus these files turned out to be needed: the kind of question, and its candidates."""
         query = query_of(focus, self._state)
-        ranked = self.ranked(query, now)
-        gold = np.isin(ranked.found.files, self._state.files.known(used))
-        self._adaptation.learn(query.head, ranked.matrix, ranked.plain, gold, weight=weight)
+        found, matrix, scores, _ = self._scored(query, now)
+        return query.head, Lesson(matrix, scores, np.isin(found.files, self._state.files.known(used)))
 
-    def rehearse(self, unit: Unit, *, seed: int = 0) -> None:
-        """Before learning a unit: predict it from what is known, and correct the weights of this project a little.
-
-        Only work counts, of 2 to 15 files for questions by file and 1 to 15 for questions by text.
-        """
-        hubs = self.hubs()
-        gold = [path for path in existing_paths(unit) if path not in hubs and self.has(path)]
-        if not is_work(unit) or not 1 <= len(gold) <= LARGEST_REHEARSED:
-            return
-        title = plain_title(unit.subject)
-        if title:
-            self.adapt(Focus(project="", query=title, author=unit.email), gold, now=unit.at)
-        if len(gold) < 2:
-            return
-        firsts = random.Random(f"{seed}:{unit.sha}").sample(sorted(gold), min(REHEARSED_FILES, len(gold)))
-        for first in firsts:
-            rest = [path for path in gold if path != first]
-            for query in ("", title):
-                focus = Focus(project="", file=first, query=query, author=unit.email)
-                self.adapt(focus, rest, now=unit.at, weight=1.0 / len(firsts))
+    def follow(self, trees: Mapping[str, Trees]) -> None:
+        """Correct rankings by these, grown from this project's own past, from now on; by kind of question."""
+        self._own = dict(trees)
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
         """The `k` files most likely needed next, never those already open, and the past units that matter.
@@ -200,16 +182,23 @@ class Predictor:
 
     def ranked(self, query: Query, now: int) -> Ranked:
         """All candidates with everything that was measured of them."""
-        found = gather(self._state, query, now)
-        matrix = measured(self._state, found)
-        kept = roughly(matrix, CLOSELY)
-        found.files, matrix = found.files[kept], matrix[kept]
-        plain, chances = self._weights.heads[query.head].scores(matrix)
+        found, matrix, plain, chances = self._scored(query, now)
+        if query.head in self._own:
+            plain = plain + self._own[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
         if query.trace:
             swing = blame.swing(self._state, query.trace, found.files)
             scores, chances = scores + swing, chances + swing
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
+
+    def _scored(self, query: Query, now: int) -> tuple[Evidence, Array, Array, Array]:
+        """The candidates worth a closer look, what was measured of them, and what the shipped table says of that."""
+        found = gather(self._state, query, now)
+        matrix = measured(self._state, found)
+        kept = roughly(matrix, CLOSELY)
+        found.files, matrix = found.files[kept], matrix[kept]
+        scores, chances = self._weights.heads[query.head].scores(matrix)
+        return found, matrix, scores, chances
 
     def save(self, path: Path) -> None:
         """Everything, in one file, atomically."""
