@@ -4,7 +4,9 @@
     python benchmarks/load.py --seconds 600        the ten minutes of the goal
     python benchmarks/load.py --rate 300 --batch 1 slower, each signal in a request of its own
 
-Prints figures and judges nothing but loss: what was acknowledged and is not there afterwards ends it with status 1.
+Beside the stream the same is sent to a bare server that only writes the bytes down, synced, and says 202: what this
+machine allows at the time. Prints figures and judges nothing but loss: what was acknowledged and is not there
+afterwards ends it with status 1.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ from pathlib import Path
 
 import aiohttp
 import psutil
+from aiohttp import web
 
 from hunchd.config.places import places
 from hunchd.protocol.rendezvous import Rendezvous, read
 
 CLIENTS = 8
 QUESTIONS = 0.05  # seconds between two questions
+BARE_SECONDS = 30.0  # of the stream to the bare server, before the daemon's and after it
 
 
 @dataclass
@@ -49,7 +53,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of the steady stream (60)")
     parser.add_argument("--rate", type=int, default=1_000, help="signals a second (1000)")
     parser.add_argument("--batch", type=int, default=10, help="signals in a request (10)")
+    parser.add_argument("--bare", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.bare is not None:
+        asyncio.run(bare(asked.bare))
+        return 0
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         home, shop = Path(folder) / "home", Path(folder) / "shop"
         repository(shop)
@@ -80,6 +88,49 @@ def found(home: Path) -> Rendezvous:
     return told
 
 
+async def bare(folder: Path) -> None:
+    """Serve `POST /signals` with nothing but a synced append, and write its address into the folder."""
+    with (folder / "appended").open("ab") as file:
+
+        def append(body: bytes) -> None:
+            file.write(body)
+            file.flush()
+            os.fdatasync(file.fileno())
+
+        async def take(request: web.Request) -> web.Response:
+            await asyncio.to_thread(append, await request.read())
+            return web.json_response({"accepted": True}, status=202)
+
+        app = web.Application()
+        app.router.add_post("/signals", take)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        (folder / "address.new").write_text(f"http://{host}:{port}")
+        (folder / "address.new").rename(folder / "address")
+        await asyncio.Event().wait()
+
+
+async def compared(asked: argparse.Namespace, shop: Path) -> None:
+    """The same stream to the bare server."""
+    with tempfile.TemporaryDirectory(prefix="hd-") as folder:
+        server = await asyncio.create_subprocess_exec(sys.executable, __file__, "--bare", folder)
+        try:
+            address = Path(folder) / "address"
+            while not address.exists():
+                await asyncio.sleep(0.02)
+            connector = aiohttp.TCPConnector(limit=32)
+            async with aiohttp.ClientSession(address.read_text(), connector=connector) as session:
+                tally = Tally()
+                began = time.perf_counter()
+                await stream(session, shop, tally, asked.rate, asked.batch, min(asked.seconds, BARE_SECONDS))
+                tell("bare server", tally, time.perf_counter() - began)
+        finally:
+            server.kill()
+            await server.wait()
+
+
 async def measured(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: Path) -> int:
     # As many as a machine full of editors and hooks may hold; a daemon closes idle ones beyond 256.
     connector = aiohttp.TCPConnector(limit=32)
@@ -93,6 +144,8 @@ async def measured(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: 
             ("burst", lambda tally: burst(session, shop, tally, asked.burst)),
             ("stream", lambda tally: stream(session, shop, tally, asked.rate, asked.batch, asked.seconds)),
         ):
+            if name == "stream":
+                await compared(asked, shop)
             tally = Tally()
             beside = [asyncio.create_task(ask(session, shop, tally)), asyncio.create_task(weigh(pid, tally))]
             began = time.perf_counter()
@@ -106,6 +159,7 @@ async def measured(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: 
             repeated = sum(times > 1 for times in kept.values())
             print(f"  lost {len(missing)}, there twice {repeated}")
             lost += len(missing) + repeated
+        await compared(asked, shop)
     return 1 if lost else 0
 
 
@@ -195,10 +249,11 @@ async def stored(session: aiohttp.ClientSession, name: str) -> Counter[str]:
     return kept
 
 
-def tell(name: str, tally: Tally, told_in: float, stored_in: float) -> None:
+def tell(name: str, tally: Tally, told_in: float, stored_in: float | None = None) -> None:
     count = len(tally.acknowledged)
     print(f"{name}: {count:,} signals acknowledged in {told_in:.1f} s ({count / told_in:,.0f}/s)", end="")
-    print(f", stored after {stored_in:.1f} s; answers {dict(tally.statuses)}")
+    print(f", stored after {stored_in:.1f} s" if stored_in else "", end="")
+    print(f"; answers {dict(tally.statuses)}")
     for what, seconds in (("acknowledged", tally.latencies), ("/context", tally.answers)):
         ordered = sorted(seconds)
         if ordered:
@@ -207,7 +262,8 @@ def tell(name: str, tally: Tally, told_in: float, stored_in: float) -> None:
             }
             shown = ", ".join(f"p{share * 100:g} {value:.1f} ms" for share, value in at.items())
             print(f"  {what}: {shown} ({len(ordered):,} times)")
-    print(f"  resident at most {tally.memory >> 20} MiB in all, {tally.front >> 20} MiB the front")
+    if tally.memory:
+        print(f"  resident at most {tally.memory >> 20} MiB in all, {tally.front >> 20} MiB the front")
 
 
 if __name__ == "__main__":
