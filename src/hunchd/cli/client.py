@@ -24,7 +24,7 @@ class Client:
 
     def __init__(self, daemon: Rendezvous, *, timeout: float = PATIENCE) -> None:
         self.daemon = daemon
-        self._address = _address(daemon)
+        self._address = address_of(daemon)
         self._timeout = timeout
 
     def get(self, path: str, **query: object) -> Any:
@@ -76,7 +76,7 @@ class Client:
 def answers(daemon: Rendezvous, *, within: float = PING) -> bool:
     """Whether the daemon says within that many seconds that it is there."""
     try:
-        response = http.request(_address(daemon), "GET", "/health", headers={}, timeout=within)
+        response = http.request(address_of(daemon), "GET", "/health", headers={}, timeout=within)
         response.read()  # to hang up in the middle of an answer would be an error for the other side
     except OSError:
         return False
@@ -86,7 +86,7 @@ def answers(daemon: Rendezvous, *, within: float = PING) -> bool:
 def is_connectable(daemon: Rendezvous) -> bool:
     """Whether anybody listens there at all."""
     try:
-        http.connect(_address(daemon), timeout=PING).close()
+        http.connect(address_of(daemon), timeout=PING).close()
     except (TimeoutError, BlockingIOError):
         return True  # the queue of those who wait for it is full
     except OSError:
@@ -104,7 +104,8 @@ def check_protocol(daemon: Rendezvous) -> None:
     raise NoDaemon(f"{told}: this command is older.", hint="Use the `hunch` that was installed with the daemon.")
 
 
-def _address(daemon: Rendezvous) -> http.Address:
+def address_of(daemon: Rendezvous) -> http.Address:
+    """Where its requests are sent."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 

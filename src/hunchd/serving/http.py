@@ -30,6 +30,7 @@ from hunchd.protocol.requests import (
     signals_of_body,
 )
 from hunchd.serving.access import Access
+from hunchd.serving.agents import AgentDoors
 from hunchd.serving.answering import (
     Bundles,
     answer,
@@ -131,6 +132,7 @@ class Doors:
         self._known = KnowledgeDoors(engine.knowledge, self._body)
         self._runs = ConsolidationDoors(engine.runs, self._body)
         self._mcp = Mcp(engine, limits)
+        self._agents = AgentDoors(engine, self._body)
         self._document = encoded(document())
         self.listeners = Listeners(limits)
         self.connections = Connections(limits.connections)
@@ -164,6 +166,7 @@ class Doors:
             ("GET", "/openapi.json", self.openapi),
             *self._sessions.routes(),
             *self._known.routes(),
+            *self._agents.routes(),
             *self._runs.routes(),
         ]
 

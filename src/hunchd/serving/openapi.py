@@ -180,6 +180,13 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         body={"type": "object", "description": "one JSON-RPC 2.0 message"},
         errors=(404,),
     ),
+    ("POST", "/agents/{id}/events"): Operation(
+        id="agentEvent",
+        summary="What a coding agent's hook was told, as it was told; the answer is what the hook prints.",
+        body={"type": "object", "description": "as the agent with that name writes it"},
+        answers=(("text/plain", text()),),
+        errors=(404,),
+    ),
     ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
 }
 

@@ -13,8 +13,9 @@ from hunchd.cli.agents import jsonc, toml, yaml
 from hunchd.cli.agents.files import Settings
 
 SERVER: Final = "hunch"  # the name of the MCP server in an agent's settings
-# Agents kill a hook that takes longer. It allows itself 0.1 s; the rest is Python's start on a busy machine.
+# Agents kill a hook that takes longer. It allows itself 0.1 s; the rest is for a busy machine.
 _PATIENCE: Final = 5  # seconds
+_HOOK: Final = Path(__file__).parents[1] / "shell" / "agent-hook"
 
 
 class Agent(NamedTuple):
@@ -39,7 +40,7 @@ class Start(NamedTuple):
     def hook(self, agent: str) -> str:
         """A shell's line that never fails and never says anything but the answer."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
-        return " ".join((*variables, shlex.join((*self.words, "agent-hook", agent)), "2>/dev/null || :"))
+        return " ".join((*variables, shlex.join(("sh", str(_HOOK), agent, *self.words)), "2>/dev/null || :"))
 
 
 def start(environment: Mapping[str, str]) -> Start:

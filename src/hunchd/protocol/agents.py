@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+AGENTS: Final = ("claude-code", "codex", "cursor", "gemini")  # those that have hooks
+# What is printed where there is nothing to say: these want an answer to everything.
+NOTHING: Final[Mapping[str, str]] = {"cursor": "{}", "gemini": "{}"}
 Kind = Literal["began", "opens", "edits", "failed", "checked_out", "paused", "ended", ""]
 
 _OPENS: Final = frozenset({"Read", "read_file"})
@@ -61,12 +64,17 @@ def understood(agent: str, told: Any) -> Event | None:
             return None
 
 
+def begins(told: bytes) -> bool:
+    """Whether a session begins, as far as that can be seen at a glance."""
+    return b'"SessionStart"' in told or b'"sessionStart"' in told
+
+
 def answer(agent: str, event: Event | None, context: str) -> str:
     """What the hook prints; an empty context says nothing."""
-    if agent == "cursor":
-        return json.dumps({"additional_context": context} if context else {})
     if not context or event is None:
-        return "{}" if agent == "gemini" else ""
+        return NOTHING.get(agent, "")
+    if agent == "cursor":
+        return json.dumps({"additional_context": context})
     if agent == "codex" and event.kind == "began":
         return context  # some releases refuse the other form here, all take a plain text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})

@@ -1,0 +1,187 @@
+"""POST /agents/{id}/events: what an agent's hook was told, as it was told; the answer is what the hook prints.
+
+The hook gives us less than a tenth of a second. So what is answered comes first, and what follows from the event is
+done when the answer is on its way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.protocol.agents import AGENTS, Event, answer, understood
+from hunchd.protocol.requests import context_of_body
+from hunchd.protocol.sessions import append_of_body
+from hunchd.repository.layout import find
+from hunchd.serving.asking import Asked
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+# Tokens of what is given unasked: little beside an agent's window, and most for what it is about to change.
+_BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
+# Conventions (tier 3) are worth a place at the start of a session; later only what is about the matter.
+_ANYTHING: Final = 3
+_RELEVANT: Final = 2
+_MOST: Final = 24  # contexts given in one session
+_SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
+_LONGEST: Final = 200  # characters by which what was given is known
+
+
+class AgentDoors:
+    """`body` reads the JSON of a request within the limits."""
+
+    def __init__(self, engine: Asked, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+        self._engine = engine
+        self._body = body
+        self._given: OrderedDict[str, set[str]] = OrderedDict()  # session → what it was given
+
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        return [("POST", "/agents/{id}/events", self.events)]
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        agent = request.match_info["id"]
+        if agent not in AGENTS:
+            raise NotFound(f"there is no agent {agent[:40]!a}", hint=f"known are: {', '.join(AGENTS)}")
+        event = understood(agent, await self._body(request))
+        root = _root_of(event.folder) if event is not None else None
+        if event is None or root is None:
+            return await _answered(request, answer(agent, event, ""))
+        context = await self._context(event, root)
+        response = await _answered(request, answer(agent, event, context))
+        if context and request.transport is not None and not request.transport.is_closing():
+            self._known(event).add(_subject(event, root))
+        await self._follow(event, root)
+        return response
+
+    async def _context(self, event: Event, root: str) -> str:
+        """What is worth telling now, the first time in this session; nothing where we do not know."""
+        if event.kind == "began":
+            self._given.pop(event.session, None)
+        signals = _asked(event, root)
+        told = self._known(event)
+        if signals is None or _subject(event, root) in told or len(told) >= _MOST:
+            return ""
+        body = {"project": root, "budget": _BUDGETS[event.kind], "signals": signals}
+        try:
+            bundle = await self._engine.context(context_of_body(body))
+        except NotFound:
+            return ""
+        return _worth_telling(bundle, _ANYTHING if event.kind == "began" else _RELEVANT)
+
+    def _known(self, event: Event) -> set[str]:
+        """What this session was given; a session without a name was given nothing."""
+        if not event.session:
+            return set()
+        told = self._given.setdefault(event.session[:_LONGEST], set())
+        self._given.move_to_end(event.session[:_LONGEST])
+        if len(self._given) > _SESSIONS:
+            self._given.popitem(last=False)
+        return told
+
+    async def _follow(self, event: Event, root: str) -> None:
+        """What the event tells, kept; a project that is not known is read, for the next time."""
+        if event.kind == "paused":
+            if event.session and event.text.strip():
+                message = {"messages": [{"role": "assistant", "content": event.text}], "project": root}
+                await self._heard(_safe(event.session), message)
+            return
+        if event.kind == "ended":
+            self._given.pop(event.session[:_LONGEST], None)
+        signal = _signal(event, root)
+        if signal is not None:
+            accepted = await self._engine.accept_signals([signal | {"project": root, "source": "agent"}])
+            if any(one["error"]["code"] == NotFound.code for one in accepted["rejected"]):
+                await self._engine.add_project(root)
+
+    async def _heard(self, session: str, message: dict[str, Any]) -> None:
+        try:
+            await self._engine.conversations.append(session, append_of_body(message))
+        except NotFound:
+            await self._engine.add_project(str(message["project"]))
+
+
+async def _answered(request: web.Request, text: str) -> web.StreamResponse:
+    """The whole answer, sent: what comes after it keeps nobody waiting."""
+    content = text.encode("utf-8", "replace")
+    response = web.Response(body=content, content_type="text/plain", charset="utf-8")
+    response.headers[hdrs.CACHE_CONTROL] = "no-store"
+    response.headers[hdrs.SERVER] = "hunchd"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    await response.prepare(request)
+    await response.write_eof()
+    return response
+
+
+def _asked(event: Event, root: str) -> dict[str, Any] | None:
+    """The focus that an event asks about, or None."""
+    match event.kind:
+        case "began" | "checked_out":
+            return {}
+        case "opens" | "edits":
+            path = _inside(event, root)
+            return {"current_file": path} if path is not None else None
+        case "failed":
+            return {"recent_errors": [{"text": event.text}], "activity": "debugging"}
+    return None
+
+
+def _subject(event: Event, root: str) -> str:
+    """What a context is about: it is given once."""
+    match event.kind:
+        case "opens" | "edits":
+            return f"{event.kind} {_inside(event, root)}"[:_LONGEST]
+        case "failed":
+            return f"failed {event.text[-_LONGEST:]}"
+    return f"{event.kind} {event.command}"[:_LONGEST]
+
+
+def _signal(event: Event, root: str) -> dict[str, Any] | None:
+    told: dict[str, Any]
+    match event.kind:
+        case "began":
+            told = {"kind": "session_started", "session": event.session}
+        case "ended":
+            told = {"kind": "session_ended", "session": event.session}
+        case "opens" | "edits" if (path := _inside(event, root)) is not None:
+            told = {"kind": "file_opened", "path": path}
+        case "failed":
+            told = {"kind": "error", "text": event.text, "command": event.command}
+        case _:
+            return None
+    return {name: value for name, value in told.items() if value}
+
+
+def _inside(event: Event, root: str) -> str | None:
+    """The path of the event's file, relative to the root; None outside of it."""
+    path = os.path.relpath(os.path.join(event.folder, event.path), root)  # noqa: PTH118
+    return None if path.startswith("..") else path
+
+
+def _worth_telling(bundle: Bundle, least: int) -> str:
+    """The text, if something in it is of a tier up to `least`."""
+    if bundle.status == "empty" or not any(item.tier <= least for item in bundle.items):
+        return ""
+    return bundle.context.strip()
+
+
+def _root_of(folder: str) -> str | None:
+    """The root of the repository around a folder."""
+    if not os.path.isabs(folder):  # noqa: PTH117
+        return None
+    try:
+        layout = find(Path(folder))
+    except (HunchError, OSError, ValueError):
+        return None
+    return str(layout.root) if layout is not None and not layout.trouble else None
+
+
+def _safe(name: str) -> str:
+    """A session's name as a part of an address."""
+    return "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "-" for each in name)[:100]

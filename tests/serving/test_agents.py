@@ -1,0 +1,158 @@
+"""What an agent is told by its hooks: once, only what matters, and never before it was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened_doors import Daemon
+
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import NotFound
+from hunchd.protocol.requests import ContextRequest
+
+
+def repository(root: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+@pytest.fixture
+async def shop(daemon: Daemon, tmp_path: Path) -> Path:
+    """A repository that the daemon knows."""
+    root = repository(tmp_path / "shop")
+    await daemon.engine.add_project(str(root))
+    return root
+
+
+async def told(daemon: Daemon, agent: str, event: dict[str, Any]) -> str:
+    response = await daemon.post(f"/agents/{agent}/events", event)
+    assert (response.status, response.content_type) == (200, "text/plain"), await response.text()
+    return await response.text()
+
+
+async def heard(daemon: Daemon, number: int) -> list[dict[str, Any]]:
+    """The signals that came of it; they are taken in after the answer."""
+    for _ in range(500):
+        if len(daemon.engine.signals) >= number:
+            break
+        await asyncio.sleep(0.01)
+    return daemon.engine.signals
+
+
+def claude(event: str, root: Path, **more: Any) -> dict[str, Any]:
+    return {"hook_event_name": event, "session_id": "s1", "cwd": str(root), **more}
+
+
+def edit(root: Path, path: str = "src/cart.py") -> dict[str, Any]:
+    return claude("PreToolUse", root, tool_name="Edit", tool_input={"file_path": str(root / path)})
+
+
+async def test_a_session_begins_with_the_project_s_context(daemon: Daemon, shop: Path) -> None:
+    answer = await told(daemon, "claude-code", claude("SessionStart", shop, source="startup"))
+
+    assert '"hookEventName": "SessionStart"' in answer
+    assert "something that matters" in answer
+    [asked] = daemon.engine.asked
+    assert (asked.project, asked.file, asked.budget) == (str(shop), None, 1500)
+    [signal] = await heard(daemon, 1)
+    assert (signal["kind"], signal["session"], signal["source"]) == ("session_started", "s1", "agent")
+
+
+async def test_a_file_is_told_of_each_time_and_explained_once(daemon: Daemon, shop: Path) -> None:
+    first, second = await told(daemon, "claude-code", edit(shop)), await told(daemon, "claude-code", edit(shop))
+
+    assert ("something that matters" in first, second) == (True, "")
+    assert [asked.file for asked in daemon.engine.asked] == ["src/cart.py"]
+    assert [signal["path"] for signal in await heard(daemon, 2)] == ["src/cart.py"] * 2
+
+    await told(daemon, "claude-code", claude("SessionStart", shop, source="clear"))
+    assert "something that matters" in await told(daemon, "claude-code", edit(shop)), "a new session is told again"
+    nameless = edit(shop) | {"session_id": ""}
+    assert all([await told(daemon, "claude-code", nameless) for _ in range(2)])
+
+
+async def test_a_session_is_given_two_dozen_contexts_at_most(daemon: Daemon, shop: Path) -> None:
+    answers = [await told(daemon, "claude-code", edit(shop, f"src/{number}.py")) for number in range(30)]
+
+    assert sum(map(bool, answers)) == 24
+
+
+async def test_a_failed_command_is_told_of_with_what_is_known_about_it(daemon: Daemon, shop: Path) -> None:
+    failed = claude("PostToolUseFailure", shop, tool_name="Bash", tool_input={"command": "pytest"}, error="KeyError: 1")
+
+    assert "something that matters" in await told(daemon, "claude-code", failed)
+    [signal] = await heard(daemon, 1)
+    assert (signal["kind"], signal["text"], signal["command"]) == ("error", "KeyError: 1", "pytest")
+    assert (daemon.engine.asked[0].errors, daemon.engine.asked[0].activity) == (("KeyError: 1",), "debugging")
+
+
+async def test_the_agent_s_last_words_of_a_turn_are_kept_and_the_session_s_end_told(daemon: Daemon, shop: Path) -> None:
+    assert await told(daemon, "claude-code", claude("Stop", shop, last_assistant_message="Totals are in cents.")) == ""
+    assert await told(daemon, "claude-code", claude("Stop", shop)) == ""
+    assert await told(daemon, "claude-code", claude("SessionEnd", shop, reason="exit")) == ""
+
+    assert [signal["kind"] for signal in await heard(daemon, 1)] == ["session_ended"]
+    page = await (await daemon.get("/sessions/s1/messages")).json()
+    assert [message["content"] for message in page["items"]] == ["Totals are in cents."]
+
+
+async def test_what_asks_for_nothing_is_answered_with_nothing(daemon: Daemon, shop: Path, tmp_path: Path) -> None:
+    assert await told(daemon, "claude-code", claude("UserPromptSubmit", shop, prompt="go on")) == ""
+    assert await told(daemon, "gemini", {"hook_event_name": "Notification", "cwd": str(shop)}) == "{}"
+    assert await told(daemon, "cursor", {"hook_event_name": "beforeSubmitPrompt"}) == "{}"
+    assert await told(daemon, "claude-code", claude("SessionStart", tmp_path)) == "", "no repository"
+    assert await told(daemon, "claude-code", claude("SessionStart", Path("relative"))) == ""
+    assert await told(daemon, "claude-code", edit(shop, "../elsewhere.py")) == "", "no file of this project"
+    assert (daemon.engine.asked, daemon.engine.signals) == ([], [])
+    assert (await daemon.post("/agents/zed/events", {})).status == 404
+
+
+async def test_a_project_that_is_not_known_is_added_for_the_next_time(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = repository(tmp_path / "new")
+
+    async def unknown(request: ContextRequest) -> Bundle:
+        raise NotFound("no such project")
+
+    async def refused(raw: list[Any]) -> dict[str, Any]:
+        return {"accepted": 0, "rejected": [{"index": 0, "error": {"code": "not_found", "message": "none"}}]}
+
+    monkeypatch.setattr(daemon.engine, "context", unknown)
+    monkeypatch.setattr(daemon.engine, "accept_signals", refused)
+
+    assert await told(daemon, "claude-code", claude("SessionStart", new)) == ""
+    for _ in range(500):
+        if daemon.engine.project_ids:
+            break
+        await asyncio.sleep(0.01)
+    assert list(daemon.engine.project_ids) == [str(new)]
+
+
+async def test_general_conventions_alone_are_not_worth_an_agent_s_attention(
+    daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = daemon.engine.context
+
+    async def general(request: ContextRequest) -> Bundle:
+        bundle = await whole(request)
+        return replace(bundle, items=tuple(replace(item, tier=3) for item in bundle.items))
+
+    monkeypatch.setattr(daemon.engine, "context", general)
+
+    assert await told(daemon, "claude-code", edit(shop)) == ""
+    assert await told(daemon, "claude-code", claude("SessionStart", shop)) != "", "but at its start they are"
+
+
+async def test_each_agent_is_answered_in_its_own_words(daemon: Daemon, shop: Path) -> None:
+    began = {"session_id": "s", "cwd": str(shop)}
+    assert (await told(daemon, "codex", {**began, "hook_event_name": "SessionStart"})).startswith("# None")
+    cursor = {"hook_event_name": "sessionStart", "conversation_id": "c", "workspace_roots": [str(shop)]}
+    assert (await told(daemon, "cursor", cursor)).startswith('{"additional_context": "# None')
+    gemini = {**began, "session_id": "g", "hook_event_name": "SessionStart"}
+    assert '"additionalContext": "# None' in await told(daemon, "gemini", gemini)
