@@ -50,6 +50,20 @@ class Turn:
         return sum(message.tokens for message in self.messages)
 
 
+def message_ref(session: str, number: int) -> str:
+    """The key under which the memory of a message is known: tells its place."""
+    return f"session:{session}:{number}"
+
+
+def refs_beside(ref: str | None, reach: int) -> list[str]:
+    """The keys of up to `reach` messages before and after the one that `ref` is the key of; none if it is of none."""
+    session, colon, number = (ref or "").rpartition(":")
+    if not colon or not session.startswith("session:") or not (number.isascii() and number.isdigit()):
+        return []
+    at = int(number)
+    return [f"{session}:{other}" for other in range(max(1, at - reach), at + reach + 1) if other != at]
+
+
 def begins_turn(before: Message | None, message: Message) -> bool:
     """Whether a new turn begins with `message`: with each user message, and with each step of the assistant that
     follows a user or the results of the step before."""

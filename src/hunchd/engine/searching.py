@@ -13,15 +13,20 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import place_of
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
+from hunchd.domain.session import refs_beside
 from hunchd.engine.documents import CHUNK
 from hunchd.engine.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
 from hunchd.retrieval.ranking import ranked
+from hunchd.retrieval.wording import cleaned
 from hunchd.store.client import StoreClient
 from hunchd.store.hits import Hit
 from hunchd.store.hot import HotTier
 
 PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
+FINALISTS = 40  # memories that the store finds, at least, and that are compared by what they say
+AT_HAND = 20  # the same of memory
+BESIDE = 2  # messages on either side of one that is compared
 PARTS_OF_ONE = 3  # chunks of one document among the best results, about
 MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
 
@@ -45,21 +50,25 @@ class Searching:
             branch=branch,
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
+        query = cleaned(request.query)
+        waiting = self._at_hand(query, filters, waiting=True)  # asked first: what the store takes in now is seen twice
         degraded: list[str] = []
         hits: list[Hit] = []
         try:
             async with asyncio.timeout(PATIENCE):
                 found = await self._store.search(
-                    request.query, filters, max(request.k, 20), depth=request.depth, patience=MODEL_PATIENCE
+                    query, filters, max(request.k, FINALISTS), depth=request.depth, patience=MODEL_PATIENCE
                 )
                 hits, degraded = list(found.hits), list(found.degraded)
         except TimeoutError:
             degraded.append("the store is still starting: only recent memories were searched")
+            waiting = self._at_hand(query, filters, waiting=False)
         except HunchError as error:
             degraded.append(f"only recent memories were searched: {error.message}")
-        hits = self._true_on(branch, self._with_hot(request.query, filters, hits))
+            waiting = self._at_hand(query, filters, waiting=False)
+        hits = self._true_on(branch, self._with_hot(waiting, filters, hits))
         several = request.k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in hits) else request.k
-        results = ranked(request.query, hits, depth=request.depth, k=several, now=self._now())
+        results = ranked(query, hits, depth=request.depth, k=several, now=self._now())
         results = whole_documents(results)[: request.k]
         return {
             "results": results,
@@ -79,7 +88,20 @@ class Searching:
         place = place_of(replace(memory, branch=branch)) if memory.branch is None else None
         return place is not None and (place in found or self._hot.get(place) is not None)
 
-    def _with_hot(self, query: str, filters: Filters, hits: list[Hit]) -> list[Hit]:
+    def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
+        """What memory holds and answers, with the messages beside it; if `waiting`, of what the store does not have."""
+        hits: dict[str, Hit] = {}
+        for found in self._hot.search(query, filters, AT_HAND, waiting=waiting):
+            if (memory := self._hot.get(found.memory_id)) is not None:
+                hits[memory.id] = Hit(memory=memory, lexical=found.score)
+        refs = [ref for hit in hits.values() for ref in refs_beside(hit.memory.ref, BESIDE)]
+        for ref in dict.fromkeys(refs):
+            beside = self._hot.by_ref(filters.project, ref)
+            if beside is not None and beside.id not in hits and matches(beside, filters):
+                hits[beside.id] = Hit(memory=beside)
+        return list(hits.values())
+
+    def _with_hot(self, at_hand: Sequence[Hit], filters: Filters, hits: list[Hit]) -> list[Hit]:
         """Add what only memory holds; its newer word replaces the store's, and what was forgotten is left out."""
         merged = {hit.memory.id: hit for hit in hits if not self._hot.is_tombstoned(hit.memory.id)}
         for identifier, hit in list(merged.items()):
@@ -87,11 +109,9 @@ class Searching:
             if newer is not None and newer.updated > hit.memory.updated:
                 del merged[identifier]
                 if matches(newer, filters):
-                    merged[identifier] = Hit(memory=newer, lexical=hit.lexical, similarity=hit.similarity)
-        for found in self._hot.search(query, filters, 20):
-            memory = self._hot.get(found.memory_id)
-            if memory is not None and found.memory_id not in merged:
-                merged[found.memory_id] = Hit(memory=memory, lexical=found.score, why=found.why)
+                    merged[identifier] = replace(hit, memory=newer)
+        for hit in at_hand:
+            merged.setdefault(hit.memory.id, hit)
         return list(merged.values())
 
 

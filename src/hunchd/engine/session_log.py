@@ -9,7 +9,7 @@ from typing import Any
 
 from hunchd.assembly.tokens import count
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.session import Event, Message
+from hunchd.domain.session import Event, Message, message_ref
 from hunchd.engine.drafts import memory_id, without_secrets
 from hunchd.ingestion.redaction import redact, redact_values, redacted_name
 from hunchd.protocol.memories import title_of
@@ -119,7 +119,7 @@ def memory_of_message(message: Message, session: str, project: str | None, now: 
         created=now,
         updated=now,
         project=project,
-        ref=f"session:{session}:{message.number}",
+        ref=message_ref(session, message.number),
         category=message.event.value,
         scope=Scope.USER,
         importance=0.5 if message.event in (Event.USER, Event.ASSISTANT) else 0.2,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from hunchd.domain.filters import paths_of
-from hunchd.domain.memory import Memory, Status
-from hunchd.retrieval.fusion import DENSE, LEXICAL
-from hunchd.retrieval.wording import said, snippet, terms
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities
+from hunchd.retrieval.moments import Then, agrees, named
+from hunchd.retrieval.wording import counted, said, snippet, stem, terms
 from hunchd.store.hits import Hit
 
 Depth = Literal["specific", "shallow", "deep"]
@@ -29,6 +31,24 @@ USAGE: Final = 0.1  # most that citations add or ignored showings take away
 OUTDATED: Final = 0.6  # superseded and suspect memories stay findable, behind what is valid
 SHALLOW_MOST: Final = 5
 DEEP_MOST: Final = 20
+
+# What each kind of evidence counts: learned on three long conversations, each one tried with what the others taught.
+OWN: Final = 2.6
+WINDOW: Final = 4.5
+WIDE: Final = 6.0
+SESSION: Final = 5.6
+MEANING: Final = 4.4
+MEANING_WINDOW: Final = 5.2
+MOST: Final = OWN + WINDOW + WIDE + SESSION + MEANING + MEANING_WINDOW
+# Of a message, on the same scale: who says it, when, how much it says.
+SPEAKER: Final = 0.95  # it is said by the one person of several whom the question names
+ASKS: Final = -1.0  # what ends in a question answers none
+MONTH: Final = 3.4  # it was said in the month that the question names
+DAY: Final = 2.8  # and near the day
+LENGTH: Final = 1.0  # times the natural logarithm of how much longer it is than usual
+USUAL_LENGTH: Final = 15  # words
+LONGEST: Final = 60  # words; more of them say no more
+INDEXED: Final = 8_000  # characters of a text that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +79,79 @@ def ranked(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: dateti
 
 
 def ranking(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime) -> list[Ranked]:
-    """The same as values."""
+    """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
-    highest = max((hit.lexical for hit in hits if hit.lexical is not None), default=0.0)
-    found = [one for hit in hits if (one := _judged(query, asked, hit, highest, now)) is not None]
+    found = [
+        one
+        for hit, (speaks, relevance) in zip(hits, _weighed(query, asked, hits), strict=True)
+        if (one := _judged(query, asked, hit, speaks, relevance, now)) is not None
+    ]
     found.sort(key=lambda one: (-one.score, one.memory.id))
     if depth == "specific" and any(_names(query, one.memory) for one in found):
         found = [one for one in found if _names(query, one.memory)]
     return found[: min(k, DEEP_MOST if depth == "deep" else max(k, SHALLOW_MOST))]
 
 
-def _judged(query: str, asked: Sequence[str], hit: Hit, highest: float, now: datetime) -> Ranked | None:
+def _weighed(query: str, asked: Sequence[str], hits: Sequence[Hit]) -> list[tuple[Evidence, float]]:
+    """What speaks for each hit, and how much that is: between 0 and about 1."""
+    stems = list(dict.fromkeys(stem(word) for word in asked))
+    passages = [_passage(hit, frozenset(stems)) for hit in hits]
+    weights = rarities(stems, passages, [hit.lexical for hit in hits])
+    found = evidence(passages, weights)
+    then, speaker = named(query), _speaker(stems, hits)
+    return [
+        (one, (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST)
+        for hit, passage, one in zip(hits, passages, found, strict=True)
+    ]
+
+
+def _passage(hit: Hit, stems: frozenset[str]) -> Passage:
     memory = hit.memory
-    words = said(asked, _text(memory))
-    covered = len(words) / len(asked) if asked else 0.0
-    named = _names(query, memory)
-    if not named and not hit.why and not _answers(covered, hit.similarity):
+    times, length = counted(stems, _text(memory)[:INDEXED])
+    session, number = memory.source.get("session"), memory.source.get("number")
+    if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or session is None:
+        return Passage(times, length, hit.similarity)
+    return Passage(times, length, hit.similarity, str(session), number)
+
+
+def _speaker(stems: Sequence[str], hits: Sequence[Hit]) -> str | None:
+    """The one speaker among those who were found whom the question names."""
+    names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
+    meant = [name for name in names if any(stem(word) in stems for word in terms(name))]
+    return meant[0] if len(meant) == 1 else None
+
+
+def _relevance(one: Evidence) -> float:
+    words = OWN * one.own + WINDOW * one.window + WIDE * one.wide + SESSION * one.session
+    return words + MEANING * max(one.meaning, 0.0) + MEANING_WINDOW * max(one.meaning_window, 0.0)
+
+
+def _of_message(memory: Memory, passage: Passage, then: Then | None, speaker: str | None) -> float:
+    """What a message is worth beside its words."""
+    month, day = agrees(then, memory.at) if then is not None else (False, False)
+    worth = MONTH * month + DAY * day
+    if memory.kind is not Kind.MESSAGE:
+        return worth
+    worth += ASKS * memory.content.rstrip().endswith("?") + SPEAKER * (
+        speaker is not None and memory.source.get("name") == speaker
+    )
+    return worth + LENGTH * math.log((1 + min(passage.length, LONGEST)) / (1 + USUAL_LENGTH))
+
+
+def _judged(
+    query: str, asked: Sequence[str], hit: Hit, speaks: Evidence, relevance: float, now: datetime
+) -> Ranked | None:
+    memory = hit.memory
+    covered = sum(stem(word) in speaks.said for word in asked) / len(asked) if asked else 0.0
+    called = _names(query, memory)
+    if not called and not hit.why and not _answers(covered, hit.similarity):
         return None
-    relevance = 1.0 if named else _relevance(hit, covered, highest)
+    words = said(asked, _text(memory))
     return Ranked(
         memory,
-        relevance * _boost(memory, now),
+        (1.0 if called else max(relevance, 0.0)) * _boost(memory, now),
         snippet(memory.content, words),
-        tuple(_reasons(hit, words, named, now)),
+        tuple(_reasons(hit, words, called, now)),
     )
 
 
@@ -91,16 +161,6 @@ def _answers(covered: float, similarity: float | None) -> bool:
     if similarity is not None and similarity >= VAGUE:
         return covered >= HALF_COVERED
     return covered >= COVERED
-
-
-def _relevance(hit: Hit, covered: float, highest: float) -> float:
-    """Between 0 and 1. Words count by how rare they are (their score) and by how many of them are said."""
-    words = 0.0 if hit.lexical is None or highest <= 0.0 else hit.lexical / highest
-    words = words * (0.5 + 0.5 * covered)
-    if hit.similarity is None:  # not embedded yet, or too far away to be found: in favour of neither
-        return words * LEXICAL / (LEXICAL + DENSE * 0.5)
-    meaning = max(0.0, hit.similarity - VAGUE) / (1.0 - VAGUE)
-    return (LEXICAL * words + DENSE * meaning) / (LEXICAL + DENSE)
 
 
 def _boost(memory: Memory, now: datetime) -> float:
@@ -138,4 +198,6 @@ def _reasons(hit: Hit, words: Sequence[str], named: bool, now: datetime) -> list
 
 
 def _text(memory: Memory) -> str:
+    if memory.kind is Kind.MESSAGE:  # its title is who says it and how it begins
+        return f"{memory.source.get('name') or ''}\n{memory.content}"
     return "\n".join(filter(None, (memory.title, memory.content, memory.key, memory.value, *memory.tags)))

@@ -4,110 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from hunchd.store.words import parts
 
 SNIPPET: Final = 200  # characters
 _WORD = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(r"[^\W_]*[a-z][A-Z][^\W_]*")
+# What surrounds a question that was pasted with its surroundings.
+_FENCED = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
+_PASTED = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|https?://\S+", re.MULTILINE)
 # Words that a question is made of, not what it is about.
 _EMPTY = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "for",
-        "from",
-        "get",
-        "got",
-        "had",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "know",
-        "let",
-        "like",
-        "me",
-        "my",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "out",
-        "over",
-        "please",
-        "say",
-        "should",
-        "show",
-        "so",
-        "some",
-        "tell",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "up",
-        "us",
-        "use",
-        "used",
-        "using",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
+    """
+    a about after ain all also always am an and any are aren as at be because been before being both but by
+    can could couldn did didn do does doesn doing don during each either ever every for from get got had has
+    hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself
+    just know let like ll may me might must my myself neither no not of on one or our ours out over own per
+    please re same say shall she should shouldn show so some such tell than that the their theirs them
+    themselves then there these they this those to too until up upon us use used using ve very via was wasn
+    we were what when where which while who whom whose why will with won would wouldn yet you your yours
+    yourself
+    """.split()  # noqa: SIM905 - a list of words is read as words
 )
 
 
@@ -117,6 +37,32 @@ def terms(text: str) -> list[str]:
     return [word for word in dict.fromkeys(words) if word not in _EMPTY and (len(word) > 1 or not word.isascii())]
 
 
+def cleaned(question: str) -> str:
+    """The question without what was pasted along with it: fenced blocks, quoted lines, check lists, addresses. As it
+    was, if little is left."""
+    own = " ".join(_PASTED.sub(" ", _FENCED.sub(" ", question)).split())
+    return own if own == question or len(terms(own)) > 1 else question
+
+
+def counted(stems: Collection[str], text: str) -> tuple[dict[str, int], int]:
+    """How often `text` says each of the stems, in any form, and how many words it has that are about something."""
+    words = _WORD.findall(text.lower())
+    compounds = _COMPOUND.findall(text) if text.isascii() else [text]
+    if compounds:
+        words += parts(" ".join(compounds))
+    said: dict[str, int] = {}
+    length = 0
+    for word in words:
+        if word in _EMPTY:
+            continue
+        length += 1
+        root = stem(word)
+        if root in stems:
+            said[root] = said.get(root, 0) + 1
+    return said, length
+
+
+@lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
     """Roughly the same for the forms of an English word: enough to see whether a text says what was asked."""
     for ending in ("ingly", "edly", "ing", "ies", "ied", "es", "ed", "ly", "s", "e"):

@@ -39,6 +39,11 @@ def ids_among(ids: Iterable[str]) -> str:
     return _one_of("id", ids) or "false"
 
 
+def refs_among(refs: Iterable[str]) -> str:
+    """Rows that the caller knows under one of these keys."""
+    return _one_of("ref", refs) or "false"
+
+
 def older(before: int) -> str:
     """Rows from before that time, in microseconds."""
     return f"at < {before}"

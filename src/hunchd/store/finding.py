@@ -8,6 +8,9 @@ from collections.abc import Collection as Bag
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from hunchd.domain.session import refs_beside
 from hunchd.store import expressions
 from hunchd.store.lance import Table
 from hunchd.store.tables import SERVED, Row
@@ -17,6 +20,9 @@ WIDER: Final = 4
 NARROWEST: Final = 20  # rows
 WIDEST: Final = 200
 TRIES: Final = 3
+# A message is judged together with those around it; which of two neighbours answers is not told by words alone.
+BESIDE: Final = 2  # messages on either side
+_FETCHED: Final = (*SERVED, "ref", "vector", "model")
 
 # (address, BM25, cosine similarity) of everything found → the addresses that are wanted, best first.
 Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
@@ -44,7 +50,7 @@ class Found:
 
 
 async def find(table: Table, wanted: Wanted) -> list[Found]:
-    """What `wanted.choose` chose, in its order."""
+    """What `wanted.choose` chose, in its order; behind it the messages beside those that were chosen."""
     for _ in range(TRIES):
         version = await table.version()
         found = await _find_once(table, wanted)
@@ -64,8 +70,25 @@ async def _find_once(table: Table, wanted: Wanted) -> list[Found]:
     lexical = {row["_rowid"]: row["_score"] for row in by_words}
     similarity = {row["_rowid"]: 1.0 - row["_distance"] for row in by_vector}
     chosen = wanted.choose([(at, lexical.get(at), similarity.get(at)) for at in {**lexical, **similarity}])
-    rows = {row["_rowid"]: row for row in await table.at_addresses(chosen, SERVED)} if chosen else {}
-    return [Found(rows[at], lexical.get(at), similarity.get(at)) for at in chosen if at in rows]
+    rows = {row["_rowid"]: row for row in await table.at_addresses(chosen, _FETCHED)} if chosen else {}
+    found = [Found(rows[at], lexical.get(at), _nearness(rows[at], wanted)) for at in chosen if at in rows]
+    there = {one.row["ref"] for one in found}
+    beside = [
+        ref
+        for ref in dict.fromkeys(ref for one in found for ref in refs_beside(one.row["ref"], BESIDE))
+        if ref not in there
+    ]
+    if beside:
+        condition = expressions.both(wanted.condition, expressions.refs_among(beside))
+        found += [Found(row, None, _nearness(row, wanted)) for row in await table.select(condition, columns=_FETCHED)]
+    return found
+
+
+def _nearness(row: Row, wanted: Wanted) -> float | None:
+    """Cosine similarity to the question, whichever way the row was found; vectors have length 1."""
+    if wanted.vector is None or row["vector"] is None or row["model"] != wanted.model:
+        return None
+    return float(np.frombuffer(row["vector"], "<f4") @ np.frombuffer(wanted.vector, "<f4"))
 
 
 async def _nothing() -> list[Row]:

@@ -116,12 +116,17 @@ class HotTier:
         identifier = shelf.refs.get(ref) if shelf is not None else None
         return None if identifier is None else self.get(identifier)
 
-    def search(self, query: str, filters: Filters, k: int) -> tuple[HotHit, ...]:
-        """The `k` memories that pass `filters` and answer `query` best; none that shares no word with it."""
+    def search(self, query: str, filters: Filters, k: int, *, waiting: bool = False) -> tuple[HotHit, ...]:
+        """The `k` memories that pass `filters` and answer `query` best; none that shares no word with it. If `waiting`,
+        only those that the store does not have yet."""
         shelf = self._shelves.get(filters.project)
-        if shelf is None:
+        if shelf is None or (waiting and not self.uncommitted):
             return ()
-        passing = (found for found in shelf.index.search(query) if matches(shelf.memories[found.id], filters))
+        passing = (
+            found
+            for found in shelf.index.search(query)
+            if not (waiting and found.id in self._committed) and matches(shelf.memories[found.id], filters)
+        )
         return tuple(
             HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",)) for found in islice(passing, k)
         )

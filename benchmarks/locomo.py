@@ -1,0 +1,180 @@
+"""Long conversations between two people: is the turn found that answers a question, and the session it was said in?
+
+    python benchmarks/locomo.py locomo10.json --conversations 0-2
+
+The data is `data/locomo10.json` of snap-research/LoCoMo (CC BY-NC 4.0): fetch it yourself, nothing of it is kept here.
+Each conversation is a project of its own; every turn is taken in as a session's message is, and asked for by the
+product's own search, over a real store process. Beside it, in the same run: BM25 over single turns, and over turns with
+their neighbours. A question counts if it names its evidence. recall@k: share of the evidence turns among the first k.
+Sessions are ranked by their first turn: hit@5, R@1 and the reciprocal rank of the first session that holds evidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from looking import NOW, Bm25, Opened, interval, opened, reciprocal, share_found
+
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import Event
+from hunchd.engine.session_log import memory_of_message, message_of
+from hunchd.protocol.requests import Depth, SearchRequest
+from hunchd.protocol.sessions import MessageDraft
+
+WANTED = 60  # results asked for: of the first 20 the turns count, of all of them the order of the sessions
+FIGURES = ("recall@5", "recall@10", "recall@20", "hit@5", "R@1", "MRR")
+CATEGORIES = {1: "several turns", 2: "time", 3: "inference", 4: "one turn", 5: "adversarial"}
+_EVIDENCE = re.compile(r"D(\d+):(\d+)")
+_TIME = "%I:%M %p on %d %B, %Y"
+
+Ranking = list[tuple[str, str]]  # (turn, session), best first
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    turns: frozenset[str]
+    category: int
+
+    @property
+    def sessions(self) -> set[str]:
+        return {turn.split(":")[0] for turn in self.turns}
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    project: str
+    turns: dict[str, Memory]  # by the data's own id, in order
+    questions: tuple[Question, ...]
+
+    def place(self, turn: str) -> tuple[str, str]:
+        return turn, turn.split(":")[0]
+
+
+def conversation(number: int, raw: dict[str, Any], *, captions: bool) -> Conversation:
+    """The messages as the engine keeps them, and the questions that name evidence."""
+    said, project = raw["conversation"], f"locomo{number}"
+    turns: dict[str, Memory] = {}
+    for session in sorted((key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+        at = datetime.strptime(said[f"{session}_date_time"], _TIME).replace(tzinfo=UTC)
+        for place, turn in enumerate(said[session], start=1):
+            event = Event.USER if turn["speaker"] == said["speaker_a"] else Event.ASSISTANT
+            shared = f" [shares {turn['blip_caption']}]" if captions and turn.get("blip_caption") else ""
+            draft = MessageDraft(event=event, text=turn["text"] + shared, name=turn["speaker"], at=at)
+            message = message_of(draft, session, project, place, NOW)
+            turns[turn["dia_id"]] = memory_of_message(message, session, project, NOW)
+    asked = []
+    for question in raw["qa"]:
+        named = {f"D{a}:{b}" for text in question.get("evidence", ()) for a, b in _EVIDENCE.findall(text)}
+        if evidence := frozenset(named & turns.keys()):
+            asked.append(Question(question["question"], evidence, question["category"]))
+    return Conversation(project, turns, tuple(asked))
+
+
+def windows(talk: Conversation, width: int) -> Bm25:
+    """BM25 over each turn with `width` neighbours on either side, of the same session."""
+    ids = list(talk.turns)
+    lines = {turn: f"{memory.source['name']}: {memory.content}" for turn, memory in talk.turns.items()}
+    texts = []
+    for place, turn in enumerate(ids):
+        near = ids[max(0, place - width) : place + width + 1]
+        texts.append("\n".join(lines[other] for other in near if talk.place(other)[1] == talk.place(turn)[1]))
+    return Bm25(texts)
+
+
+def figures(question: Question, ranking: Ranking) -> tuple[float, ...]:
+    turns = [turn for turn, _ in ranking]
+    sessions = list(dict.fromkeys(session for _, session in ranking))
+    found = [share_found(set(question.turns), turns, k) for k in (5, 10, 20)]
+    first = reciprocal(question.sessions, sessions)
+    return (*found, float(first >= 1 / 5), float(first == 1.0), first)
+
+
+async def asked(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking]:
+    """The product's answers to all questions."""
+    turn_of = {memory.id: turn for turn, memory in talk.turns.items()}
+    rankings = []
+    for question in talk.questions:
+        request = SearchRequest(query=question.text, depth=depth, kinds=(Kind.MESSAGE,), k=WANTED)
+        answer = await store.searching.search(request, talk.project)
+        assert answer["status"] != "degraded", answer["degraded"]
+        rankings.append([talk.place(turn_of[result["id"]]) for result in answer["results"]])
+    return rankings
+
+
+def table(rows: dict[str, list[tuple[float, ...]]]) -> str:
+    lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
+    for name, scores in rows.items():
+        means = [interval([score[at] for score in scores]) for at in range(len(FIGURES))]
+        lines.append(
+            f"| {name} | " + " | ".join(f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, low, high in means) + " |"
+        )
+    return "\n".join(lines)
+
+
+def by_category(questions: Sequence[Question], rows: dict[str, list[tuple[float, ...]]]) -> str:
+    lines = [""]
+    for category, title in CATEGORIES.items():
+        places = [place for place, question in enumerate(questions) if question.category == category]
+        for name, scores in rows.items():
+            means = [sum(scores[place][at] for place in places) / max(len(places), 1) for at in range(len(FIGURES))]
+            lines.append(f"{title:14} {len(places):5}  {name:30} " + "  ".join(f"{mean:.3f}" for mean in means))
+    return "\n".join(lines)
+
+
+async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool) -> None:
+    rows: dict[str, list[tuple[float, ...]]] = {}
+
+    def note(name: str, talk: Conversation, rankings: Iterable[Ranking]) -> None:
+        scored = [figures(question, ranking) for question, ranking in zip(talk.questions, rankings, strict=True)]
+        rows.setdefault(name, []).extend(scored)
+
+    for talk in talks:
+        ids = list(talk.turns)
+        for width in (0, 1, 2):
+            index = windows(talk, width)
+            name = f"BM25, a turn with {width} neighbours each side" if width else "BM25, single turns"
+            ranked = [index.ranked(question.text) for question in talk.questions]
+            note(name, talk, [[talk.place(ids[number]) for number in one] for one in ranked])
+    async with opened(folder) as store:
+        for talk in talks:
+            await store.keep(talk.project, list(talk.turns.values()), at_hand=at_hand)
+        for depth in ("shallow", "deep"):
+            for talk in talks:
+                note(f"hunchd, {depth}", talk, await asked(store, talk, depth))
+    questions = [question for talk in talks for question in talk.questions]
+    print(f"{len(talks)} conversations, {sum(len(talk.turns) for talk in talks)} turns, {len(questions)} questions\n")
+    print(table(rows))
+    print(by_category(questions, rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--conversations", default="0-9", help="first-last (0-9)")
+    parser.add_argument("--folder", type=Path, help="keep the store here: vectors are made once")
+    parser.add_argument(
+        "--at-hand", action="store_true", help="messages are also in memory, as just after they were said"
+    )
+    parser.add_argument("--no-captions", action="store_true", help="without what the pictures show")
+    options = parser.parse_args()
+    first, last = (int(part) for part in options.conversations.split("-"))
+    raw = json.loads(options.data.read_text())
+    talks = [conversation(number, raw[number], captions=not options.no_captions) for number in range(first, last + 1)]
+    with tempfile.TemporaryDirectory(prefix="hd-") as temporary:
+        asyncio.run(measured(talks, options.folder or Path(temporary), at_hand=options.at_hand))
+
+
+if __name__ == "__main__":
+    main()

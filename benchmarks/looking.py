@@ -1,0 +1,109 @@
+"""What the benchmarks of finding share: the product's own search over a real store process, BM25 beside it, and how
+sure a mean is."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Memory
+from hunchd.engine.searching import Searching
+from hunchd.protocol.child import Child
+from hunchd.store.client import StoreClient, arguments, environment
+from hunchd.store.hot import HotTier
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after everything that is asked for: nothing is fresh
+PUT_AT_ONCE = 1_000  # memories
+RESAMPLED = 1_000  # times
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store process of its own and the product's search over it."""
+
+    store: StoreClient
+    hot: HotTier
+    searching: Searching
+
+    async def keep(self, project: str, memories: Sequence[Memory], *, at_hand: bool) -> None:
+        """Put what is not there yet and wait for its vectors; `at_hand`: also in memory, as just after it was said."""
+        there = (await self.store.list(Filters(project=project, statuses=()), 1)).total
+        if there != len(memories):
+            for begin in range(0, len(memories), PUT_AT_ONCE):
+                await self.store.put(memories[begin : begin + PUT_AT_ONCE])
+        for memory in memories if at_hand else ():
+            self.hot.upsert(memory)
+            self.hot.committed([memory])
+        while (await self.store.stats())["pending_embeddings"]:
+            await asyncio.sleep(0.5)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Opened]:
+    """Vectors that an earlier run made in `folder` are there again."""
+    line = arguments(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
+    child = Child(line, name="the store process", env=environment())
+    store, hot = StoreClient(child), HotTier(max_count=100_000, max_bytes=1 << 30)
+    try:
+        yield Opened(store, hot, Searching(hot, store, now=lambda: NOW))
+    finally:
+        await child.stop()
+
+
+def words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+class Bm25:
+    """The usual formula over whole texts, words as they are written."""
+
+    def __init__(self, texts: Iterable[str], *, saturation: float = 1.2, length_weight: float = 0.75) -> None:
+        self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        lengths = []
+        for number, text in enumerate(texts):
+            counted = Counter(words(text))
+            lengths.append(sum(counted.values()))
+            for word, times in counted.items():
+                self._postings[word].append((number, times))
+        mean = sum(lengths) / max(len(lengths), 1)
+        self._norms = [saturation * (1 - length_weight + length_weight * length / max(mean, 1.0)) for length in lengths]
+        self._gain = saturation + 1
+
+    def ranked(self, question: str) -> list[int]:
+        """Numbers of the texts that share a word with the question, best first."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        for word in dict.fromkeys(words(question)):
+            postings = self._postings.get(word, ())
+            rarity = math.log(1 + (len(self._norms) - len(postings) + 0.5) / (len(postings) + 0.5))
+            for number, times in postings:
+                scores[number] += rarity * times * self._gain / (times + self._norms[number])
+        return sorted(scores, key=lambda number: (-scores[number], number))
+
+
+def share_found(gold: set[str], ranked: Sequence[str], k: int) -> float:
+    """Recall among the first k."""
+    return len(gold.intersection(ranked[:k])) / len(gold)
+
+
+def reciprocal(gold: set[str], ranked: Sequence[str]) -> float:
+    """One over the place of the first that is wanted; 0 if none was found."""
+    return next((1 / place for place, one in enumerate(ranked, start=1) if one in gold), 0.0)
+
+
+def interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float, float]:
+    """The mean, and between which values it lies in 95 of 100 resamplings."""
+    if not values:
+        return (math.nan, math.nan, math.nan)
+    draw = random.Random(seed)
+    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLED))
+    return sum(values) / len(values), means[int(RESAMPLED * 0.025)], means[int(RESAMPLED * 0.975)]

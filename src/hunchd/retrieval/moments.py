@@ -1,0 +1,50 @@
+"""When a question says that something was: months, days and years it names, and whether a memory is of then. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+NEAR: Final = timedelta(days=3)  # what happened is often told a day or two later
+_MONTHS: Final = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_MONTH = re.compile(rf"\b({'|'.join(month.capitalize() for month in _MONTHS)})\b")
+# Words of other meanings too: months only beside a number or behind a preposition.
+_DOUBTFUL = re.compile(
+    r"(?:\b(?:in|of|on|since|until|by|during|last|this|early|late|mid)\s+|\d\s*)(?:May|March)\b|\b(?:May|March),?\s+\d"
+)
+_ISO = re.compile(r"\b(20\d\d)-(\d\d)(?:-(\d\d))?\b")
+_DAY = re.compile(r"\b([0-3]?\d)(?:st|nd|rd|th)?\b")
+_YEAR = re.compile(r"\b(20\d\d)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """A month, perhaps of a year, perhaps a day of it."""
+
+    months: frozenset[int]
+    days: frozenset[int] = frozenset()
+    years: frozenset[int] = frozenset()
+
+
+def named(question: str) -> Then | None:
+    """The time that a question names; None if it names none."""
+    iso = _ISO.search(question)
+    if iso is not None and 1 <= int(iso[2]) <= 12:
+        return Then(frozenset((int(iso[2]),)), frozenset((int(iso[3]),) if iso[3] else ()), frozenset((int(iso[1]),)))
+    months = {_MONTHS.index(month.lower()) + 1 for month in _MONTH.findall(question)}
+    if not _DOUBTFUL.search(question):
+        months -= {3, 5}
+    if not months:
+        return None
+    days = {int(day) for day in _DAY.findall(question) if 1 <= int(day) <= 31}
+    return Then(frozenset(months), frozenset(days), frozenset(int(year) for year in _YEAR.findall(question)))
+
+
+def agrees(then: Then, at: datetime) -> tuple[bool, bool]:
+    """Whether `at` is of that month, and near one of the days named."""
+    month = at.month in then.months and (not then.years or at.year in then.years)
+    return month, month and any(abs(at.day - day) <= NEAR.days for day in then.days)

@@ -1,0 +1,87 @@
+"""What answers a question is found through the real store: turns by what stands beside them, in memory or out of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import Event
+from hunchd.engine.searching import Searching
+from hunchd.engine.session_log import memory_of_message, message_of
+from hunchd.protocol.child import Child
+from hunchd.protocol.requests import SearchRequest
+from hunchd.protocol.sessions import MessageDraft
+from hunchd.store.client import StoreClient, arguments, environment
+from hunchd.store.hot import HotTier
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+TALK = (
+    ("Ada", "Did anybody look at the flaky upload?"),
+    ("Ben", "Which cache do we use for the thumbnails?"),
+    ("Ada", "Valkey, since the sorted sets are cheap."),
+    ("Ben", "Fine with me."),
+    ("Ada", "Lunch was late again."),
+    ("Ben", "The printer on the second floor is out of toner."),
+    ("Ada", "Then I will print tomorrow."),
+)
+
+
+def said(session: str, lines: tuple[tuple[str, str], ...], *, days: int = 100) -> list[Memory]:
+    at = NOW - timedelta(days=days)
+    drafts = [MessageDraft(event=Event.USER, text=text, name=name, at=at) for name, text in lines]
+    messages = [message_of(draft, session, "p", number, NOW) for number, draft in enumerate(drafts, start=1)]
+    return [memory_of_message(message, session, "p", NOW) for message in messages]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
+    line = arguments(tmp_path, idle_after=60.0, model="minilm-int8", embedding=False, model_idle_after=60.0)
+    child = Child(line, name="the store process", env=environment())
+    yield StoreClient(child)
+    await child.stop()
+
+
+async def found(searching: Searching, query: str, **asked: Any) -> list[str]:
+    answer = await searching.search(SearchRequest(query=query, **asked), "p")
+    assert answer["status"] != "degraded"
+    return [result["ref"] for result in answer["results"]]
+
+
+async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreClient) -> None:
+    await store.put([*said("s", TALK), *said("other", TALK[3:])])
+    searching = Searching(HotTier(), store, now=lambda: NOW)
+    assert (await found(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
+    assert await found(searching, "when is the quarterly audit of the vault") == []
+
+
+async def test_neighbours_pass_the_same_filters(store: StoreClient) -> None:
+    talk = said("s", TALK)
+    await store.put([*talk[:2], *said("s", TALK, days=1)[2:]])
+    searching = Searching(HotTier(), store, now=lambda: NOW)
+    earlier = NOW - timedelta(days=50)
+    assert await found(searching, "which cache for thumbnails", as_of=earlier) == ["session:s:2", "session:s:1"]
+
+
+async def test_what_was_just_said_is_judged_as_what_the_store_has(store: StoreClient) -> None:
+    await store.put(said("old", TALK[3:]))
+    hot = HotTier()
+    for memory in said("s", TALK):
+        hot.upsert(memory)
+    searching = Searching(hot, store, now=lambda: NOW)
+    waiting = await found(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,))
+    await store.put(said("s", TALK))
+    hot.committed([memory.id for memory in said("s", TALK)])
+    assert await found(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,)) == waiting
+    assert waiting[0] == "session:s:3"
+
+
+async def test_a_question_is_asked_without_what_was_pasted_along(store: StoreClient) -> None:
+    await store.put(said("s", TALK))
+    searching = Searching(HotTier(), store, now=lambda: NOW)
+    pasted = "which cache for thumbnails?\n\n> the printer on the second floor is out of toner\n"
+    assert (await found(searching, pasted))[0] == "session:s:3"

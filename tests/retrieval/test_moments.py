@@ -1,0 +1,37 @@
+"""A question may name a month, a day or a date; months whose names are other words too need a sign of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hunchd.retrieval.moments import agrees, named
+
+AT = datetime(2023, 5, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "month", "day"),
+    [
+        ("what did we decide in May", True, False),
+        ("what broke on 8 May, 2023", True, True),
+        ("what broke on May 10", True, True),
+        ("what broke on May 20, 2023", True, False),
+        ("what was released 2023-05", True, False),
+        ("what was released 2023-05-07?", True, True),
+        ("what did we decide in May 2022", False, False),
+        ("what happened in June", False, False),
+    ],
+)
+def test_a_time_that_is_named_agrees_with_what_happened_then(question: str, month: bool, day: bool) -> None:
+    then = named(question)
+    assert then is not None
+    assert agrees(then, AT) == (month, day)
+
+
+@pytest.mark.parametrize(
+    "question", ["may the cache be stale", "March on", "May fail on Windows", "version 2023-40", "why"]
+)
+def test_no_time_is_named(question: str) -> None:
+    assert named(question) is None

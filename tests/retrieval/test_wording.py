@@ -1,0 +1,46 @@
+"""A question loses what was pasted along with it, never itself; words of a text are counted in all their forms."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.retrieval.wording import cleaned, counted, stem, terms
+
+PASTED = """Why does the session cookie expire early?
+
+> On Monday somebody wrote about unrelated lemons
+```
+Traceback of bananas
+```
+- [x] I read the contribution guide
+<!-- describe
+the oranges -->
+https://example.org/apples
+"""
+
+
+def test_what_was_pasted_along_is_not_asked() -> None:
+    assert cleaned(PASTED) == "Why does the session cookie expire early?"
+
+
+def test_a_question_that_is_all_pasted_stays() -> None:
+    only = "```\nTypeError: no attribute json\n```"
+    assert cleaned(only) == only
+
+
+@given(st.text(max_size=300))
+def test_cleaning_never_leaves_a_question_without_words(text: str) -> None:
+    assert bool(terms(cleaned(text))) == bool(terms(text)) or len(terms(text)) <= 1
+
+
+def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
+    stems = frozenset(stem(word) for word in terms("caching user"))
+    said, length = counted(stems, "The cached userName was not in the caches")
+    assert said == {stem("caching"): 2, stem("user"): 1}
+    assert length == 5  # cached, username, user, name, caches
+
+
+def test_an_unspaced_script_is_counted_by_pairs() -> None:
+    said, _ = counted(frozenset(stem(word) for word in terms("東京駅")), "昨日は東京駅にいた")
+    assert said
