@@ -54,6 +54,8 @@ class IndexSettings:
     max_units: int = 100_000  # older history is not read
     max_file_bytes: int = 1_000_000  # larger files are not parsed
     ignore: tuple[str, ...] = ()  # more patterns, in gitignore syntax
+    patterns: bool = True  # look for code shapes that the project repeats
+    patterns_idle_seconds: float = 20.0  # … when nobody worked in it for this long
 
 
 @dataclass(frozen=True, slots=True)

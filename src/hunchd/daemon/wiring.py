@@ -58,9 +58,10 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             env=store.environment(),
         )
         indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
+        miner = Child([sys.executable, "-m", "hunchd.daemon.mining_process"], name="the mining process")
         planner = Child([sys.executable, "-m", "hunchd.daemon.planner_process"], name="the planner process")
         speaker = Child(language.arguments(), name="the language process")
-        helpers = (store_process, indexer, planner, speaker)
+        helpers = (store_process, indexer, miner, planner, speaker)
         stack.push_async_callback(lambda: asyncio.gather(*(helper.stop() for helper in helpers)))
         supervisor = Supervisor()
         engine = Engine(
@@ -73,6 +74,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
                 store=StoreClient(store_process),
                 store_process=store_process,
                 indexer=indexer,
+                miner=miner,
                 planner=planner,
                 language=language.client_of(speaker, settings.language),
                 tasks=supervisor,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ MOMENT = 600  # seconds for which ages in words are right
 LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on: a tool is sweeping, not a person
 QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
 FOUND = 4  # memories that a query may bring in
+SURE = 0.5  # confidence from which a predicted file keeps its own reasons
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
 
 
@@ -97,7 +98,7 @@ class Answers:
             errors=(request.error,) if request.error else (),
         )
         focus = self._focus(asked, project, tree)
-        prediction = self._prediction(focus, project, request.k)
+        prediction = with_companions(self._prediction(focus, project, request.k), focus, project, request.k)
         found = [
             {
                 "id": memory.id,
@@ -108,6 +109,7 @@ class Answers:
             }
             for memory, relevance in self._found(focus)
         ]
+        found += project.patterns.predicted(focus.file)
         return prediction_json(
             prediction, k=request.k, episode_id=lambda sha: episode_id(project.id, sha), memories=found
         )
@@ -230,7 +232,7 @@ class Answers:
         )
         return assemble(
             _header(focus, project),
-            [*pieces(known), *collaborators.pieces(project, now)],
+            [*pieces(known), *project.patterns.pieces(focus), *collaborators.pieces(project, now)],
             key.budget,
             focus.activity,
             degraded=key.degraded,
@@ -251,6 +253,17 @@ class Answers:
         hits = self._hot.search(focus.query, filters, FOUND)
         found = ((self._hot.get(hit.memory_id), hit.score) for hit in hits)
         return tuple((memory, min(1.0, score / HOT_SCORE)) for memory, score in found if memory is not None)
+
+
+def with_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
+    """For a file that history does not know yet: with what changed together with new files like it."""
+    if not focus.file or project.predictor is None or project.predictor.has(focus.file):
+        return prediction
+    known = {file.path for file in prediction.files if file.confidence >= SURE} | {*focus.open_files, focus.file}
+    more = project.patterns.companions(focus.file, known)
+    others = [file for file in prediction.files if file.path not in {one.path for one in more}]
+    files = tuple(sorted([*others, *more], key=lambda file: -file.confidence)[:k])
+    return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
 
 
 def _header(focus: Focus, project: Project) -> str:

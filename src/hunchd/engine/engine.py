@@ -29,6 +29,7 @@ from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.memories import Memories
+from hunchd.engine.mining import Mining
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Own, Project, Tree
 from hunchd.engine.projects import Projects
@@ -90,7 +91,8 @@ class Engine:
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._fixing = Fixing(self._memories, self._projects.known, parts)
-        self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed)
+        self._mining = Mining(self._memories, self._projects.known, parts, self.events)
+        self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed, self._mining.note)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
         self._reading = reading_of(parts, self._sessions, self._memories)
@@ -132,6 +134,7 @@ class Engine:
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("fixes", self._fixing.run)
+        tasks.start("patterns", self._mining.run)
         tasks.start("condensing", self.conversations.keep_condensing)
         if self._reading is not None:
             tasks.start("reading", self._reading.run)
@@ -219,6 +222,7 @@ class Engine:
         self._answers.forget(identifier)
         self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
+        self._mining.forget_project(identifier)
         await self._housekeeping.forgotten_project(identifier)
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
@@ -324,6 +328,7 @@ class Engine:
 
     def _loaded(self, project: Project) -> None:
         """A new model does not know the session yet."""
+        self._mining.note(project)
         if project.predictor is not None:
             for tree in project.trees.values():
                 for path, at in tree.opened.items():
@@ -416,6 +421,7 @@ class Engine:
             for project in self._projects:
                 project.touch()
         elif (owner := self._projects.known(change.project)) is not None:
+            self._mining.noticed(owner, change)
             owner.notice(change)
 
     # Everything else

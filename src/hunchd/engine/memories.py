@@ -301,9 +301,9 @@ class Memories:
         return heads
 
     async def warm(self, project: str | None) -> list[Memory]:
-        """Bring what answers need at once (facts, errors, documents; the newest) into memory, and return it."""
+        """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
         found: dict[str, Memory] = {}
-        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT):
+        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN):
             filters = Filters(project=project, kinds=(kind,))
             page = await self._store.list(filters, WARM)
             for memory in reversed(page.items):

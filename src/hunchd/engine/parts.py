@@ -37,6 +37,7 @@ class Parts:
     store: StoreClient
     store_process: Child
     indexer: Child
+    miner: Child
     planner: Child
     language: LanguageClient | None  # None: switched off
     tasks: Tasks
@@ -46,4 +47,4 @@ class Parts:
     @property
     def helpers(self) -> tuple[Child, ...]:
         """The processes whose memory and life are ours."""
-        return (self.store_process, self.indexer, self.planner)
+        return (self.store_process, self.indexer, self.planner, self.miner)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.known_fixes import KnownFixes
+from hunchd.engine.known_patterns import KnownPatterns
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
@@ -137,6 +138,9 @@ class Project:
     errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
     mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # gone: they may come again
     fixes: KnownFixes = field(default_factory=KnownFixes)
+    patterns: KnownPatterns = field(default_factory=KnownPatterns)
+    mining: Progress = field(default_factory=Progress)  # files looked at for patterns
+    is_mining: bool = False
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
     shared: dict[str, str | None] | None = None  # ids read from the repository's shared files, with their branch
@@ -178,6 +182,7 @@ class Project:
         noticed(change, self.facts, Kind.FACT)
         noticed(change, self.conflicts, Kind.CONTRADICTION)
         self.fixes.notice(change)
+        self.patterns.notice(change)
         for identifier in change.deletions:
             self.errors.pop(identifier, None)
             self.mended.pop(identifier, None)
@@ -231,6 +236,8 @@ class Project:
             embeddings=self.embeddings.pair,
         )
         shown["worktrees"] = [str(root) for root in self.trees if root != self.root]
+        shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
+        shown["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
         if self.index_error:
             shown["index_error"] = self.index_error
         return shown

@@ -16,11 +16,16 @@ logger = logging.getLogger(__name__)
 
 class Upkeep:
     def __init__(
-        self, indexing: Indexing, find: Callable[[str | None], Project | None], renewed: Callable[[Project], None]
+        self,
+        indexing: Indexing,
+        find: Callable[[str | None], Project | None],
+        renewed: Callable[[Project], None],
+        changed: Callable[[Project, Effect], None],
     ) -> None:
         self._indexing = indexing
         self._find = find
         self._renewed = renewed  # told when a project's models are true again
+        self._changed = changed  # told whatever may have changed code or history
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
         self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → old and new commit, exactly or roughly
@@ -28,6 +33,7 @@ class Upkeep:
 
     def note(self, project: Project, effect: Effect) -> None:
         """Remember what `effect` leaves to do."""
+        self._changed(project, effect)
         if effect.refresh:
             self._stale[project.id] = None
         elif effect.parse:

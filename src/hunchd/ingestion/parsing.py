@@ -11,7 +11,7 @@ import importlib
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -88,6 +88,53 @@ def outline_of(path: str, source: bytes, blob: str = "") -> FileOutline:
     except Exception:  # a grammar's bug must not stop an index of 50,000 files
         logger.exception("%s could not be read; kept without an outline", path)
         return bare
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """One file as syntax trees: its own, and in Rust one for what the macros around items hold."""
+
+    language: str  # a key of GRAMMARS
+    source: bytes  # without secrets: what the trees' offsets refer to
+    trees: tuple[Tree, ...]
+
+    def captured(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
+        """What `query` captures in one of the trees, in the order of the file; nothing where that would take long."""
+        if _steps(tree) > QUERY_STEPS:
+            return []
+        found = QueryCursor(_query(self.language, query)).captures(tree.root_node)
+        return sorted(
+            ((name, node) for name, nodes in found.items() for node in nodes),
+            key=lambda one: (one[1].start_byte, -one[1].end_byte),
+        )
+
+
+def syntax_of(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
+    """The trees of a file that a person wrote in one of `languages`; None for others, and where parsing takes long."""
+    language = language_of(path, source[:MAX_BYTES])
+    if language not in languages or language not in GRAMMARS or not _written_by_people(path, source):
+        return None
+    text = source.decode("utf-8", "replace")
+    clean = screened(text)
+    if clean != text:
+        source = clean.encode()
+    tongue = _tongue(language)
+    tree = _parse(tongue, source, ())
+    if tree is None:
+        return None
+    trees = [tree]
+    while tongue.grammar.embedded and len(trees) <= EMBEDDED_ROUNDS:
+        ranges = _definitions(trees[-1].root_node, source, language, tongue.grammar, [])
+        inner = _parse(tongue, source, ranges) if ranges else None
+        if inner is None:
+            break
+        trees.append(inner)
+    return Syntax(language, source, tuple(trees))
+
+
+@cache
+def _query(language: str, text: str) -> Query:
+    return Query(_tongue(language).language, text)
 
 
 def _outline(bare: FileOutline, source: bytes) -> FileOutline:

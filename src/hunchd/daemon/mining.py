@@ -1,0 +1,140 @@
+"""What the mining process does with one project: the shapes of what changed, then the patterns of all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.daemon.attempts import Attempts
+from hunchd.daemon.indexing import history_of
+from hunchd.ingestion.history import units
+from hunchd.ingestion.languages import language_of
+from hunchd.ingestion.naming import may_be_named
+from hunchd.ingestion.parsing import blob_id
+from hunchd.patterns.identity import with_known_keys
+from hunchd.patterns.mining import NEWEST_UNITS, Made, mined, with_history
+from hunchd.patterns.pattern import Pattern, pattern_from
+from hunchd.patterns.queries import QUERIES
+from hunchd.patterns.shapes import shape_from, shapes_of
+from hunchd.patterns.templates import Template
+from hunchd.repository.git import Git
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.repository.reading import read_file
+from hunchd.store.shapes import Kept, ShapeCache
+
+BATCH: Final = 100  # files put into the cache at once
+RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
+MOST_FILES: Final = 20_000  # of a project that are looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarry:
+    """One project as a call of the front describes it."""
+
+    root: Path
+    cache: Path
+    extra_ignore: tuple[str, ...] = ()
+
+
+def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Progress by file, then `{"patterns": […]}`: of `paths` what changed, or of the whole tree."""
+    with ShapeCache(quarry.cache) as cache:
+        changed = False
+        for done, total, touched in _shaped(quarry, cache, paths):
+            changed = changed or touched
+            yield {"done": done, "total": total}
+        git = history_of(quarry.root)
+        head = git.resolve("HEAD") if git is not None and git.exists() else ""
+        before = [pattern_from(told) for told in cache.recall("patterns") or ()]
+        if not changed and before and cache.recall("head") == head:
+            yield {"patterns": [pattern.json() for pattern in before], "changed": False}
+            return
+        yield {"patterns": [pattern.json() for pattern in _found(quarry, cache, before, git, head)], "changed": True}
+
+
+def _found(
+    quarry: Quarry, cache: ShapeCache, before: Sequence[Pattern], git: Git | None, head: str
+) -> Sequence[Pattern]:
+    shapes = (shape_from(kept.path, kept.language, row) for kept in cache.all() for row in kept.rows)
+    made = {
+        key: Made(tuple(digests), Template(**template)) for key, digests, template in cache.recall("templates") or ()
+    }
+
+    def read(path: str) -> bytes | None:
+        return read_file(quarry.root, path)
+
+    patterns = with_known_keys(mined(shapes, read, made), before)
+    if git is not None and head:
+        past = {unit.sha: unit for unit in units(git, newest=NEWEST_UNITS)}
+        patterns = with_history(patterns, read, git, past)
+    cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
+    cache.keep("patterns", [pattern.json() for pattern in patterns])
+    cache.keep("head", head)
+    return patterns
+
+
+def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, bool]]:
+    """Read, parse and keep what is not in the cache as it is in the tree: files done, of how many, whether anything
+    was new."""
+    rules = IgnoreRules.load(quarry.root, quarry.extra_ignore)
+    blobs, stamps = cache.blobs(), cache.stamps()
+    if paths is None:
+        found = ((path, stat) for path, stat in rules.walk() if language_of(path) in QUERIES and may_be_named(path))
+        wanted = {path: _stamp(stat) for path, stat in found}
+        wanted = dict(sorted(wanted.items())[:MOST_FILES])
+        gone = [path for path in blobs if path not in wanted]
+        waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
+    else:
+        fitting = [path for path in paths if language_of(path) in QUERIES]
+        wanted = {path: 0 for path in fitting if not rules.reason(path) and may_be_named(path)}
+        gone = [path for path in fitting if path not in wanted and path in blobs]
+        waiting = list(wanted)
+    cache.remove(gone)
+    total, done = len(wanted), len(wanted) - len(waiting)
+    yield done, total, bool(gone)
+    with Attempts(cache.path) as attempts:
+        for start in range(0, len(waiting), BATCH):
+            batch = waiting[start : start + BATCH]
+            done += len(batch)
+            yield done, total, _kept(quarry.root, batch, cache, blobs, wanted, attempts)
+
+
+def _kept(
+    root: Path,
+    batch: Sequence[str],
+    cache: ShapeCache,
+    blobs: dict[str, str],
+    stamps: dict[str, int],
+    attempts: Attempts,
+) -> bool:
+    """Whether any of these files was new, changed, or gone."""
+    fresh: list[Kept] = []
+    same: dict[str, int] = {}
+    lost: list[str] = []
+    for path in batch:
+        source = read_file(root, path)
+        if source is None:
+            lost.append(path)
+        elif blobs.get(path) == (blob := blob_id(source)):
+            same[path] = stamps[path]
+        elif blob in attempts.fatal:
+            fresh.append(Kept(path, blob, "", []))
+        else:
+            with attempts.at(blob):
+                shapes = shapes_of(path, source)
+            fresh.append(Kept(path, blob, shapes[0].language if shapes else "", [shape.row() for shape in shapes]))
+    cache.put(fresh, stamps)
+    cache.restamp(same)
+    cache.remove(path for path in lost if path in blobs)
+    return bool(fresh) or any(path in blobs for path in lost)
+
+
+def _stamp(found: os.stat_result) -> int:
+    """A number that changes when the file does; 0 while it is too fresh to tell."""
+    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
+        return 0
+    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1

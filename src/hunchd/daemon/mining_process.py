@@ -1,0 +1,43 @@
+"""The miner: finds a project's patterns when nobody works, at low priority, and gives its memory back at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.daemon.indexer_process import in_thread
+from hunchd.daemon.mining import Quarry, mine
+from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.protocol.child import serve
+
+IDLE_AFTER: Final = 5.0  # seconds without a call until the process offers to end
+NICENESS: Final = 19
+
+
+async def handle_patterns(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """The patterns of one project: of the whole tree, or brought up to date after changes of `paths`."""
+    async for step in in_thread(lambda: mine(_quarry(params), params.get("paths"))):
+        yield step
+
+
+def _quarry(params: dict[str, Any]) -> Quarry:
+    root = Path(str(params.get("root") or ""))
+    if not root.is_absolute():
+        raise InvalidInput("the root of a project is an absolute path", field="root")
+    if not root.is_dir():
+        raise RepositoryError(f"{root} is not a directory")
+    return Quarry(root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ()))
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="miner: %(levelname)s %(name)s: %(message)s")
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    serve({"patterns": handle_patterns}, idle_after=IDLE_AFTER)
+
+
+if __name__ == "__main__":
+    main()

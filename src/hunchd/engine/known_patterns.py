@@ -1,0 +1,121 @@
+"""The patterns that a project knows, and which of them matter where somebody is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from hunchd.domain.context import Focus, Piece, PredictedFile
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Trust
+from hunchd.patterns.memories import KnownPattern, is_pattern, known_from
+
+SHOWN: Final = 3  # patterns in one bundle
+# How much a hint helps against a file that will certainly be needed (1.0): whoever writes a new instance wants it,
+# whoever reads an old one does not.
+LIVES_HERE: Final = 0.4  # the file at hand has instances, and is where new ones go
+COULD_LIVE_HERE: Final = 0.25
+BUILDING: Final = 1.5  # times more while somebody builds something new
+WEAKEST: Final = 0.4  # of that, for the least distinctive pattern
+# Chance that a file which nobody knows yet is there to hold a new instance of the pattern whose place it is in.
+NEW_FILE: Final = 0.6
+LEAST_COMPANION: Final = 0.15  # confidence below which a companion is not suggested
+
+
+@dataclass(slots=True)
+class KnownPatterns:
+    _known: dict[str, KnownPattern] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[KnownPattern]:
+        return iter(self._known.values())
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._known
+
+    def notice(self, change: Change) -> None:
+        """Take in what is kept from now on, and what no longer is."""
+        for memory in change.memories:
+            if is_pattern(memory) and "." not in memory.id:
+                found = known_from(memory)
+                if found is not None:
+                    self._known[found.id] = found
+                else:
+                    self._known.pop(memory.id, None)
+        for identifier in change.deletions:
+            self._known.pop(identifier, None)
+
+    def at(self, path: str) -> list[tuple[KnownPattern, float]]:
+        """The patterns that a new line of the file `path` could belong to, with how likely it helps to know them."""
+        found = []
+        for pattern in self._known.values():
+            lives = path in pattern.paths
+            holds = pattern.place.holds(path)
+            if not (lives or (holds and _same_language(path, pattern))):
+                continue
+            value = LIVES_HERE if lives and holds else COULD_LIVE_HERE
+            share = pattern.place.share if not pattern.place.file else 1.0
+            narrow = 1.0 if lives or pattern.place.prefix or pattern.place.folder else 0.6
+            found.append((pattern, value * narrow * share * (WEAKEST + (1 - WEAKEST) * pattern.strength)))
+        return sorted(found, key=lambda one: (-one[1], one[0].id))[:SHOWN]
+
+    def pieces(self, focus: Focus) -> list[Piece]:
+        """The hints for what is at hand."""
+        if not focus.file:
+            return []
+        more = BUILDING if focus.activity == "new_feature" else 1.0
+        return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in self.at(focus.file)]
+
+    def predicted(self, path: str | None) -> list[dict[str, Any]]:
+        """The same as predicted memories, in the contract's shape."""
+        return [
+            {
+                "id": pattern.id,
+                "kind": "pattern",
+                "title": pattern.title,
+                "confidence": round(value, 4),
+                "reasons": list(_reasons(pattern, path or "")),
+            }
+            for pattern, value in (self.at(path) if path else ())
+        ]
+
+    def companions(self, path: str, besides: Collection[str]) -> list[PredictedFile]:
+        """For a file that is new: the files that changed together with new instances of the patterns it could hold."""
+        best: dict[str, PredictedFile] = {}
+        for pattern, _ in self.at(path):
+            for companion in pattern.companions:
+                target, confidence = companion.target, round(companion.confidence * NEW_FILE, 4)
+                if companion.kind != "file" or target in besides or target == path or confidence < LEAST_COMPANION:
+                    continue
+                if target not in best or best[target].confidence < confidence:
+                    why = f"changed with {companion.times} of {companion.of} new ones like {pattern.title}"
+                    best[target] = PredictedFile(target, confidence, confidence, (why,))
+        return sorted(best.values(), key=lambda file: (-file.confidence, file.path))
+
+
+def _same_language(path: str, pattern: KnownPattern) -> bool:
+    ending = PurePosixPath(path).suffix
+    return any(PurePosixPath(other).suffix == ending for other in pattern.paths)
+
+
+def _reasons(pattern: KnownPattern, path: str) -> Sequence[str]:
+    here = "instances in this file" if path in pattern.paths else "this is where new ones go"
+    return f"{pattern.count} times in {pattern.files} files", here
+
+
+def _piece(pattern: KnownPattern, value: float, focus: Focus) -> Piece:
+    near = focus.activity == "new_feature" or focus.file in pattern.paths
+    return Piece(
+        id=pattern.id,
+        kind="pattern",
+        tier=2 if near else 3,
+        value=round(value, 4),
+        forms=(("summary", pattern.line), ("compressed", f"pattern: {pattern.title}")),
+        reasons=(f"{pattern.count} times in {pattern.files} files", f"hunch show {pattern.id}"),
+        source={"type": "pattern", "ref": pattern.id},
+        trust=Trust.PROJECT,
+    )

@@ -1,0 +1,193 @@
+"""Patterns: found in the background when nobody works, kept like any other memory, forgotten for good.
+
+The work is the mining process's, which comes when a project has been quiet for a while and ends when it is done. Here
+is decided when, and what of its findings is new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.config.places import make_private
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Memory, Status
+from hunchd.engine.absorbing import Effect
+from hunchd.engine.events import Events
+from hunchd.engine.memories import Memories
+from hunchd.engine.parts import Parts
+from hunchd.engine.project import Project
+from hunchd.patterns.memories import memory_of, pattern_id, renewed
+from hunchd.patterns.pattern import Pattern, pattern_from
+
+logger = logging.getLogger(__name__)
+
+CACHE: Final = "patterns.sqlite"  # in a project's cache folder
+LOOK: Final = 2.0  # seconds between two looks whether it is quiet
+MOST_PATHS: Final = 200  # changed files that are named; above that the whole tree is looked at
+RETRY: Final = 300.0  # seconds until mining that failed is tried again
+# How distinctive a pattern is among those of its project, by its rank: in steps, so that it does not change each time.
+STRENGTHS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
+WEAKEST: Final = 0.25
+
+
+class Mining:
+    def __init__(
+        self,
+        memories: Memories,
+        find: Callable[[str | None], Project | None],
+        parts: Parts,
+        events: Events,
+    ) -> None:
+        self._memories = memories
+        self._find = find
+        self._miner = parts.miner
+        self._settings = parts.settings.index
+        self._events = events
+        self._now = parts.now
+        self._folder = parts.places.data / "forgotten-patterns"  # a file of ids for each project
+        self._waiting: dict[str, set[str] | None] = {}  # project → files that changed; None: look at all
+        self._not_before: dict[str, float] = {}  # project → monotonic time
+        self._work = asyncio.Event()
+
+    def note(self, project: Project, effect: Effect | None = None) -> None:
+        """Something may have changed: code (`effect`), or everything."""
+        if not self._settings.patterns:
+            return
+        if effect is None or effect.refresh:
+            self._waiting[project.id] = None
+        elif effect.parse:
+            known = self._waiting.setdefault(project.id, set())
+            if known is not None:
+                known.update(effect.parse)
+                if len(known) > MOST_PATHS:
+                    self._waiting[project.id] = None
+        if project.id in self._waiting:
+            self._work.set()
+
+    def noticed(self, project: Project, change: Change) -> None:
+        """Remember for good which patterns their owner does not want; called before the project forgets them."""
+        gone = [identifier for identifier in change.deletions if identifier in project.patterns]
+        if gone:
+            _keep(self._folder / project.id, sorted({*self._forgotten(project.id), *gone}))
+
+    def forget_project(self, identifier: str) -> None:
+        """Leave nothing of a project that goes."""
+        self._waiting.pop(identifier, None)
+        (self._folder / identifier).unlink(missing_ok=True)
+
+    async def run(self) -> None:
+        """Mine what was noted, one project at a time, each when it is quiet; for ever."""
+        while True:
+            await self._work.wait()
+            while self._waiting:
+                ready = next((name for name in list(self._waiting) if self._is_quiet(name)), None)
+                if ready is None:
+                    await asyncio.sleep(LOOK)
+                    continue
+                paths = self._waiting.pop(ready)
+                project = self._find(ready)
+                if project is not None and not project.missing:
+                    await self._mine(project, paths)
+            self._work.clear()
+
+    def _is_quiet(self, identifier: str) -> bool:
+        """Whether nobody works in a project, or it is gone."""
+        project = self._find(identifier)
+        if project is None:
+            return True
+        if project.indexing or time.monotonic() < self._not_before.get(identifier, 0.0):
+            return False
+        last = project.last_signal
+        return last is None or abs((self._now() - last).total_seconds()) >= self._settings.patterns_idle_seconds
+
+    async def _mine(self, project: Project, paths: set[str] | None) -> None:
+        progress = project.mining
+        progress.done, progress.total, project.is_mining = 0, 0, True
+        began = time.monotonic()
+        try:
+            patterns = await self._found(project, paths)
+            changed = await self._keep_patterns(project, patterns)
+        except HunchError as error:
+            logger.warning("%s: patterns could not be looked for: %s", project.name, error.message)
+            self._not_before[project.id] = time.monotonic() + RETRY
+            self._waiting[project.id] = None
+            return
+        finally:
+            project.is_mining = False
+        took = time.monotonic() - began
+        logger.info("%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), changed, took)
+        self._events.tell("patterns", project=project.id, known=len(patterns), changed=changed)
+
+    async def _found(self, project: Project, paths: set[str] | None) -> list[Pattern]:
+        params: dict[str, Any] = {
+            "root": str(project.root),
+            "cache": str(project.cache / CACHE),
+            "extra_ignore": list(self._settings.ignore),
+            "paths": sorted(paths) if paths is not None else None,
+        }
+        patterns: list[Pattern] = []
+        async with aclosing(self._miner.stream("patterns", params)) as steps:
+            async for step in steps:
+                if "patterns" in step:
+                    patterns = [pattern_from(told) for told in step["patterns"]]
+                else:
+                    project.mining.done, project.mining.total = step["done"], step["total"]
+        return patterns
+
+    async def _keep_patterns(self, project: Project, patterns: Sequence[Pattern]) -> int:
+        """Keep what is new or says something else now, archive what is no longer found; how many these are."""
+        forgotten = self._forgotten(project.id)
+        async with self._memories.changing:
+            now = self._now()
+            mined = [
+                memory_of(pattern, project.id, now, strength=_strength(rank))
+                for rank, pattern in enumerate(patterns)
+                if pattern_id(project.id, pattern.key) not in forgotten
+            ]
+            ids = [memory.id for memory in mined]
+            gone = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
+            known = await self._memories.known([*ids, *gone], project.id)
+            fresh = [_again(known.get(memory.id), memory) for memory in mined]
+            changed = [memory for memory in fresh if known.get(memory.id) != memory]
+            archived = [
+                replace(known[name], status=Status.ARCHIVED, valid_to=now, updated=now)
+                for name in gone
+                if name in known
+            ]
+            await self._memories.keep([*changed, *archived])
+        return len(changed) + len(archived)
+
+    def _forgotten(self, project: str) -> frozenset[str]:
+        try:
+            return frozenset(json.loads((self._folder / project).read_bytes()))
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, ValueError, TypeError):
+            logger.warning("which patterns of %s were forgotten cannot be read", project, exc_info=True)
+            return frozenset()
+
+
+def _again(known: Memory | None, memory: Memory) -> Memory:
+    return memory if known is None else renewed(known, memory)
+
+
+def _strength(rank: int) -> float:
+    return next((strength for below, strength in STRENGTHS if rank < below), WEAKEST)
+
+
+def _keep(file: Path, ids: Iterable[str]) -> None:
+    """Replace the file in one step. OSError when the disk refuses."""
+    make_private(file.parent)
+    draft = file.with_name(f".{file.name}")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(list(ids)), encoding="utf-8")
+    draft.replace(file)

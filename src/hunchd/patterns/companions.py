@@ -1,0 +1,150 @@
+"""Which commits added the instances of a pattern, and what else those commits touched."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from hunchd.domain.history import Unit
+from hunchd.domain.work import is_work
+from hunchd.patterns.pattern import Companion
+from hunchd.patterns.shapes import is_test
+from hunchd.prediction.words import stem_of
+from hunchd.repository.git import Git
+
+# A line this short (`else:`, `});`) stands in many places: it does not tell when an instance was added.
+SHORTEST_LINE: Final = 10  # characters
+MOST_PATHS: Final = 1_500  # given to git by name
+LEAST_UNITS: Final = 2  # that must tell of a companion
+LEAST_SHARE: Final = 0.3  # of the units that added an instance
+MOST_COMPANIONS: Final = 6
+
+_LOG: Final = (
+    "log",
+    "--first-parent",
+    "--diff-merges=first-parent",
+    "--patch",
+    "--unified=0",
+    "-M50%",
+    "-l400",
+    "--no-color",
+    "--no-decorate",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--format=%x01%H",
+)
+_NEW_FILE: Final = re.compile(rb'\+\+\+ "?b/(.*?)"?\t?$')
+
+Head = tuple[str, str]  # path of an instance, and the line it begins with
+
+
+def added_by(git: Git, heads: Iterable[Head], newest: int) -> dict[Head, str]:
+    """The unit that added each instance, as far as the `newest` units tell: the last that put in its first line without
+    taking it out elsewhere (that would be a move)."""
+    waiting: dict[str, set[bytes]] = defaultdict(set)
+    for path, line in heads:
+        if len(line) >= SHORTEST_LINE:
+            waiting[path].add(line.encode())
+    if not waiting or not git.exists():
+        return {}
+    paths = sorted(waiting)[:MOST_PATHS]
+    found: dict[Head, str] = {}
+    reading = _Reading(waiting, found)
+    for record in git.stream(*_LOG, f"--max-count={newest}", "HEAD", "--", *paths, separator=b"\n"):
+        reading.take(record)
+    reading.finish()
+    return found
+
+
+class _Reading:
+    """One pass over git's patches."""
+
+    def __init__(self, waiting: Mapping[str, set[bytes]], found: dict[Head, str]) -> None:
+        self._waiting = waiting
+        self._found = found
+        self._sha = ""
+        self._path = ""
+        self._added: list[tuple[str, bytes]] = []
+        self._removed: set[bytes] = set()
+
+    def take(self, line: bytes) -> None:
+        mark = line[:1]
+        if mark == b"\x01":
+            self.finish()
+            self._sha = line[1:].decode("ascii", "replace")
+        elif mark == b"+":
+            if named := _NEW_FILE.match(line):
+                self._path = named[1].decode("utf-8", "replace")
+            elif (text := line[1:].strip()) in self._waiting.get(self._path, ()):
+                self._added.append((self._path, text))
+        elif mark == b"-" and not line.startswith(b"--- "):
+            self._removed.add(line[1:].strip())
+
+    def finish(self) -> None:
+        for path, text in self._added:
+            if text not in self._removed:
+                self._found.setdefault((path, text.decode("utf-8", "replace")), self._sha)
+        self._added, self._removed = [], set()
+
+
+def companions_of(units: Sequence[tuple[Unit, Sequence[str]]]) -> tuple[Companion, ...]:
+    """What changed together with new instances, the surest first. `units` are those that added some, each with the
+    files it added them in."""
+    telling = [(unit, paths) for unit, paths in units if is_work(unit)]
+    if len(telling) < LEAST_UNITS:
+        return ()
+    counts: Counter[tuple[str, str]] = Counter()
+    for unit, own in telling:
+        counts.update(set(_touched(unit, own)))
+    found = [
+        Companion(target, times, len(telling), kind)  # type: ignore[arg-type]
+        for (kind, target), times in counts.items()
+        if times >= LEAST_UNITS and times >= LEAST_SHARE * len(telling)
+    ]
+    found.sort(key=lambda one: (-one.times, _ORDER.index(one.kind), one.target))
+    return tuple(_without_repeats(found))[:MOST_COMPANIONS]
+
+
+_ORDER: Final = ("file", "test", "source", "kind")
+
+
+def _touched(unit: Unit, own: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Everything else a unit changed: by name, as the own test or source of where the instance is, and by its kind."""
+    stems = {stem_of(path) for path in own}
+    testing = any(is_test(path) for path in own)
+    for change in unit.changes:
+        path = change.path
+        if path in own or change.status == "D":
+            continue
+        if stem_of(path) in stems and is_test(path) != testing:
+            yield ("source" if testing else "test"), ""
+        if change.status != "A":
+            yield "file", path
+        yield "kind", kind_of(path)
+
+
+def kind_of(path: str) -> str:
+    """The folder and the ending of a file: `changelog/*.rst`."""
+    folder, name = posixpath.split(path)
+    ending = posixpath.splitext(name)[1] or name
+    return f"{folder}/*{ending}" if folder else f"*{ending}"
+
+
+def is_of_kind(path: str, kind: str) -> bool:
+    return kind_of(path) == kind
+
+
+def _without_repeats(found: Sequence[Companion]) -> Iterable[Companion]:
+    """A kind of files says nothing more where one file of it says nearly as much."""
+    kept: list[Companion] = []
+    for one in found:
+        if one.kind == "kind" and any(
+            other.kind == "file" and is_of_kind(other.target, one.target) and other.times >= 0.6 * one.times
+            for other in found
+        ):
+            continue
+        kept.append(one)
+    return kept

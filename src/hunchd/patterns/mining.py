@@ -1,0 +1,175 @@
+"""All shapes of a project → its patterns: grouped, anti-unified, ranked, put into words, with what history says."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hunchd.domain.history import Unit
+from hunchd.ingestion.parsing import Syntax, syntax_of
+from hunchd.patterns.alignment import Instance, instance_of, most_typical
+from hunchd.patterns.companions import Head, added_by, companions_of
+from hunchd.patterns.grouping import Group, groups_of
+from hunchd.patterns.pattern import Pattern, Spot
+from hunchd.patterns.queries import QUERIES
+from hunchd.patterns.shapes import Shape
+from hunchd.patterns.templates import Template, template_of
+from hunchd.patterns.wording import place_of, steps_of, title_of
+from hunchd.repository.git import Git
+
+logger = logging.getLogger(__name__)
+
+MOST_PATTERNS: Final = 60
+UNIFIED: Final = 12  # instances that a template is made of
+LOOKED_AT: Final = 60  # of the most typical, to find that many that differ
+SPOTS: Final = 200  # instances that are kept by name
+LEAST_FIXED: Final = 3  # names in a template that do not vary
+MOST_HOLLOW: Final = 1.2  # holes for each of them
+NEWEST_UNITS: Final = 3_000  # of history in which additions are looked for
+SURPLUS: Final = 1.6  # groups looked at for each pattern wanted: some have no template worth showing
+
+Read = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A template with the texts it was made of, so that it need not be made again while they are the same."""
+
+    digests: tuple[str, ...]
+    template: Template
+
+
+def mined(shapes: Iterable[Shape], read: Read, made: dict[str, Made], most: int = MOST_PATTERNS) -> list[Pattern]:
+    """The patterns, the best first, without what history says. `made` are templates by key from the last time; it is
+    brought up to date."""
+    source = _Sources(read)
+    patterns = []
+    kept: dict[str, Made] = {}
+    for group in groups_of(shapes, int(most * SURPLUS)):
+        key = key_of(group)
+        chosen = _different(group.members)
+        digests = tuple(shape.digest for shape in chosen)
+        before = made.get(key)
+        template = before.template if before and before.digests == digests else _template(chosen, source)
+        if template is None:
+            continue
+        kept[key] = Made(digests, template)
+        if _worth(template):
+            patterns.append(_pattern(group, key, template))
+    made.clear()
+    made.update(kept)
+    patterns.sort(key=lambda pattern: (-pattern.score, pattern.key))
+    return patterns[:most]
+
+
+def key_of(group: Group) -> str:
+    told = "\x1f".join((group.language, group.kind, *sorted(group.core)))
+    return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def with_history(patterns: Sequence[Pattern], read: Read, git: Git, units: Mapping[str, Unit]) -> list[Pattern]:
+    """The same, each with the commits that added its instances and what changed together with them. `units` are the
+    newest units by their sha, in any order."""
+    lines = _Lines(read)
+    heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
+    added = added_by(git, set(heads.values()), NEWEST_UNITS)
+    return [_dated(pattern, heads, added, units) for pattern in patterns]
+
+
+def _dated(
+    pattern: Pattern, heads: Mapping[Spot, Head], added: Mapping[Head, str], units: Mapping[str, Unit]
+) -> Pattern:
+    by_unit: dict[str, list[str]] = {}
+    for spot in pattern.spots:
+        head = heads.get(spot)
+        sha = added.get(head) if head is not None else None
+        if sha is not None and sha in units:
+            by_unit.setdefault(sha, []).append(spot.path)
+    order = sorted(by_unit, key=lambda sha: (-units[sha].at, sha))
+    companions = companions_of([(units[sha], by_unit[sha]) for sha in order])
+    return replace(pattern, companions=companions, commits=tuple(order))
+
+
+class _Lines:
+    """First lines of instances. One that several places of a file share does not tell them apart."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._files: dict[str, tuple[list[str], Counter[str]]] = {}
+
+    def head(self, spot: Spot) -> Head | None:
+        if spot.path not in self._files:
+            lines = [line.strip() for line in (self._read(spot.path) or b"").decode("utf-8", "replace").split("\n")]
+            self._files[spot.path] = lines, Counter(lines)
+        lines, counts = self._files[spot.path]
+        line = lines[spot.line - 1] if spot.line <= len(lines) else ""
+        return (spot.path, line) if counts[line] == 1 else None
+
+
+class _Sources:
+    """The files that instances are in, parsed once each."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._parsed: dict[str, Syntax | None] = {}
+
+    def instance(self, shape: Shape) -> Instance | None:
+        if shape.path not in self._parsed:
+            content = self._read(shape.path)
+            self._parsed[shape.path] = None if content is None else syntax_of(shape.path, content, QUERIES)
+            while len(self._parsed) > PARSED_AT_ONCE:
+                self._parsed.pop(next(iter(self._parsed)))
+        syntax = self._parsed[shape.path]
+        return None if syntax is None else instance_of(syntax, shape.start, shape.end)
+
+
+PARSED_AT_ONCE: Final = 60  # files whose trees are held: about a megabyte each
+
+
+def _different(members: Sequence[Shape]) -> list[Shape]:
+    """The most typical instances that are not copies of each other, of as many files as there are."""
+    fresh: dict[str, Shape] = {}
+    for shape in members[:LOOKED_AT]:
+        fresh.setdefault(shape.digest, shape)
+    seen: Counter[str] = Counter()
+    ranked = []
+    for place, shape in enumerate(fresh.values()):
+        ranked.append((seen[shape.path], place, shape))
+        seen[shape.path] += 1
+    first, rest = ranked[:1], sorted(ranked[1:], key=lambda one: one[:2])
+    return [shape for _, _, shape in (*first, *rest)][:UNIFIED]
+
+
+def _template(chosen: Sequence[Shape], source: _Sources) -> Template | None:
+    instances = [instance for shape in chosen if (instance := source.instance(shape)) is not None]
+    if len(instances) < 2:
+        return None
+    typical = most_typical(instances)
+    return template_of(typical, [instance for instance in instances if instance is not typical])
+
+
+def _worth(template: Template) -> bool:
+    return template.fixed >= LEAST_FIXED and template.holes <= MOST_HOLLOW * template.fixed
+
+
+def _pattern(group: Group, key: str, template: Template) -> Pattern:
+    spots = tuple(Spot(shape.path, shape.line, shape.name) for shape in group.members[:SPOTS])
+    return Pattern(
+        key=key,
+        language=group.language,
+        kind=group.kind,
+        title=title_of(group),
+        hint=steps_of(group),
+        template=template.text,
+        score=round(group.score * min(1.0, (2 + template.fixed) / 12), 3),
+        core={name: round(weight, 4) for name, weight in sorted(group.core.items())},
+        spots=spots,
+        count=len(group.members),
+        files=group.files,
+        place=place_of(group.members),
+        holes=template.examples,
+    )

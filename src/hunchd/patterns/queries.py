@@ -1,0 +1,165 @@
+"""What is looked at in each language, as tree-sitter queries: shapes that may repeat, and what tells one from another.
+
+Captures of shapes: `function`, `class`, `block` (a call whose argument is a function with a body), `statement`, `top`
+(a call at the level of the file or of a class). Captures of features: see `PREFIXES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+SHAPES: Final = ("function", "class", "block", "statement", "top")
+
+# How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a
+# function `Plugin` that is called are two features.
+PREFIXES: Final[Mapping[str, str]] = {
+    "decorator": "@",
+    "base": "<",
+    "call": "()",
+    "macro": "!",
+    "error": "^",
+    "param": "~",
+    "type": ":",
+    "key": "#",
+    "receiver": "in ",
+}
+
+_PYTHON = """
+(function_definition) @function
+(class_definition) @class
+[(with_statement) (try_statement) (if_statement)] @statement
+(module (expression_statement [(call) (assignment right: (call))]) @top)
+(class_definition body: (block (expression_statement (assignment right: (call))) @top))
+(decorator [(identifier) @decorator (attribute attribute: (identifier) @decorator)
+            (call function: [(identifier) @decorator (attribute attribute: (identifier) @decorator)])])
+(class_definition superclasses: (argument_list
+  [(identifier) @base (attribute attribute: (identifier) @base) (subscript value: (identifier) @base)]))
+(call function: [(identifier) @call (attribute attribute: (identifier) @call)])
+(parameters [(identifier) @param (typed_parameter (identifier) @param) (default_parameter name: (identifier) @param)
+             (typed_default_parameter name: (identifier) @param)])
+(type [(identifier) @type (attribute attribute: (identifier) @type) (generic_type (identifier) @type)])
+(raise_statement
+  [(identifier) @error (call function: [(identifier) @error (attribute attribute: (identifier) @error)])])
+(except_clause [(identifier) @error (attribute attribute: (identifier) @error) (as_pattern (identifier) @error)])
+"""
+
+_JAVASCRIPT = """
+[(function_declaration) (generator_function_declaration) (method_definition)] @function
+(variable_declarator value: [(arrow_function body: (statement_block)) (function_expression)]) @function
+(class_declaration) @class
+(expression_statement [
+  (call_expression arguments: (arguments [(arrow_function) (function_expression)]))
+  (await_expression (call_expression arguments: (arguments [(arrow_function) (function_expression)])))
+]) @block
+[(try_statement) (if_statement)] @statement
+(program (expression_statement (call_expression)) @top)
+(program [(lexical_declaration (variable_declarator value: (call_expression)))
+          (export_statement declaration: (lexical_declaration (variable_declarator value: (call_expression))))
+          (export_statement value: (call_expression)) (export_statement value: (object))] @top)
+(decorator [(identifier) @decorator (call_expression function: (identifier) @decorator)])
+(call_expression function: [(identifier) @call (member_expression property: (property_identifier) @call)])
+(new_expression constructor: (identifier) @call)
+(throw_statement (new_expression constructor: (identifier) @error))
+(pair key: (property_identifier) @key)
+(object (method_definition name: (property_identifier) @key))
+(jsx_opening_element name: (identifier) @call)
+(jsx_self_closing_element name: (identifier) @call)
+"""
+_JAVASCRIPT_ONLY = """
+(class_heritage (identifier) @base)
+(formal_parameters (identifier) @param)
+"""
+_TYPESCRIPT = """
+(abstract_class_declaration) @class
+(class_heritage [(extends_clause value: (identifier) @base) (implements_clause (type_identifier) @base)
+                 (implements_clause (generic_type name: (type_identifier) @base))])
+(required_parameter pattern: (identifier) @param)
+(required_parameter type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
+(_ return_type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
+(variable_declarator type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
+"""
+_JSX_FREE = _JAVASCRIPT.replace("(jsx_opening_element name: (identifier) @call)\n", "").replace(
+    "(jsx_self_closing_element name: (identifier) @call)\n", ""
+)
+
+_GO = """
+[(function_declaration) (method_declaration)] @function
+(type_declaration (type_spec type: [(struct_type) (interface_type)])) @class
+[(if_statement) (expression_switch_statement) (type_switch_statement)] @statement
+(source_file (var_declaration) @top)
+(call_expression arguments: (argument_list (func_literal))) @block
+(call_expression function: [(identifier) @call (selector_expression field: (field_identifier) @call)])
+(composite_literal type: [(type_identifier) @call (qualified_type name: (type_identifier) @call)])
+(method_declaration receiver: (parameter_list (parameter_declaration type: [
+  (type_identifier) @receiver (pointer_type (type_identifier) @receiver)
+  (generic_type type: (type_identifier) @receiver) (pointer_type (generic_type type: (type_identifier) @receiver))])))
+(method_declaration parameters: (parameter_list (parameter_declaration type: [
+  (type_identifier) @type (pointer_type [(type_identifier) @type (qualified_type name: (type_identifier) @type)])
+  (qualified_type name: (type_identifier) @type)])))
+(function_declaration parameters: (parameter_list (parameter_declaration type: [
+  (type_identifier) @type (pointer_type [(type_identifier) @type (qualified_type name: (type_identifier) @type)])
+  (qualified_type name: (type_identifier) @type)])))
+(method_declaration result: [(type_identifier) @type (pointer_type (type_identifier) @type)])
+(function_declaration result: [(type_identifier) @type (pointer_type (type_identifier) @type)])
+(keyed_element key: (literal_element (identifier) @key))
+"""
+
+_RUST = """
+(function_item) @function
+[(impl_item) (trait_item)] @class
+[(match_expression) (if_expression)] @statement
+(source_file (macro_invocation) @top)
+(attribute_item (attribute [(identifier) @decorator (scoped_identifier name: (identifier) @decorator)]))
+(impl_item trait: [(type_identifier) @base (generic_type type: (type_identifier) @base)
+                   (scoped_type_identifier name: (type_identifier) @base)
+                   (generic_type type: (scoped_type_identifier name: (type_identifier) @base))])
+(call_expression function: [(identifier) @call (scoped_identifier name: (identifier) @call)
+                            (field_expression field: (field_identifier) @call)
+                            (generic_function function: [(identifier) @call (scoped_identifier name: (identifier) @call)
+                                                         (field_expression field: (field_identifier) @call)])])
+(macro_invocation macro: [(identifier) @macro (scoped_identifier name: (identifier) @macro)])
+(token_tree (identifier) @call . (token_tree))
+(struct_expression name: (type_identifier) @call)
+(parameter pattern: (identifier) @param)
+(parameter type: [(type_identifier) @type (reference_type type: (type_identifier) @type)
+                  (reference_type type: (generic_type type: (type_identifier) @type))
+                  (generic_type type: (type_identifier) @type)
+                  (generic_type type: (scoped_type_identifier name: (type_identifier) @type))
+                  (abstract_type trait: (generic_type type: (type_identifier) @type))
+                  (abstract_type trait: (type_identifier) @type)])
+(function_item return_type: [(type_identifier) @type (generic_type type: (type_identifier) @type)
+                             (generic_type type: (scoped_type_identifier name: (type_identifier) @type))])
+"""
+
+_JAVA = """
+[(method_declaration) (constructor_declaration)] @function
+[(class_declaration) (enum_declaration) (record_declaration)] @class
+(object_creation_expression (class_body)) @class
+[(try_statement) (if_statement)] @statement
+(class_body (field_declaration declarator: (variable_declarator value: [
+  (method_invocation) (object_creation_expression)])) @top)
+(marker_annotation name: (identifier) @decorator)
+(annotation name: (identifier) @decorator)
+(superclass [(type_identifier) @base (generic_type (type_identifier) @base)])
+(super_interfaces (type_list [(type_identifier) @base (generic_type (type_identifier) @base)]))
+(object_creation_expression type: [(type_identifier) @base (generic_type (type_identifier) @base)] (class_body))
+(method_invocation name: (identifier) @call)
+(object_creation_expression type: [(type_identifier) @call (generic_type . (type_identifier) @call)])
+(formal_parameter type: [(type_identifier) @type (generic_type . (type_identifier) @type)])
+(method_declaration type: [(type_identifier) @type (generic_type . (type_identifier) @type)])
+(formal_parameter name: (identifier) @param)
+(throws (type_identifier) @error)
+(catch_type (type_identifier) @error)
+(throw_statement (object_creation_expression type: (type_identifier) @error))
+"""
+
+QUERIES: Final[Mapping[str, str]] = {
+    "python": _PYTHON,
+    "javascript": _JAVASCRIPT + _JAVASCRIPT_ONLY,
+    "typescript": _JSX_FREE + _TYPESCRIPT,
+    "tsx": _JAVASCRIPT + _TYPESCRIPT,
+    "go": _GO,
+    "rust": _RUST,
+    "java": _JAVA,
+}
