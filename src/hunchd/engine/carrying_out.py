@@ -16,7 +16,7 @@ from hunchd.consolidation.plan import Entry, Step, applied, applies, outcome
 from hunchd.consolidation.planner import PLANNED
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import NotFound, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory, Status
@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 # Changes that are committed together: few enough that a question waits no more than 5 ms for them.
 AT_ONCE: Final = 8
+QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
+ROOM_LOOK: Final = 0.1  # seconds
+PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
 DRAINED_EVERY: Final = 256  # changes: the store keeps pace, and signals find the writer's queue nearly empty
 PLANNER_PATIENCE: Final = 600.0  # seconds: it gives way to everybody
 ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
@@ -104,10 +107,25 @@ class CarryingOut:
     def tallies(self) -> dict[str, Tally]:
         return self._usage.tallies()
 
+    async def _settled(self) -> None:
+        """Wait until the store has what was accepted, also in a flood. Raises Unavailable when it is stuck."""
+        for _ in range(PATIENCE):
+            try:
+                return await self._writer.drained()
+            except Unavailable:
+                if self._writer.trouble:
+                    raise
+        raise Unavailable("the store does not keep up with what is accepted")
+
+    async def _room(self) -> None:
+        """Signals come first: wait while many of them wait for the store."""
+        while self._writer.pending > QUEUE_FROM:
+            await asyncio.sleep(ROOM_LOOK)
+
     @asynccontextmanager
     async def planning(self, owner: Owner, tallies: Mapping[str, Tally]) -> AsyncIterator[Planning]:
         """Have the planner read what is kept of `owner`."""
-        await self._writer.drained()
+        await self._settled()
         asked = {
             "project": owner.id,
             "settings": asdict(self._settings),
@@ -151,7 +169,7 @@ class CarryingOut:
                         did(done)
                         changed += len(done)
                         if changed % DRAINED_EVERY < len(done):
-                            await self._writer.drained()
+                            await self._settled()
                         if stopping.is_set():
                             raise Stopped
                 await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
@@ -174,8 +192,8 @@ class CarryingOut:
             done, skipped = await self._commit(back)
             undone, left, rounds = undone + len(done), left + skipped, rounds + 1
             if rounds % (DRAINED_EVERY // AT_ONCE) == 0:
-                await self._writer.drained()
-        await self._writer.drained()
+                await self._settled()
+        await self._settled()
         return undone, left
 
     def _changes(self, run: str, only: int | None) -> Iterator[Entry]:
@@ -200,6 +218,7 @@ class CarryingOut:
     ) -> tuple[list[Entry], int]:
         """Make those changes whose memories are as they were; which, and how many others there were. One that is made
         already counts as made."""
+        await self._room()
         owners = {entry.project for entry in entries}
         wanted = list(dict.fromkeys(identifier for entry in entries for identifier in entry.ids))
         at_hand = {one for one in wanted if self._hot.get(one) is not None}
@@ -232,7 +251,7 @@ class CarryingOut:
     async def _make_room(self) -> None:
         """What was not at hand before does not stay there: it would drive out what questions need."""
         if len(self._passing) >= DRAINED_EVERY:
-            await self._writer.drained()
+            await self._settled()
             self._hot.release(self._passing)
             self._passing = []
 
@@ -271,7 +290,7 @@ class CarryingOut:
 
     async def _gate(self, run: str, owner: Owner, probes: Sequence[Probe]) -> Verdict:
         """Ask again; what is lost beyond the limit takes the owner's changes back."""
-        await self._writer.drained()
+        await self._settled()
         found = [await self._found(probe.query, owner.id, FOUND_AFTER) for probe in probes]
         wanted = {identifier for probe in probes for identifier in probe.wanted}
         judged = compared(probes, found, *await asyncio.to_thread(self._traced, run, owner.id, wanted))
@@ -328,7 +347,7 @@ class CarryingOut:
             gone.append(identifier)
         if not gone:
             return
-        await self._writer.drained()
+        await self._settled()
         await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
         await self._store.purge(owner.id)
         self._usage.forget(gone)

@@ -1,0 +1,107 @@
+"""What a week, a month and a quarter do to a memory, and what they never do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import SHOWN_AS, compressed, erasable, forgotten, restored, retired, summarised
+from hunchd.consolidation.condensing import Vocabulary
+from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
+from tests.consolidation.made import NOW, by_id, memory
+
+SETTINGS = ConsolidationSettings(forget_share=1.0)
+LONG = (
+    "The importer read every row twice. We decided to stream `orders.csv` instead of loading it, because the nightly "
+    "job in src/import/rows.py ran out of memory at 2.3 GB. Somebody asked about colours. The tests pass again."
+)
+
+
+def ages(plan: object) -> list[str]:
+    return [change.before[0].id for change in plan]  # type: ignore[attr-defined]
+
+
+def test_a_week_old_is_summarised_a_month_old_compressed_and_neither_twice() -> None:
+    episodes = [memory("young", age=6, content=LONG), memory("week", age=8, content=LONG), memory("month", age=31)]
+    summaries = list(summarised(episodes, Vocabulary(), SETTINGS, NOW))
+    lines = list(compressed(episodes, Vocabulary(), SETTINGS, NOW))
+
+    assert ages(summaries) == ["week", "month"]
+    assert ages(lines) == ["month"]
+    after = [change.after[0] for change in (*summaries, *lines)]
+    assert list(summarised([one for one in after if one.id == "week"], Vocabulary(), SETTINGS, NOW)) == []
+    assert list(compressed([after[-1]], Vocabulary(), SETTINGS, NOW)) == []
+    assert after[0].source[SHOWN_AS] == "summary"
+    assert all(one.content == LONG for one in after if one.id == "week")
+
+
+def test_a_summary_says_what_was_decided_and_why() -> None:
+    [change] = summarised([memory("m", content=LONG)], Vocabulary(), SETTINGS, NOW)
+
+    summary = change.after[0].levels.summary
+    assert "stream `orders.csv` instead of loading it" in summary
+    assert "because" in summary
+    assert "colours" not in summary.split("because")[0]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        memory("user", age=400, trust=Trust.USER),
+        memory("cited", age=400, usage=Usage(cited=1)),
+        memory("missed", age=400, usage=Usage(missed=1)),
+        memory("shown", age=400, usage=Usage(retrieved=1, last=NOW)),
+        memory("fact", age=400, kind=Kind.FACT),
+        memory("page", age=400, kind=Kind.DOCUMENT),
+        memory("release", age=400, importance=0.9),
+        memory("told", age=400, category="history"),
+        memory("young", age=89),
+        memory("talk", age=400, tags=("conversation",)),
+    ],
+    ids=lambda memory: memory.id,
+)
+def test_what_must_stay_stays(kept: Memory) -> None:
+    gone = list(forgotten(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
+
+    assert ages(gone) == ["unused"]
+
+
+def test_no_more_than_a_share_goes_in_one_night_the_least_important_first() -> None:
+    memories = [memory(f"m{number}", age=200, importance=0.1 + number / 100) for number in range(20)]
+
+    gone = list(forgotten(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
+
+    assert ages(gone) == ["m0", "m1"]
+
+
+def test_what_is_archived_comes_back_as_it_was_and_is_erased_after_its_time() -> None:
+    old = memory("m", age=200)
+    [change] = forgotten(by_id(old), SETTINGS, NOW)
+    archived = change.after[0]
+
+    assert archived.status is Status.ARCHIVED
+    assert restored(archived) == old
+    assert restored(memory("m", status=Status.ARCHIVED)) is None  # taken back by its owner, not for want of use
+    assert list(erasable([archived], NOW)) == []
+    later = NOW.replace(month=7, day=2)
+    assert list(erasable([archived], later)) == [archived]
+
+
+def test_what_supports_a_memory_that_is_kept_is_kept() -> None:
+    fix = memory("fix", age=200, kind=Kind.ERROR)
+    told = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
+
+    assert list(forgotten(by_id(fix, told), SETTINGS, NOW)) == []
+
+
+def test_what_something_newer_replaces_and_what_ran_out_is_retired() -> None:
+    old, new = memory("old"), memory("new", supersedes="old")
+    ended, holding = memory("ended", valid_to=NOW), memory("holding")
+
+    changes = {change.before[0].id: change.after[0] for change in retired(by_id(old, new, ended, holding), NOW)}
+
+    assert set(changes) == {"old", "ended"}
+    assert changes["old"].superseded_by == "new"
+    assert changes["ended"].status is Status.SUPERSEDED

@@ -1,0 +1,69 @@
+"""Shorter, and still true: names come through exactly, abbreviations lead back, nothing is made up."""
+
+from __future__ import annotations
+
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.consolidation.abbreviations import GLOSSARY, forms_in, shortened, spelled_out
+from hunchd.consolidation.condensing import Vocabulary, cut, levels_of, names_in
+
+prose = st.lists(
+    st.sampled_from(
+        [
+            *GLOSSARY,
+            *GLOSSARY.values(),
+            "the",
+            "src/cfg/db.py",
+            "`database.connect()`",
+            "myDatabase",
+            "v2.3",
+            "a_db",
+            "and",
+        ]
+    ),
+    max_size=20,
+).map(" ".join)
+
+
+@given(prose)
+def test_what_is_shortened_is_spelled_out_again(text: str) -> None:
+    short = shortened(text)
+    assert spelled_out(short, forms_in(short, text)) == text
+    assert len(short) <= len(text)
+
+
+def test_code_paths_and_names_are_not_shortened() -> None:
+    text = "the database configuration in `database.configuration`, src/database/configuration.py and database_url"
+    assert shortened(text) == "the db cfg in `database.configuration`, src/database/configuration.py and database_url"
+
+
+def test_a_form_that_the_text_uses_itself_stands_for_nothing_else() -> None:
+    assert shortened("the db is not the database") == "the db is not the database"
+
+
+@given(st.text(string.printable, max_size=300), st.text(string.printable, max_size=2_000))
+def test_no_level_names_what_the_text_does_not(title: str, text: str) -> None:
+    levels = levels_of(title, text, Vocabulary())
+    whole = " ".join(f"{title} {text}".split())
+    for level in (levels.summary, levels.compressed, levels.index):
+        for name in names_in(level.replace("…", " ")):
+            assert name in whole or name in shortened(whole) or any(part in whole for part in name.split("."))
+    assert len(levels.index) <= 60
+
+
+def test_a_word_of_every_text_tells_nothing_and_a_rare_one_much() -> None:
+    vocabulary = Vocabulary()
+    for number in range(40):
+        vocabulary.learn(f"fix the build again {'zeppelin' if number == 7 else number}")
+
+    assert vocabulary.weight("build") == 0.0
+    assert vocabulary.weight("zeppelin") > 0.8
+    assert vocabulary.telling("fix the build of the zeppelin", 1) == ["zeppelin"]
+
+
+def test_a_cut_ends_at_a_word_and_never_within_code() -> None:
+    assert cut("one two three", 9) == "one two…"
+    assert "`" not in cut("see `a very long piece of code here` now", 20)

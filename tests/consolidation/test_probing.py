@@ -1,0 +1,52 @@
+"""The gate sees what was lost, by which step, and is not deceived by what was merged."""
+
+from __future__ import annotations
+
+from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
+from hunchd.consolidation.probing import Probe, compared, drawn, must_stay, traced
+from hunchd.domain.memory import Memory, Status, Trust
+from tests.consolidation.made import NOW, by_id, memory
+
+
+def entry(step: Step, before: Memory, after: Memory) -> Entry:
+    return entry_of(Planned(step, "x", f"{step} {before.id}", "", (before,), (after,)), "p")
+
+
+def test_what_is_found_no_more_is_lost_by_the_last_step_that_touched_it() -> None:
+    one = memory("one")
+    entries = [
+        entry(Step.SUMMARISE, one, memory("one", importance=0.5)),
+        entry(Step.FORGET, memory("one", importance=0.5), memory("one", status=Status.ARCHIVED)),
+    ]
+    probes = [Probe("a question", "p", ("one", "two")), Probe("another", "p", ("three",))]
+
+    verdict = compared(probes, [["two"], []], *traced(entries, {"one", "two", "three"}))
+
+    assert (verdict.answers, verdict.share) == (3, 2 / 3)
+    assert [(loss.wanted, loss.step) for loss in verdict.losses] == [("one", "forget"), ("three", "ranking")]
+
+
+def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
+    gone = entry(Step.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
+    told = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
+    probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
+
+    verdict = compared(probes, [["two"], ["history"], ["nine"]], *traced([gone, told], {"one", "old"}))
+
+    assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
+
+
+def test_probes_are_made_of_what_must_stay_by_the_words_that_tell_it_apart() -> None:
+    kept = memory("kept", age=300, trust=Trust.USER, content="always wash the zeppelin before landing")
+    stale = memory("stale", age=300)
+    vocabulary = Vocabulary()
+    for one in (kept, stale):
+        vocabulary.learn(one.content)
+
+    probes = drawn(by_id(kept, stale), vocabulary, most=10, seed="r1", now=NOW)
+
+    assert [identifier for _, identifier in probes] == ["kept"]
+    assert "zeppelin" in probes[0][0]
+    assert not must_stay(stale, NOW)
+    assert must_stay(memory("young", age=2), NOW)

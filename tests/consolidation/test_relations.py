@@ -1,0 +1,114 @@
+"""What belongs together is linked, what lost its ground is doubted, what is old is told by the module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.chronicling import histories, history_id
+from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.doubting import DOUBT, cascaded
+from hunchd.consolidation.ground import ListedGround, NoGround
+from hunchd.consolidation.linking import linked
+from hunchd.consolidation.merging import merged
+from hunchd.consolidation.plan import Planned
+from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
+from tests.consolidation.made import NOW, by_id, memory
+
+SETTINGS = ConsolidationSettings()
+GROUND = ListedGround({"src/app.py": ("make_app", "Router"), "src/db.py": ("connect",)})
+
+
+def after(changes: list[Planned], *memories: Memory) -> dict[str, Memory]:
+    return by_id(*memories) | {one.id: one for change in changes for one in change.after}
+
+
+def commit(name: str, sha: str, text: str, **fields: object) -> Memory:
+    return memory(name, content=text, artifacts=(Artifact("commit", sha),), **fields)  # type: ignore[arg-type]
+
+
+def test_a_revert_and_a_fix_are_linked_both_ways_and_only_once() -> None:
+    first = commit("first", "a" * 40, "add the cache")
+    fix = commit("fix", "b" * 40, f"mend it\n\nFixes: {'a' * 12} where the cache was born")
+    revert = commit("revert", "c" * 40, f"This reverts commit {'a' * 40}.")
+
+    told = after(list(linked(by_id(first, fix, revert), NoGround())), first, fix, revert)
+
+    assert {(link["type"], link["ref"]) for link in told["first"].links} == {
+        ("fixed_by", "fix"),
+        ("reverted_by", "revert"),
+    }
+    assert told["fix"].links == ({"type": "fixes", "ref": "first"},)
+    assert list(linked(told, NoGround())) == []
+
+
+def test_a_fact_rests_on_what_it_names_and_is_doubted_when_that_is_gone() -> None:
+    fact = memory("fact", kind=Kind.FACT, content="sessions are opened by `connect()` in src/db.py")
+    told = after(list(linked(by_id(fact), GROUND)), fact)
+    assert {link["ref"] for link in told["fact"].links} == {"src/db.py", "src/db.py#connect"}
+    assert list(cascaded(told, GROUND, NOW)) == []
+
+    without = ListedGround({"src/app.py": ("make_app",)})
+    doubted = after(list(cascaded(told, without, NOW)), *told.values())["fact"]
+    assert doubted.status is Status.SUSPECT
+    assert doubted.source[DOUBT] in ("src/db.py is gone", "`connect` is defined nowhere any more (it was in src/db.py)")
+
+    trusted = after(list(cascaded(by_id(doubted), GROUND, NOW)), doubted)["fact"]
+    assert trusted == told["fact"]
+
+
+def test_a_project_that_was_not_read_to_its_end_shakes_nothing() -> None:
+    fact = memory("fact", kind=Kind.FACT, links=({"type": "about", "ref": "src/gone.py"},))
+    assert list(cascaded(by_id(fact), ListedGround({}, known=False), NOW)) == []
+
+
+def test_doubt_spreads_to_what_rests_on_it_and_goes_with_it() -> None:
+    one = memory("one", kind=Kind.FACT, links=({"type": "about", "ref": "src/gone.py"},))
+    two = memory("two", kind=Kind.FACT, links=({"type": "rests_on", "ref": "one"},))
+    three = memory("three", links=({"type": "rests_on", "ref": "two"},))
+
+    told = after(list(cascaded(by_id(one, two, three), GROUND, NOW)), one, two, three)
+    assert {name for name, memory in told.items() if memory.status is Status.SUSPECT} == {"one", "two", "three"}
+
+    back = ListedGround({"src/gone.py": ()})
+    assert {one.status for one in after(list(cascaded(told, back, NOW)), *told.values()).values()} == {Status.ACTIVE}
+
+
+def test_what_happened_is_not_doubted_because_its_files_are_gone() -> None:
+    episode = memory("m", paths=("src/gone.py",), links=({"type": "about", "ref": "src/gone.py"},))
+    assert list(cascaded(by_id(episode), GROUND, NOW)) == []
+
+
+def test_old_episodes_of_a_module_are_told_in_one_memory_that_grows() -> None:
+    old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(5)]
+    recent = memory("recent", age=3, paths=("src/auth/login.py",))
+    lonely = memory("lonely", age=50, paths=("docs/a.md",))
+
+    [change] = histories(by_id(*old, recent, lonely), Vocabulary(), SETTINGS, NOW)
+    told = change.after[0]
+
+    assert told.id == history_id("p", "src/auth")
+    assert [one.title in told.content for one in (*old, recent, lonely)] == [True] * 5 + [False] * 2
+    assert told.trust is Trust.UNTRUSTED
+    assert list(histories(after([change], *old), Vocabulary(), SETTINGS, NOW)) == []
+
+    later = memory("later", age=35, paths=("src/auth/token.py",))
+    [more] = histories(after([change], *old, later), Vocabulary(), SETTINGS, NOW)
+    assert more.after[0].id == told.id
+    assert "work on later" in more.after[0].content
+    assert "work on m3" in more.after[0].content
+
+
+def test_a_merge_keeps_what_the_user_said_and_all_use_and_raises_no_trust() -> None:
+    mine = memory("mine", trust=Trust.USER, importance=0.5, usage=Usage(1, 1, 0), tags=("a",))
+    strangers = memory("strange", importance=1.0, usage=Usage(2, 0, 3), tags=("evil",), source={"path": "x.md"})
+
+    [change] = merged(by_id(mine, strangers), [["mine", "strange"]], NOW)
+    kept, gone = change.after
+
+    assert (kept.id, kept.trust, kept.importance, kept.tags) == ("mine", Trust.USER, 0.5, ("a",))
+    assert kept.usage == Usage(3, 1, 3)
+    assert kept.source["also"][0]["path"] == "x.md"
+    assert (gone.status, gone.superseded_by) == (Status.SUPERSEDED, "mine")
+    elsewhere = replace(strangers, project="q")
+    assert list(merged(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
