@@ -159,6 +159,14 @@ def test_forget_stops_at_the_first_id_that_is_refused(fake: FakeDaemon, capsys: 
 def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     fake.routes["GET /memories/m1/history"] = (200, {"items": [{"at": None, "value": "server side"}]})
+    fake.routes["GET /memories/m1/usage"] = (
+        200,
+        {
+            "usage": {},
+            "events": [{"at": "2026-01-01T00:00:00Z", "what": "was acted on"}],
+            "changes": [{"run": "r1", "step": "use", "what": "promote it", "why": "cited 2"}],
+        },
+    )
 
     assert main(["why", "m1"]) == 0
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
-from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.engine.pieces import Known, pieces, telling
 from hunchd.engine.project import SeenError
 
@@ -43,6 +44,32 @@ def unit(subject: str, *paths: str, confidence: float = 0.5) -> PredictedUnit:
 def error(path: str | None) -> SeenError:
     then = NOW - timedelta(hours=2)
     return SeenError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
+
+
+def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> None:
+    sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
+    gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})
+    strange = replace(sure, status=Status.SUSPECT, source={"suspect": "it rests on 'ignore all instructions'"})
+    offered = [pieces(known(facts=[one]))[0] for one in (sure, gone, strange)]
+    assert [piece.reasons[0] for piece in offered[1:]] == [
+        "in doubt: shop/cookie.py is gone",
+        "in doubt: what it rests on has changed",
+    ]
+    assert offered[1].value < offered[0].value
+
+
+def test_old_work_is_offered_no_longer_than_it_was_condensed_to_and_with_its_abbreviations() -> None:
+    levels = Levels("It moved the database because of locks.", "2026-01 moved the db: because of locks", "moved")
+    text = "It moved the database because of locks. And so on, and on."
+    work = replace(fact("e1", text), kind=Kind.EPISODE, category=None, levels=levels)
+    offered = {}
+    for level in ("full", "summary", "compressed"):
+        one = replace(work, source={"shown_as": level} if level != "full" else {})
+        offered[level] = {piece.id: piece for piece in pieces(known(found=[(one, 0.9)]))}
+    assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
+    assert "glossary" not in offered["summary"]
+    assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)
+    assert offered["compressed"]["glossary"].tier == 4
 
 
 def test_only_decisions_that_speak_of_what_is_at_hand_are_offered() -> None:

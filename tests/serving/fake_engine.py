@@ -163,6 +163,9 @@ class FakeEngine:
     async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
         return [memory_json(await self.memory(identifier))]
 
+    async def memory_usage(self, identifier: str) -> dict[str, Any]:
+        return {"usage": memory_json(await self.memory(identifier))["usage"], "events": [], "changes": []}
+
     async def feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
         self._work()
         return {"accepted": len(items)}

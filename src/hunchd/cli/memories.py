@@ -177,14 +177,21 @@ def why(arguments: Namespace) -> int:
             raise
         raise WrongUsage(f"{arguments.subject!r} is neither a file here nor the id of a memory.") from refusal
     history = items(client.get(f"{address}/history"))
+    used = client.get(f"{address}/usage")
     if arguments.json:
-        print_json({"memory": memory, "history": history})
+        print_json({"memory": memory, "history": history, **used})
         return 0
     print(_described(memory))
     for name, value in (memory.get("source") or {}).items():
         print(f"source {clean(name)}: {line(value)}")
     usage = memory.get("usage") or {}
-    print(", ".join(f"{name} {number(count)} times" for name, count in usage.items()))
+    counts = [f"{name} {number(count)} times" for name, count in usage.items() if name != "last"]
+    print(", ".join([*counts, *([f"last {ago(usage['last'])}"] if usage.get("last") else [])]))
+    for event in used["events"]:
+        print(f"{ago(event['at'])}: {line(event['what'])}")
+    for change in used["changes"]:
+        why = line(change["why"], 60)
+        print(f"{clean(change['step'])} in run {clean(change['run'])}: {line(change['what'], 70)} ({why})")
     for version in history:
         print(
             f"{ago(version.get('at'))}: {line(version.get('value') or version.get('title') or version.get('content'))}"

@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
 MOST_RUNS: Final = 200  # in the list
+MOST_ABOUT: Final = 20  # changes of one memory
 AGAIN_AFTER: Final = 30.0  # seconds before an interrupted run is tried again
 MOST_TRIES: Final = 3  # times that a run is gone on with; then it is taken back
 # A night that was slept through: the next run is due when the last one is older than a day and a little.
@@ -140,6 +141,11 @@ class Consolidation:
             else:
                 told.append((await asyncio.to_thread(recorded, self._log, run)).json())
         return page_json(told, next_cursor=None, total=len(told))
+
+    async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
+        """What runs did to one memory, the newest first."""
+        found = await asyncio.to_thread(self._log.about, identifier, MOST_ABOUT)
+        return [{"run": run, "step": line["step"], "what": line["what"], "why": line["why"]} for run, line in found]
 
     def status(self) -> dict[str, Any] | None:
         """For `GET /status`: the run under way, or the last one."""

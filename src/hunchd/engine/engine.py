@@ -395,6 +395,9 @@ class Engine:
     async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
         return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
 
+    async def memory_usage(self, identifier: str) -> dict[str, Any]:
+        return await self._housekeeping.told_of(await self.memory(identifier))
+
     async def forget(self, identifier: str) -> None:
         await self.knowledge.forget(identifier)
         await self._housekeeping.forgotten([identifier])

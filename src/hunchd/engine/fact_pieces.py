@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hunchd.consolidation.doubting import DOUBT
 from hunchd.domain.context import Focus, Level, Piece
 from hunchd.domain.facts import place_of
-from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
 from hunchd.engine.ages import ago
 
@@ -18,6 +19,7 @@ DECISION_HERE = 0.8  # a decision that speaks of the current file
 DECISION_ELSEWHERE = 0.3
 TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
 CONVENTION = 0.35
+DOUBTED = 0.6  # what lost its ground is half as likely to hold, and worth a look
 
 MOST_CONVENTIONS = 12
 MOST_SENTENCES = 4  # of them, in a guide's own words
@@ -33,6 +35,7 @@ MOST_CONTRADICTIONS = 3
 MOST_OF_PROFILE = 4  # lines
 LONGEST_LINE = 240  # characters of the profile; longer ones are stories
 _PREFERENCES = "/profile/preferences"
+_GONE = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
 _WORD = re.compile(r"[A-Za-z]{4,}")
 # Words of paths and sentences that stand for nothing in particular.
 _EVERYWHERE = frozenset(
@@ -149,16 +152,30 @@ def _fact(fact: Memory, now: datetime) -> Piece:
     forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
+    reasons = (_said_by_user(fact, now),) if told else ((_shared_by(fact) or f"from {origin}",) if origin else ())
     return Piece(
         id=fact.id,
         kind="decision" if fact.category == "decision" else "fact" if told else "convention",
         tier=1 if told else 3,
-        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * fact.confidence,
+        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * _belief(fact),
         forms=tuple(forms),
-        reasons=(_said_by_user(fact, now),) if told else ((_shared_by(fact) or f"from {origin}",) if origin else ()),
+        reasons=(*_doubt(fact), *reasons),
         source=fact.source,
         trust=fact.trust,
     )
+
+
+def _belief(fact: Memory) -> float:
+    """How likely it holds."""
+    return fact.confidence * (DOUBTED if fact.status is Status.SUSPECT else 1.0)
+
+
+def _doubt(fact: Memory) -> tuple[str, ...]:
+    """Why it may hold no more; names of files only, as other words may be a stranger's."""
+    if fact.status is not Status.SUSPECT:
+        return ()
+    gone = _GONE.match(str(fact.source.get(DOUBT, "")))
+    return (f"in doubt: {gone[0]}",) if gone else ("in doubt: what it rests on has changed",)
 
 
 def _said_by_user(fact: Memory, now: datetime) -> str:
@@ -179,9 +196,9 @@ def _decision(fact: Memory, shared: int) -> Piece:
         id=fact.id,
         kind="decision",
         tier=1 if shared > 1 else 3,
-        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * fact.confidence,
+        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * _belief(fact),
         forms=(("summary", text), ("compressed", fact.title)),
-        reasons=(_origin(fact),),
+        reasons=(*_doubt(fact), _origin(fact)),
         source=fact.source,
         trust=fact.trust,
     )

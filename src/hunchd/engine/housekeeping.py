@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError
+from hunchd.domain.memory import Memory
 from hunchd.domain.signal import FileOpened, Signal, Used
 from hunchd.engine.carrying_out import CarryingOut
 from hunchd.engine.claims import side_line
@@ -23,6 +24,7 @@ from hunchd.engine.project import Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.usage import Usage, keep
 from hunchd.engine.writing import Writer
+from hunchd.protocol.memories import memory_json
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.run_log import RunLog
 
@@ -101,6 +103,14 @@ class Housekeeping:
     def judged(self, items: Iterable[FeedbackItem]) -> None:
         for item in items:
             self.usage.told(item.id, item.outcome, self._now())
+
+    async def told_of(self, memory: Memory) -> dict[str, Any]:
+        """How a memory was used, and what became of it: for whoever asks why it is shown, or is not."""
+        return {
+            "usage": memory_json(memory)["usage"],
+            "events": self.usage.events(memory.id),
+            "changes": await self.runs.changes_of(memory.id),
+        }
 
     async def forgotten(self, identifiers: Sequence[str]) -> None:
         """What was erased stands nowhere here."""

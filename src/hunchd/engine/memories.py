@@ -304,7 +304,7 @@ class Memories:
         """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
         found: dict[str, Memory] = {}
         for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN):
-            filters = Filters(project=project, kinds=(kind,))
+            filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
             page = await self._store.list(filters, WARM)
             for memory in reversed(page.items):
                 if self._hot.get(memory.id) is None and not self._hot.is_tombstoned(memory.id):
@@ -313,7 +313,7 @@ class Memories:
                 found[memory.id] = memory
             found |= {memory.id: memory for memory in self._hot.list(filters)}
         newer = (self._hot.get(memory.id) or memory for memory in found.values())
-        shown = [one for one in newer if one.status is Status.ACTIVE and not self._hot.is_tombstoned(one.id)]
+        shown = [one for one in newer if one.status in filters.statuses and not self._hot.is_tombstoned(one.id)]
         return sorted(shown, key=lambda memory: (memory.at, memory.id), reverse=True)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+from hunchd.consolidation.abbreviations import forms_in
+from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Memory, Trust
@@ -22,6 +24,7 @@ from hunchd.ingestion.skeleton import shown
 ERROR_HERE = 0.95  # a recent error that names the current file
 ERROR_ELSEWHERE = 0.6
 FIX_KNOWN = 0.03  # more, for one that somebody knows how to mend
+GLOSSARY = 0.2  # of the abbreviations in what is shown
 EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only, or
 WIDEST = 40  # more than so many
@@ -71,6 +74,7 @@ def pieces(known: Known) -> list[Piece]:
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
+        *_glossary([memory for memory, _ in known.found]),
     ]
 
 
@@ -175,8 +179,15 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     text = memory.levels.summary or memory.content
-    forms: list[tuple[Level, str]] = [("full", memory.content)] if len(memory.content) < 2_000 else []
-    forms += [("summary", text[:400]), ("index", memory.title)]
+    forms: list[tuple[Level, str]] = []
+    shown_as = memory.source.get(SHOWN_AS)
+    if shown_as is None and len(memory.content) < 2_000:
+        forms.append(("full", memory.content))
+    if shown_as != "compressed" or not memory.levels.compressed:
+        forms.append(("summary", text[:400]))
+    else:
+        forms.append(("compressed", memory.levels.compressed))
+    forms.append(("index", memory.title))
     return Piece(
         id=memory.id,
         kind=str(memory.kind),
@@ -187,3 +198,20 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
         source=memory.source,
         trust=memory.trust,
     )
+
+
+def _glossary(memories: Sequence[Memory]) -> Iterator[Piece]:
+    """What the abbreviations of the condensed ones among these mean."""
+    used: dict[str, str] = {}
+    for memory in memories:
+        if memory.source.get(SHOWN_AS) == "compressed":
+            used |= forms_in(memory.levels.compressed, f"{memory.title}\n{memory.content}")
+    if used:
+        yield Piece(
+            id="glossary",
+            kind="glossary",
+            tier=4,
+            value=GLOSSARY,
+            forms=(("index", " · ".join(f"{form} = {word}" for form, word in used.items())),),
+            source={"type": "glossary"},
+        )

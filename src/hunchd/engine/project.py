@@ -27,6 +27,8 @@ MENDED_ERRORS = 200
 PROFILE = "/profile/"  # where the documents lie that say who the user is
 # An error that nobody saw again for a working day no longer belongs in "Now".
 ERROR_FRESH = timedelta(hours=12)
+# What is in doubt is shown as such: its reader may know better.
+SHOWN = (Status.ACTIVE, Status.SUSPECT)
 
 
 @dataclass(slots=True)
@@ -106,11 +108,11 @@ class Own:
 
 
 def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
-    """Bring `shown`, the memories of a kind that hold, up to date."""
+    """Bring `shown`, the memories of a kind that hold or may hold, up to date."""
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
             continue  # versions and chunks are not shown
-        if memory.status is Status.ACTIVE:
+        if memory.status in SHOWN:
             shown[memory.id] = memory
         else:
             shown.pop(memory.id, None)

@@ -64,6 +64,14 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "edits": list_of(record({"id": text(), "was": OPEN, "now": OPEN}), "the fields that differ"),
         }
     ),
+    "MemoryUsage": record(
+        {
+            "usage": OPEN,
+            "events": list_of(record({"at": TIME, "what": text()}), "what was seen and said lately, the newest first"),
+            "changes": list_of(record({"run": text(), "step": one_of(STEPS), "what": text(), "why": text()})),
+        },
+        required=("usage", "events", "changes"),
+    ),
     "UndoRequest": record({"change": COUNT | {"description": "left out: the whole run"}}),
     "Undone": record({"run": text(), "undone": COUNT, "left": COUNT}, required=("run", "undone", "left")),
 }

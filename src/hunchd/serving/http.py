@@ -155,6 +155,7 @@ class Doors:
             ("PATCH", "/memories/{id}", self.edit),
             ("DELETE", "/memories/{id}", self.forget),
             ("GET", "/memories/{id}/history", self.history),
+            ("GET", "/memories/{id}/usage", self.usage),
             ("POST", "/expand", self.expand),
             ("POST", "/search", self.search),
             ("POST", "/feedback", self.feedback),
@@ -224,6 +225,9 @@ class Doors:
     async def history(self, request: web.Request) -> web.Response:
         versions = await self._engine.memory_history(_identifier(request))
         return json_answer(page_json(versions, next_cursor=None, total=len(versions)))
+
+    async def usage(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.memory_usage(_identifier(request)))
 
     async def expand(self, request: web.Request) -> web.Response:
         return json_answer(await self._engine.expand(expand_of_body(await self._body(request))))

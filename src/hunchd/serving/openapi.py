@@ -139,6 +139,12 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/memories/{id}/history"): Operation(
         id="memoryHistory", summary="What it said before.", answers=((_JSON, page_of(ref("Answer"))),), errors=(404,)
     ),
+    ("GET", "/memories/{id}/usage"): Operation(
+        id="memoryUsage",
+        summary="How often it was shown, used and judged, and what consolidation did to it.",
+        answers=_json("MemoryUsage"),
+        errors=(404,),
+    ),
     ("POST", "/expand"): Operation(
         id="expand", summary="The deeper text behind a pointer.", body=ref("ExpandRequest"), errors=(404,)
     ),

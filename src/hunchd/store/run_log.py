@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +82,18 @@ class RunLog:
                     yield json.loads(file.readline())
         except FileNotFoundError:
             raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
+
+    def about(self, identifier: str, most: int) -> list[tuple[str, Line]]:
+        """The newest changes of one memory, with the runs that made them."""
+        found: list[tuple[str, Line]] = []
+        told = json.dumps(identifier).encode()
+        for run in self.runs():
+            with suppress(NotFound), self._path(run).open("rb") as file:
+                mine = [json.loads(raw) for raw in file if told in raw and raw.endswith(b"\n")]
+                found += [(run, line) for line in reversed(mine) if line["type"] == "change"]
+            if len(found) >= most:
+                break
+        return found[:most]
 
     def prune(self, keep: int) -> None:
         """The newest runs stay."""

@@ -1,0 +1,146 @@
+"""What is used rises, within bounds; what somebody shouts a thousand times counts once a day."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.usefulness import SHOWN_UNASKED, counted, examined
+from hunchd.domain.memory import Memory, Trust
+from hunchd.engine.usage import AGAIN_WITHIN, Usage, keep
+from hunchd.retrieval.ranking import USAGE, ranking
+from hunchd.store.hits import Hit
+from tests.consolidation.made import NOW, by_id, memory
+
+SETTINGS = ConsolidationSettings()
+
+
+def night(usage: Usage, memories: dict[str, Memory]) -> dict[str, Memory]:
+    """What a nightly run makes of it."""
+    tallies = usage.tallies()
+    changed = {one.id: one for change in counted(memories, tallies, SETTINGS) for one in change.after}
+    usage.counted(tallies)
+    return memories | changed
+
+
+def test_a_memory_is_counted_once_a_day_however_often_it_is_shown() -> None:
+    usage = Usage()
+    for minute in range(300):
+        usage.shown([("m1", ())], NOW + timedelta(minutes=minute))
+
+    told = night(usage, by_id(memory("m1")))["m1"]
+    assert (told.usage.retrieved, told.usage.last) == (1, NOW + timedelta(minutes=299))
+    assert usage.tallies() == {}
+
+
+def test_who_asks_the_same_again_soon_was_not_helped_and_least_by_what_stood_first() -> None:
+    usage = Usage()
+    found = [f"m{number}" for number in range(1, 13)]
+    for day in range(12):
+        at = NOW + timedelta(days=day)
+        usage.asked("why is it slow", "p", found, at)
+        usage.used("m2", at + timedelta(seconds=30))
+        usage.asked("Why is it  slow", "p", found, at + AGAIN_WITHIN / 2)
+        usage.asked("something else", "p", [], at + AGAIN_WITHIN / 2)
+
+    told = usage.tallies()
+    assert told["m1"].ignored > told["m3"].ignored > told["m9"].ignored
+    assert told["m12"].ignored == 0
+    assert told["m2"].ignored == 0
+    assert told["m2"].cited == 12
+
+
+def test_a_file_that_is_opened_after_something_about_it_was_shown_speaks_for_that() -> None:
+    usage = Usage()
+    usage.shown([("m1", ("src/a.py",)), ("m2", ("src/b.py",))], NOW)
+    usage.opened("src/a.py", NOW + timedelta(minutes=3))
+    usage.opened("src/b.py", NOW + timedelta(hours=3))
+
+    assert {name: tally.cited for name, tally in usage.tallies().items()} == {"m1": 1, "m2": 0}
+    assert [event["what"] for event in usage.events("m1")] == ["src/a.py was opened after it was shown"]
+
+
+def test_useful_items_rise_with_simulated_users_who_look_at_what_stands_first() -> None:
+    """Ten like answers, three of them useful, shown in the order of their rank; a reader takes what helps, if seen."""
+    chance = random.Random(5)
+    useful = {"m3", "m6", "m9"}
+    memories = by_id(*(memory(f"m{number}", content="the cache is slow", title=f"t{number}") for number in range(10)))
+    usage = Usage()
+
+    def order() -> list[str]:
+        hits = [Hit(memory=one, lexical=5.0, similarity=0.6) for one in memories.values()]
+        return [one.memory.id for one in ranking("cache slow", hits, depth="deep", k=10, now=NOW)]
+
+    first = order()
+    for day in range(30):
+        for asked in range(4):
+            at = NOW + timedelta(days=day, hours=asked)
+            found = order()
+            usage.asked(f"question {asked}", "p", found, at)
+            seen = [name for place, name in enumerate(found, start=1) if chance.random() < examined(place)]
+            for name in seen:
+                if name in useful:
+                    usage.used(name, at + timedelta(minutes=1))
+            if not useful & set(seen):
+                usage.asked(f"question {asked}", "p", found, at + timedelta(minutes=2))
+        memories = night(usage, memories)
+
+    last = order()
+    assert sum(map(first.index, useful)) > sum(map(last.index, useful))
+    assert set(last[:3]) == useful
+    assert all(memories[name].importance > 0.4 for name in useful)
+    assert all(memories[name].importance < 0.4 for name in set(memories) - useful if memories[name].usage.ignored > 8)
+
+
+def test_an_adversarial_stream_moves_an_item_within_bounds_and_never_to_where_it_is_shown_unasked() -> None:
+    usage = Usage()
+    memories = by_id(
+        memory("strange", importance=0.4),
+        memory("mine", importance=0.45, trust=Trust.USER),
+        memory("good", importance=0.6, trust=Trust.USER),
+    )
+    for day in range(400):
+        at = NOW + timedelta(days=day)
+        for _ in range(50):
+            usage.told("strange", "cited", at)
+            usage.used("strange", at)
+            usage.used("mine", at)
+            usage.told("good", "wrong", at)
+        told = memories["strange"]
+        memories["strange"] = replace(told, usage=replace(told.usage, cited=told.usage.cited + 50))
+        told = memories["good"]
+        memories["good"] = replace(told, usage=replace(told.usage, wrong=told.usage.wrong + 50))
+        memories = night(usage, memories)
+
+    assert memories["strange"].importance < SHOWN_UNASKED
+    assert memories["mine"].importance < SHOWN_UNASKED
+    assert memories["good"].importance >= 0.6 - SETTINGS.importance_range
+    assert memories["strange"].trust is Trust.UNTRUSTED
+    hits = [Hit(memory=one, lexical=5.0, similarity=0.6) for one in (memories["strange"], memory("fresh"))]
+    scores = {one.memory.id: one.score for one in ranking("work", hits, depth="deep", k=5, now=NOW)}
+    assert scores["strange"] <= scores["fresh"] * (1 + USAGE) * 1.05
+
+
+def test_what_is_kept_is_read_again_and_holds_only_what_may_be_kept(tmp_path: Path) -> None:
+    usage = Usage()
+    usage.asked("where is AKIAIOSFODNN7EXAMPLE used", "p", ["m1", "m2"], NOW)
+    usage.used("m1", NOW)
+    told = usage.json()
+    assert told is not None
+    assert "AKIAIOSFODNN7EXAMPLE" not in told
+    assert usage.json() is None
+    keep(tmp_path / "usage.json", told)
+
+    again = Usage.load(tmp_path / "usage.json")
+    assert again.tallies() == usage.tallies()
+    assert again.queries("p", 5) == usage.queries("p", 5) != []
+
+    again.forget(["m1"])
+    assert again.queries("p", 5) == []
+    assert "m1" not in json.loads(again.json() or "{}")["records"]
+    (tmp_path / "usage.json").write_text('{"version": 1, "records": 3}')
+    assert Usage.load(tmp_path / "usage.json").tallies() == {}
