@@ -24,7 +24,6 @@ from hunchd.domain.history import Unit
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.rehearsal import AGAIN_AFTER, Rehearsal
 from hunchd.repository.git import Git
 
 OURS = "hunch"
@@ -41,14 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
     )
     parser.add_argument(
-        "--development-units", type=int, default=700, help="units before them to rehearse on, or to learn contents from"
+        "--development-units", type=int, default=700, help="units before them, from which contents are read"
     )
     parser.add_argument("--cases", type=Path, metavar="FILE", help="tracebacks, for the tasks error and recurrence")
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures: .svg, or .html")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
-    parser.add_argument("--no-rehearsal", action="store_true", help="the shipped table alone, as in a new project")
     parser.add_argument("--no-baselines", action="store_true", help="ours only")
     parser.add_argument("--shuffled", choices=("messages", "history"), help="control: the past, wrongly attributed")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws")
@@ -128,18 +126,13 @@ def _replay_window(
 ) -> None:
     predictor = Predictor(table)
     learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
-    rehearsal, created = Rehearsal(), []
+    created = []
     for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
-        since = moment.position - windows.test
-        if since >= 0 and since % AGAIN_AFTER == 0 and not options.no_rehearsal:
-            predictor.follow(rehearsal.trees())
         if moment.gold and moment.position >= windows.test:
             results.scored += 1
             created.append(moment.unpredictable / len(moment.unit.changes))
             for question in _asked(moment, tasks, options.seed):
                 _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
-        if moment.gold and not options.no_rehearsal:
-            rehearsal.ask(predictor, moment.unit)
     results.created = sum(created) / max(len(created), 1)
 
 

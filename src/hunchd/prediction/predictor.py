@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from hunchd.domain.history import Unit
 from hunchd.domain.work import is_work, plain_title
 from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
-from hunchd.prediction.boosting import Lesson
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
 from hunchd.prediction.query import Query, query_of
-from hunchd.prediction.ranking import Trees, roughly
+from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import Reasons
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.state import State
@@ -62,7 +60,6 @@ class Predictor:
         self._weights = weights.shipped() if table is None else table
         self._state = State()
         self._adaptation = Adaptation()
-        self._own: dict[str, Trees] = {}
         self._served: deque[Served] = deque(maxlen=SERVED)
 
     def __len__(self) -> int:
@@ -138,16 +135,6 @@ class Predictor:
                 self._adaptation.learn(served.head, served.matrix, served.scores, hits)
                 return
 
-    def lesson(self, focus: Focus, used: Sequence[str], *, now: int) -> tuple[str, Lesson]:
-        """For this focus these files turned out to be needed: the kind of question, and its candidates."""
-        query = query_of(focus, self._state)
-        found, matrix, scores, _ = self._scored(query, now)
-        return query.head, Lesson(matrix, scores, np.isin(found.files, self._state.files.known(used)))
-
-    def follow(self, trees: Mapping[str, Trees]) -> None:
-        """Correct rankings by these, grown from this project's own past, from now on; by kind of question."""
-        self._own = dict(trees)
-
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
         """The `k` files most likely needed next, never those already open, and the past units that matter.
 
@@ -182,23 +169,16 @@ class Predictor:
 
     def ranked(self, query: Query, now: int) -> Ranked:
         """All candidates with everything that was measured of them."""
-        found, matrix, plain, chances = self._scored(query, now)
-        if query.head in self._own:
-            plain = plain + self._own[query.head].scores(matrix)
+        found = gather(self._state, query, now)
+        matrix = measured(self._state, found)
+        kept = roughly(matrix, CLOSELY)
+        found.files, matrix = found.files[kept], matrix[kept]
+        plain, chances = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
         if query.trace:
             swing = blame.swing(self._state, query.trace, found.files)
             scores, chances = scores + swing, chances + swing
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
-
-    def _scored(self, query: Query, now: int) -> tuple[Evidence, Array, Array, Array]:
-        """The candidates worth a closer look, what was measured of them, and what the shipped table says of that."""
-        found = gather(self._state, query, now)
-        matrix = measured(self._state, found)
-        kept = roughly(matrix, CLOSELY)
-        found.files, matrix = found.files[kept], matrix[kept]
-        scores, chances = self._weights.heads[query.head].scores(matrix)
-        return found, matrix, scores, chances
 
     def save(self, path: Path) -> None:
         """Everything, in one file, atomically."""
