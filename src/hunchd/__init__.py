@@ -1,6 +1,5 @@
 """hunchd: a local daemon that has a hunch what a developer will need next."""
 
-from typing import Final
-
-__version__: Final = "0.1.0"
-PROTOCOL: Final = 1
+# Without `typing`, for which `hunch run` would have to wait.
+__version__ = "0.1.0"
+PROTOCOL = 1

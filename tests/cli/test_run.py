@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -20,8 +21,9 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.running.letter import readable, went_wrong
+from hunchd.cli.running.letter import command_line, in_json, readable, spool_folder, went_wrong
 from hunchd.cli.running.tail import Tail
+from hunchd.config.places import places
 from tests.cli.terminal import terminal
 
 RUN = [sys.executable, "-m", "hunchd.cli", "run", "--"]
@@ -224,3 +226,46 @@ def test_an_error_is_what_stood_on_the_screen_in_the_end() -> None:
 
     assert readable(said) == "100%\nE   boom\ncd"
     assert len(json.dumps(readable("\x01é".encode() * 40_000), ensure_ascii=False).encode()) < 60_000
+
+
+def test_ctrl_c_ends_a_shell_and_what_it_runs_whenever_it_is_pressed() -> None:
+    words = ["/bin/sh", "-c", f"echo begun; exec {shlex.join([*RUN, 'sh', '-c', 'echo ready; sleep 600; echo slept'])}"]
+    for moment in range(10):  # while we start, while the command starts, when it runs
+        with at_terminal(words) as at:
+            at.until(b"begun" if moment < 9 else b"ready")
+            time.sleep(0.02 * moment)
+            at.type(b"\x03")
+            assert at.ended() != 0
+            assert b"slept" not in at.shown
+
+
+def test_a_letter_is_what_the_heavier_modules_would_have_written() -> None:
+    for text in ("plain", 'a "quoted" \\ word', "\t\x00\x1f\n", "é 字 \u2028"):
+        assert json.loads(in_json(text)) == text
+    for words in (("pytest", "-x"), ("sh", "-c", "echo 'it' \"is\" $x"), ("a b", ""), ("é",), ("x=1", "~")):
+        assert command_line(words) == shlex.join(words)
+
+
+@pytest.mark.parametrize("state", ["", " ", "/var/state"])
+def test_the_spool_is_where_the_daemon_looks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert spool_folder() == str(places().spool)
+    monkeypatch.delenv("HUNCHD_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", state)
+    assert spool_folder() == str(places().spool)
+
+
+def test_a_folder_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = " ".join([*RUN, "sh", "-c", "'exit 4'"])
+    done = subprocess.run(["sh", "-c", f"cd {gone} && rmdir {gone} && {words}"], check=False)
+    assert done.returncode == 4
+
+
+def test_what_is_loaded_before_the_command_starts_is_little() -> None:
+    code = (
+        "import sys; from hunchd.cli.running import pipes, run, letter\n"
+        "print(sorted(sys.modules.keys() & {'re', 'json', 'typing', 'enum', 'threading', 'pathlib', 'dataclasses'}))"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

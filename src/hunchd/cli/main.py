@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING
 
-from hunchd.cli.errors import CommandError
-from hunchd.domain.errors import HunchError
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+    from hunchd.domain.errors import HunchError
 
 # What shells report for a command that these signals ended.
 INTERRUPTED = 130
@@ -21,12 +19,18 @@ PIPE_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `hunch ARGV`; the exit code: 0 done, 1 the work failed, 2 wrong usage, 3 no daemon."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:2] == ["run", "--"] and len(words) > 2:
+        return _run_at_once(words[2:], alone=argv is None)
+    from hunchd.cli.errors import CommandError
+    from hunchd.domain.errors import HunchError
+
     # A name that is no UTF-8, or a terminal that is not, must not end a command half way.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
+        code = _run(words)
         sys.stdout.flush()
     except CommandError as error:
         _say(error)
@@ -46,15 +50,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
+    """`hunch run -- WORDS`: somebody waits for the command, so nothing is loaded that it does not need. A process of
+    its own (`alone`) ends without taking down what nobody uses any more."""
+    try:
+        from hunchd.cli.running.run import run_command
+
+        code = run_command(words)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except OSError as error:
+        os.write(2, f"hunch: {error.filename or 'system'}: {error.strerror or error}\n".encode("utf-8", "replace"))
+        code = 1
+    if alone:
+        os._exit(code)
+    return code
+
+
 def _run(argv: Sequence[str]) -> int:
     if argv[:1] == ["agent-hook"] and len(argv) == 2 and not argv[1].startswith("-"):
         from hunchd.cli.agents.hook import answer_hook
 
         return answer_hook(argv[1])  # between two steps of an agent: without reading the table of all commands
-    if argv[:2] == ["run", "--"]:
-        from hunchd.cli.running.run import run_command
+    from importlib import import_module
 
-        return run_command(argv[2:])  # likewise: somebody waits for the command
     from hunchd.cli.parser import parse
 
     arguments = parse(argv)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final, NoReturn
+
+from hunchd.cli.running.quick import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Final, NoReturn
 
 # What somebody may send us and means for the command; SIGCHLD tells us of the command itself.
 WATCHED: Final = frozenset(
@@ -20,13 +24,15 @@ _FROM_TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP
 _BY_KERNEL: Final = 0x80  # si_code of a signal that no process sent
 _RESTARTED: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+# Tells those who would report the command's errors themselves that somebody does.
+KNOWN: Final = "HUNCH_RUN"
 
 
-def watched() -> set[signal.Signals]:
+def watched() -> Collection[int]:
     """Hold WATCHED back for `next_signal`; the mask that was there before."""
     for number in _RESTARTED:  # what nobody handles may be thrown away instead of held back
         signal.signal(number, _noted)
-    return {signal.Signals(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)}
+    return signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
 
 
 def next_signal() -> tuple[int, bool]:
@@ -44,18 +50,35 @@ def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int])
     try:
         for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):  # Python ignores them
             signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # or a Ctrl-C just before the command would be ours
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         for its, ours in ends.items():
             os.dup2(ours, its)
+        os.environ[KNOWN] = "1"
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.execvp(words[0], list(words))
+        _turn_into(list(words))
     except OSError as error:
-        if error.errno == errno.ENOEXEC:  # a script that does not say whose: a shell's
-            os.execv("/bin/sh", ["sh", *words])
         code = _NOT_FOUND if error.errno == errno.ENOENT else _NOT_EXECUTABLE
         reason = "command not found" if code == _NOT_FOUND and "/" not in words[0] else error.strerror
         os.write(2, f"hunch: {words[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
     finally:
         os._exit(code)
+
+
+def _turn_into(words: list[str]) -> NoReturn:
+    """What os.execvp does, which loads `warnings` first; and a script that does not say whose it is, is a shell's."""
+    trouble: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    folders = [""] if "/" in words[0] else os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        file = words[0] if "/" in words[0] else f"{folder or '.'}/{words[0]}"
+        try:
+            os.execv(file, words)
+        except OSError as error:
+            if error.errno == errno.ENOEXEC:
+                os.execv("/bin/sh", ["sh", file, *words[1:]])
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                trouble = error
+    raise trouble
 
 
 def stop_as(number: int, *, whole_job: bool) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import select
-from collections.abc import Callable
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
 
 PIECE: Final = 64 * 1024  # bytes read at once: what a pipe holds
 

@@ -1,20 +1,21 @@
-"""What the daemon is told of a command that ended: a letter in its spool, read at once or when a daemon starts."""
+"""What the daemon is told of a command that ended: a letter in its spool, read at once or when a daemon starts.
+
+Written without the modules that one would write it with (json, pathlib, re): somebody waits for each of them to load.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shlex
-import signal
+import stat
+import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
 
-from hunchd.config.places import make_private, places
-from hunchd.domain.errors import HunchError
-from hunchd.repository.layout import find
+from hunchd.cli.running.quick import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Final
 
 # Somebody ended it, or it had nobody to write to: nothing went wrong in it.
 _ENDED_ON_PURPOSE: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL})
@@ -23,32 +24,30 @@ _INTERRUPTED: Final = _OF_SHELLS + signal.SIGINT  # what programs return that ha
 _NOT_STARTED: Final = (126, 127)
 _LONGEST: Final = 56 * 1024  # bytes of a letter; the spool takes 64 KiB
 _COMMAND: Final = 2_000  # characters
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])", re.DOTALL
-)
-_BACKSPACES = re.compile(r"[^\n\x08]\x08")
+_ESCAPES: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])"
+_BACKSPACES: Final = r"[^\n\x08]\x08"
+_IN_JSON: Final = {ord('"'): '\\"', ord("\\"): "\\\\", **{number: f"\\u{number:04x}" for number in range(32)}}
+_UNQUOTED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
 def leave_letter(words: Sequence[str], code: int, said: bytes, *, at: float, seconds: float) -> None:
     """Tell of `words`, which ended with `code` (a signal's number below zero) after `seconds` since `at`. What cannot
     be told is left out: the command has ended well or not without us."""
-    folder = Path.cwd()
-    layout = find(folder)
-    ended = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
-    common = {
-        "project": str(layout.root if layout is not None else folder),
-        "at": f"{ended}.{int((at + seconds) % 1 * 1e6):06}Z",
-        "source": "run",
-        "command": shlex.join(words)[:_COMMAND],
-        "exit_code": code if code >= 0 else _OF_SHELLS - code,
-    }
-    letters: list[dict[str, Any]] = []
-    if text := went_wrong(code, said):
-        letters.append({"kind": "error", "text": text, **common})
-    letters.append({"kind": "command_finished", "duration_ms": int(seconds * 1_000), **common})
     try:
-        _post(letters)
-    except (OSError, HunchError) as error:
+        ended = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
+        common: dict[str, str | int] = {
+            "project": os.getcwd(),
+            "at": f"{ended}.{int((at + seconds) % 1 * 1e6):06}Z",
+            "source": "run",
+            "command": command_line(words)[:_COMMAND],
+            "exit_code": code if code >= 0 else _OF_SHELLS - code,
+        }
+        letters: list[Mapping[str, str | int]] = []
+        if text := went_wrong(code, said):
+            letters.append({"kind": "error", "text": text, **common})
+        letters.append({"kind": "command_finished", "duration_ms": int(seconds * 1_000), **common})
+        post(letters, "run")
+    except OSError as error:
         if os.environ.get("HUNCH_DEBUG"):
             os.write(2, f"hunch: {error}\n".encode("utf-8", "replace"))
 
@@ -59,29 +58,98 @@ def went_wrong(code: int, said: bytes) -> str:
         return ""
     text = readable(said)
     if code < 0:
-        text = f"{text}\nfatal: ended by {signal.Signals(-code).name}".strip()
+        from signal import Signals
+
+        text = f"{text}\nfatal: ended by {Signals(-code).name}".strip()
     return text
 
 
 def readable(said: bytes) -> str:
     """What stood on the screen in the end: no colours, no overwritten lines; short enough for a letter."""
-    text = _ESCAPES.sub("", said.decode("utf-8", "replace")).replace("\r\n", "\n")
-    # A progress bar writes its line again and again.
-    text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")).replace("\0", "")
-    while "\b" in text and (without := _BACKSPACES.sub("", text)) != text:
-        text = without
-    text = text.strip("\n")
-    while len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")) > _LONGEST - 2 * _COMMAND * 4:
+    text = said.decode("utf-8", "replace")
+    if "\x1b" in text:
+        import re
+
+        text = re.sub(_ESCAPES, "", text, flags=re.DOTALL)
+    text = text.replace("\r\n", "\n")
+    if "\r" in text:  # a progress bar writes its line again and again
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    text = text.replace("\0", "")
+    if "\b" in text:
+        import re
+
+        while (without := re.sub(_BACKSPACES, "", text)) != text:
+            text = without
+    return fitting(text.strip("\n"))
+
+
+def fitting(text: str) -> str:
+    """The end of `text` that a letter can hold."""
+    while len(_bytes(in_json(text))) > _LONGEST - 2 * _COMMAND * 4:
         text = text[len(text) // 4 :]
     return text if text.strip() else ""
 
 
-def _post(letters: Sequence[dict[str, Any]]) -> None:
-    spool = places().spool
-    draft, new = make_private(spool / "tmp"), make_private(spool / "new")
+def command_line(words: Sequence[str]) -> str:
+    """What one would type in a shell."""
+    return " ".join(
+        word if word and _UNQUOTED.issuperset(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words
+    )
+
+
+def in_json(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else f'"{value.translate(_IN_JSON)}"'
+
+
+def post(letters: Sequence[Mapping[str, str | int]], sender: str) -> None:
+    """Put letters into the spool, each whole or not at all. Raises OSError."""
+    spool = _spool()
     for number, letter in enumerate(letters):
-        name = f"run.{time.time_ns()}.{os.getpid()}.{number}"
-        descriptor = os.open(draft / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(letter, ensure_ascii=False).encode("utf-8", "replace"))
-        (draft / name).rename(new / name)
+        told = ", ".join(f'"{name}": {in_json(value)}' for name, value in letter.items())
+        name = f"{sender}.{time.time_ns()}.{os.getpid()}.{number}"
+        descriptor = os.open(f"{spool}/tmp/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb", buffering=0) as file:
+            file.write(_bytes(f"{{{told}}}"))
+        os.rename(f"{spool}/tmp/{name}", f"{spool}/new/{name}")
+
+
+def spool_folder() -> str:
+    """Where the spool is, as `hunchd.config.places` says, which takes longer to ask."""
+    if home := os.environ.get("HUNCHD_HOME"):
+        return os.path.abspath(os.path.expanduser(home)) + "/state/spool"
+    if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ:
+        state = os.environ.get("XDG_STATE_HOME", "")
+        return os.path.join(state if state.strip() else os.path.expanduser("~/.local/state"), "hunchd", "spool")
+    from hunchd.config.places import places
+
+    return str(places().spool)
+
+
+def _spool() -> str:
+    """The spool with its folders, which are ours alone."""
+    spool = spool_folder()
+    folders = (spool, f"{spool}/tmp", f"{spool}/new")
+    if not all(_is_private(folder) for folder in folders):
+        from pathlib import Path
+
+        from hunchd.config.places import make_private
+        from hunchd.domain.errors import HunchError
+
+        try:
+            for folder in folders:
+                make_private(Path(folder))
+        except HunchError as error:
+            raise OSError(error.message) from error
+    return spool
+
+
+def _is_private(folder: str) -> bool:
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
-import threading
-import tty
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Final
 
 from hunchd.cli.running.child import become, send, stop_as, watch_over, watched
 from hunchd.cli.running.flow import PIECE, flow, read, write
-from hunchd.cli.running.tail import Tail
+from hunchd.cli.running.quick import beside, ignoring, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Final
+
+    from hunchd.cli.running.tail import Tail
 
 _OUT, _ERR = 1, 2
 _FIRST_FREE: Final = 3  # below it are the standard streams, which may be closed
@@ -33,12 +34,7 @@ def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None
         os.close(inner)
     ended, end = os.pipe()
     open_still: list[int] = []
-    flows = [
-        threading.Thread(target=_flow, args=(target, source, tail, ended, open_still), daemon=True)
-        for target, (source, _) in channels.items()
-    ]
-    for each in flows:
-        each.start()
+    flows = [beside(_flow, target, source, tail, ended, open_still) for target, (source, _) in channels.items()]
     meanwhile()
 
     def forward(number: int, from_terminal: bool) -> None:
@@ -51,8 +47,8 @@ def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None
 
     status = watch_over(child, forward=forward, stopped=stopped)
     os.close(end)
-    for each in flows:
-        each.join()
+    for all_read in flows:
+        all_read()
     if open_still:
         _stay_behind({channels[target][0]: target for target in open_still})
     return status
@@ -85,17 +81,15 @@ def _stay_behind(sources: Mapping[int, int]) -> None:
         return
     try:
         os.setsid()
-        rest = [threading.Thread(target=_pass_on, args=each) for each in sources.items()]
-        for each in rest:
-            each.start()
-        for each in rest:
-            each.join()
+        rest = [beside(_pass_on, source, target) for source, target in sources.items()]
+        for passed_on in rest:
+            passed_on()
     finally:
         os._exit(0)
 
 
 def _pass_on(source: int, target: int) -> None:
-    with suppress(OSError):
+    with ignoring(OSError):
         while piece := read(source):
             write(target, piece)
     os.close(source)
@@ -103,7 +97,7 @@ def _pass_on(source: int, target: int) -> None:
 
 def _pipe() -> tuple[int, int]:
     reading, writing = os.pipe()
-    with suppress(AttributeError, OSError):  # fewer turns for much output
+    with ignoring(AttributeError, OSError):  # fewer turns for much output
         fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIECE)
     return _above_standard(reading), _above_standard(writing)
 
@@ -111,8 +105,10 @@ def _pipe() -> tuple[int, int]:
 def _terminal_like(stream: int) -> tuple[int, int]:
     """A pseudo-terminal for output alone: colours stay, the terminal behind it does the rest."""
     outer, inner = os.openpty()
+    import tty
+
     tty.setraw(inner)
-    with suppress(OSError):
+    with ignoring(OSError):
         from hunchd.cli.running.terminal import copy_size
 
         copy_size(stream, inner)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
 
-from hunchd.cli.errors import WrongUsage
+from hunchd.cli.running.quick import signal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
+    from typing import Final
 
 _OF_SHELLS: Final = 128  # added to the number of the signal that ended a command
 
@@ -26,6 +25,8 @@ def run(arguments: Namespace) -> int:
 def run_command(words: Sequence[str]) -> int:
     """Run it; its exit code. Does not return where a signal ended it: we end by the same one."""
     if not words:
+        from hunchd.cli.errors import WrongUsage
+
         raise WrongUsage("which command?", hint="hunch run -- pytest -x")
     if os.name != "posix":  # without pseudo-terminals: as it is, and unheard
         import subprocess
@@ -52,6 +53,8 @@ def _get_ready() -> None:
 
 def _ended_by(number: int) -> int:
     """End as the command did, so that a shell says of us what it would have said of it. No core is dumped twice."""
+    import resource
+
     sys.stdout.flush()
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if number not in (signal.SIGKILL, signal.SIGSTOP):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 # A long trace, or the report of a test run that failed in many places.
 KEPT: Final = 48 * 1024  # bytes

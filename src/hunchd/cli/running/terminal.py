@@ -9,18 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import signal
 import struct
 import termios
-import threading
 import tty
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Final, NoReturn
 
 from hunchd.cli.running.child import become, in_foreground, next_signal, send, stop_as, watched
 from hunchd.cli.running.flow import flow, write
-from hunchd.cli.running.tail import Tail
+from hunchd.cli.running.quick import beside, ignoring, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Any, Final, NoReturn
+
+    from hunchd.cli.running.tail import Tail
 
 _REPORT: Final = struct.Struct("=i")  # first the command's process id, then its wait statuses
 _NOT_STARTED: Final = 126
@@ -32,7 +34,7 @@ def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], N
     """Run the command, and do something `meanwhile`; its wait status."""
     keyboard = _keyboard()
     outer, inner = os.openpty()
-    with suppress(termios.error, OSError):
+    with ignoring(termios.error, OSError):
         termios.tcsetattr(inner, termios.TCSANOW, termios.tcgetattr(1))
         copy_size(1, inner)
     ends = {stream: inner for stream in (0, 1, 2) if os.isatty(stream)}
@@ -70,22 +72,21 @@ class _Session:
             return _NOT_STARTED << 8
         ended, end = os.pipe()
         self._take()
-        screen = threading.Thread(target=flow, args=(self._outer, 1, tail.add, ended), daemon=True)
-        screen.start()
+        all_shown = beside(flow, self._outer, 1, tail.add, ended)
         if self._keyboard is not None:
-            threading.Thread(target=self._type, args=(self._keyboard, ended), daemon=True).start()
+            beside(self._type, self._keyboard, ended)
         try:
             meanwhile()
             status = self._watch_over()
             os.close(end)
-            screen.join()
+            all_shown()
             return status
         finally:
             self._give_back()
 
     def _watch_over(self) -> int:
         while True:
-            number, _ = next_signal()
+            number, from_terminal = next_signal()
             if number == signal.SIGCHLD:
                 while (status := self._report()) is not None:
                     if not os.WIFSTOPPED(status):
@@ -95,6 +96,9 @@ class _Session:
                 self._resize()
             elif number == signal.SIGCONT:
                 self._continue()
+            elif from_terminal:  # pressed before the terminal was raw: meant for the whole job
+                with ignoring(OSError):
+                    os.killpg(self._command, number)
             elif number not in (signal.SIGTTIN, signal.SIGTTOU):
                 send(self._command, number)
 
@@ -115,26 +119,26 @@ class _Session:
     def _continue(self) -> None:
         self._take()
         self._resize()
-        with suppress(OSError):
+        with ignoring(OSError):
             os.killpg(self._command, signal.SIGCONT)
 
     def _resize(self) -> None:
         """The kernel tells the command by SIGWINCH where the size is another."""
-        with suppress(OSError):
+        with ignoring(OSError):
             copy_size(1, self._outer)
 
     def _take(self) -> None:
         """Make our terminal raw, if it is ours at the moment."""
         if self._keyboard is None or self._before is not None or not in_foreground(self._keyboard):
             return
-        with suppress(termios.error):
+        with ignoring(termios.error):
             self._before = termios.tcgetattr(self._keyboard)
             tty.setraw(self._keyboard, termios.TCSADRAIN)
 
     def _give_back(self) -> None:
         before, self._before = self._before, None
         if before is not None and self._keyboard is not None:
-            with suppress(termios.error):
+            with ignoring(termios.error):
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
 
     def _type(self, keyboard: int, ended: int) -> None:
@@ -170,19 +174,21 @@ def _keyboard() -> int | None:
 def _lead(
     words: Sequence[str], terminal: int, ends: Mapping[int, int], mask: Collection[int], report: int, leave: int
 ) -> NoReturn:
-    """Be the leader of the command's session: start it in the foreground, report its stops and its end."""
+    """Be the leader of the command's session: start it in the foreground, report its stops and its end.
+
+    WATCHED stay held back here: a Ctrl-C before the command is there is not for us, and the terminal lets us choose who
+    has it.
+    """
     us = os.getppid()
     try:
         os.setsid()
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})  # so that the terminal lets us choose who has it
         command = os.fork()
         if command == 0:
             os.setpgid(0, 0)
             os.tcsetpgrp(terminal, os.getpid())
             become(words, mask, ends)
-        with suppress(OSError):  # the command did both first
+        with ignoring(OSError):  # the command did both first
             os.setpgid(command, command)
             os.tcsetpgrp(terminal, command)
         os.write(report, _REPORT.pack(command))
