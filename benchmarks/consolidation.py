@@ -161,6 +161,9 @@ async def measure(repository: Path, count: int, home: Path) -> None:
                 run = await answer.json()
             took = time.monotonic() - began
             stop.set()
+            if "run" not in run:
+                log = (home / "state" / "hunchd.log").read_text()[-3_000:]
+                raise SystemExit(f"the run failed after {took:.0f} s: {run}\n{log}")
             counts = {name: value for name, value in run.items() if isinstance(value, int) and value}
             print(f"run: {run.get('status')} in {took:.1f} s: {counts}")
             print(f"gate: {run.get('gate')}")

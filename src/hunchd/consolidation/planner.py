@@ -43,7 +43,7 @@ class Planner:
     ) -> None:
         self._project = project
         self._settings = settings
-        self._now = now
+        self.now = now  # may be moved on, by whoever replays years
         self._ground = ground or NoGround()
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
@@ -61,9 +61,19 @@ class Planner:
             self._vocabulary.learn(f"{memory.title}\n{memory.content[:LEARNT_OF]}")
         self._vectors.update(vectors or {})
 
+    @property
+    def memories(self) -> Mapping[str, Memory]:
+        """As the plans so far would leave them."""
+        return self._memories
+
+    def leave(self, identifiers: Iterable[str]) -> None:
+        """These are gone."""
+        for identifier in identifiers:
+            self._memories.pop(identifier, None)
+
     def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
         """Questions made from memories that must stay, with the memory that each must find."""
-        return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self._now)
+        return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self.now)
 
     def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
         """The changes of one step; each is taken for done."""
@@ -77,14 +87,14 @@ class Planner:
 
     def erasable(self) -> list[str]:
         """What was archived so long ago that it goes for good."""
-        return [memory.id for memory in erasable(self._memories.values(), self._now)]
+        return [memory.id for memory in erasable(self._memories.values(), self.now)]
 
     def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
         return {one: self._memories[one].title for one in identifiers if one in self._memories}
 
     def _planned(self, step: Step, tallies: Mapping[str, Tally]) -> Iterator[Planned]:
         memories = dict(self._memories)
-        settings, now = self._settings, self._now
+        settings, now = self._settings, self.now
         match step:
             case Step.USE:
                 return counted(memories, tallies, settings)

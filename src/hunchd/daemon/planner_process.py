@@ -23,7 +23,7 @@ from hunchd.protocol.child import Handler, serve
 from hunchd.store.code import CodeCache
 from hunchd.store.tables import memory_from_plain
 
-IDLE_AFTER: Final = 5.0  # seconds without a call: a run asks all the time
+IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it lasts
 NICENESS: Final = 10
 PLANNED_AT_ONCE: Final = 32  # changes handed over together
 
@@ -37,12 +37,21 @@ class Planning:
     @property
     def handlers(self) -> dict[str, Handler]:
         return {
+            "hold": lambda _: self._hold(),
             "open": self._open,
             "take": self._take,
             "probes": self._probes,
             "plan": self._plan,
             "erasable": self._erasable,
         }
+
+    async def _hold(self) -> AsyncIterator[dict[str, Any]]:
+        """As long as somebody listens, what was read is kept, however long nothing is asked."""
+        try:
+            yield {}
+            await asyncio.Event().wait()
+        finally:
+            self._planner = None
 
     async def _open(self, asked: dict[str, Any]) -> dict[str, Any]:
         settings = ConsolidationSettings(**asked["settings"])

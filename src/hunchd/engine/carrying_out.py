@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
@@ -16,7 +16,7 @@ from hunchd.consolidation.plan import Entry, Step, applied, applies, outcome
 from hunchd.consolidation.planner import PLANNED
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
-from hunchd.domain.errors import NotFound, Unavailable
+from hunchd.domain.errors import NotFound, Overloaded, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory, Status
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 8
 QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
 ROOM_LOOK: Final = 0.1  # seconds
+ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
 PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
 DRAINED_EVERY: Final = 256  # changes: the store keeps pace, and signals find the writer's queue nearly empty
 PLANNER_PATIENCE: Final = 600.0  # seconds: it gives way to everybody
@@ -118,9 +119,21 @@ class CarryingOut:
         raise Unavailable("the store does not keep up with what is accepted")
 
     async def _room(self) -> None:
-        """Signals come first: wait while many of them wait for the store."""
-        while self._writer.pending > QUEUE_FROM:
+        """Signals come first: wait a moment while many of them wait for the store."""
+        for _ in range(ROOM_LOOKS):
+            if self._writer.pending <= QUEUE_FROM:
+                return
             await asyncio.sleep(ROOM_LOOK)
+
+    async def _accepted(self, changes: Sequence[Change]) -> None:
+        """Commit, also when the queue is full for a while."""
+        for _ in range(PATIENCE):
+            try:
+                await self._memories.commit(changes)
+                return
+            except Overloaded as error:
+                await asyncio.sleep(error.retry_after)
+        await self._memories.commit(changes)
 
     @asynccontextmanager
     async def planning(self, owner: Owner, tallies: Mapping[str, Tally]) -> AsyncIterator[Planning]:
@@ -134,10 +147,12 @@ class CarryingOut:
             "code_cache": owner.cache,
             "known": owner.settled,
         }
-        await self._planner.call("open", asked)
-        async for batch in self._store.scan(owner.id):
-            await self._planner.call("take", batch, timeout=PLANNER_PATIENCE)
-        yield Planning(self._planner, tallies)
+        async with aclosing(self._planner.stream("hold")) as held:
+            await anext(held)
+            await self._planner.call("open", asked)
+            async for batch in self._store.scan(owner.id):
+                await self._planner.call("take", batch, timeout=PLANNER_PATIENCE)
+            yield Planning(self._planner, tallies)
 
     async def carry_out(
         self,
@@ -243,7 +258,7 @@ class CarryingOut:
                 changes.append(Change(written, gone, entry.project))
             if fresh and first is not None:
                 await first(fresh)
-            await self._memories.commit(changes)
+            await self._accepted(changes)
         self._passing += [one for one in wanted if one not in at_hand]
         await self._make_room()
         return [*done, *fresh], left
