@@ -102,3 +102,10 @@ def test_frames_of_node_name_their_functions() -> None:
 
     assert understood(text).places == (Place("/w/src/cart.ts", 3, "total"), Place("/w/src/app.ts", 9, "main"))
     assert understood(text).fingerprint != understood(text.replace("at total", "at sum")).fingerprint
+
+
+def test_what_says_nothing_is_known_by_the_lines_above_it() -> None:
+    first = understood("copying a\ncopying b\nno space left on the shelf\nFAIL\n")
+    assert understood("copying a\ncopying b\nthe shelf is gone\nFAIL\n").fingerprint != first.fingerprint
+    assert understood("copying a\ncopying b\nno space left on the shelf\nFAIL\n").fingerprint == first.fingerprint
+    assert understood("make: *** [Makefile:4: a] Error 1").fingerprint != understood("no rule\nError 1").fingerprint

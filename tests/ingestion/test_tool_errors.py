@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.errors import understood
+from hunchd.ingestion.tool_errors import ToolError, first_of
 
 # The outputs are those of gcc 12, ruff 0.14 and what the others' manuals show.
 GO_BUILD = "# example.com/shop/cart\ncart/cart.go:12:9: undefined: total\ncart/cart.go:15:2: declared and not used: x\n"
@@ -160,3 +161,21 @@ def test_go_s_frames_name_their_functions() -> None:
 
     assert [place.function for place in understood(text).places] == ["main.total", "main.main"]
     assert understood(text).fingerprint != understood(text.replace("main.total", "main.sum")).fingerprint
+
+
+def test_a_go_test_is_read_at_length_too() -> None:
+    at_length = """=== RUN   TestOther
+    other_test.go:3: a note
+--- PASS: TestOther (0.00s)
+=== RUN   TestTotal
+    cart_test.go:12: got 3, want 4
+--- FAIL: TestTotal (0.00s)
+FAIL
+"""
+    short = "--- FAIL: TestTotal (0.00s)\n    cart_test.go:12: got 3, want 4\nFAIL\n"
+    assert first_of(at_length) == first_of(short) == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
+
+
+def test_a_go_example_names_itself() -> None:
+    text = "--- FAIL: ExampleRun (0.00s)\ngot:\n3\nwant:\n4\nFAIL\n"
+    assert first_of(text) == ToolError("ExampleRun", "got:", "", 0)

@@ -47,6 +47,13 @@ _QUOTED = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 _REPEATED = re.compile(r"(<(?:value|n|path|hex|address|time|uuid)>)(?:, \1)+")
+_WORDS = re.compile(r"[^\W\d_]+")
+_MASKED = re.compile(r"<\w+>")
+_OF_ANYTHING = frozenset(
+    "a an the error errors fail failed failure failures fatal exit exited code status with by ended command test tests"
+    " build make npm err code exiting process returned non zero stop in of s ok passed skipped found".split()
+)
+_TOLD_INSTEAD = 12  # last lines, where the headline says nothing
 _FRAMES = 3  # that tell an error from another
 
 # What differs between two occurrences of one error, and the word put in its place.
@@ -95,10 +102,19 @@ def understood(text: str) -> ErrorText:
         if all(place.path != at.path for place in places):
             places = (*places, at)
     named = kind in _OF_NAMES or not any(place.function for place in places)
-    template = masked(_without_values(headline, names_stay=named))[:_HEADLINE_LENGTH]
+    template = masked(_without_values(headline[: 2 * _HEADLINE_LENGTH], names_stay=named))[:_HEADLINE_LENGTH]
+    if not frames and _says_nothing(template):
+        said = [line for line in plain.splitlines() if line.strip()]
+        frames = [masked(line[:_HEADLINE_LENGTH]) for line in said[-_TOLD_INSTEAD:]]
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at)
+
+
+def _says_nothing(template: str) -> bool:
+    """Whether a headline could stand above anything that goes wrong: "FAIL", "Error 1", "3 failed"."""
+    words = {word.lower() for word in _WORDS.findall(_MASKED.sub("", template))}
+    return words <= _OF_ANYTHING
 
 
 def _named_by(tool: ToolError) -> str:

@@ -40,6 +40,13 @@ _TABLE: Final = (
         "--- FAIL: ",
         r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)$",
     ),
+    # … which tells before it names itself (-v), and one that names no place
+    _row(
+        "--- FAIL: ",
+        r"^=== RUN +(?P<code>\S+)\n(?:(?!=== RUN|--- ).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)\n"
+        r"(?:(?!=== |--- ).*\n)*--- FAIL: (?P=code) ",
+    ),
+    _row("--- FAIL: ", r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+)$"),
     # Rust: a panic, as it is told since 1.73 and as it was before
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<said>.+)$"),
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<said>.+)', PATH:(?P<line>\d+):\d+$"),
