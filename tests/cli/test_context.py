@@ -172,6 +172,6 @@ def test_a_refusal_is_one_line_in_the_daemons_words(fake: FakeDaemon, repository
     error = {"code": "invalid", "message": "budget must be at most 64000", "field": "budget", "hint": "Ask for less."}
     fake.routes["GET /context"] = (400, {"error": error})
 
-    assert main(["context", "src/cart.py", "--budget", "99999"]) == 1
+    assert main(["context", "src/cart.py", "--budget", "99999"]) == 2
 
     assert capsys.readouterr().err == "hunch: budget must be at most 64000\n       Ask for less.\n"

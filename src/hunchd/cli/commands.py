@@ -65,23 +65,23 @@ def _search(parser: ArgumentParser) -> None:
 
 
 def _id(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="of a memory, as `hunch search` prints it")
+    parser.add_argument("id", metavar="ID|PATH", help="of a memory, as `hunch search` prints it, or of a document")
 
 
 def _edit(parser: ArgumentParser) -> None:
     _id(parser)
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
-    parser.add_argument("--title")
+    parser.add_argument("--title", help="one line")
     parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
     parser.add_argument("--key", help="of a fact: moves it to the place of that key")
     parser.add_argument("--value", help="of a fact")
     parser.add_argument("--branch", help="of a fact: holds on this branch only")
     parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
-    parser.add_argument("--importance", type=_share, metavar="0..1")
+    parser.add_argument("--importance", type=_share, metavar="0..1", help="from 0.5 on it is shown unasked")
 
 
 def _forget(parser: ArgumentParser) -> None:
-    parser.add_argument("ids", nargs="+", metavar="ID", help="of a memory, as `hunch search` prints it")
+    parser.add_argument("ids", nargs="+", metavar="ID|PATH", help="of a memory, or of a document")
 
 
 def _why(parser: ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 CommandError         1  the work failed
 ├── WrongUsage       2  the arguments make no sense; says which and what would
 ├── NoDaemon         3  no daemon runs, or the one that does cannot be used
-└── Refused          1  the daemon answered no, and said why
+└── Refused          1  the daemon answered no, and said why; 2 where it was asked something that makes no sense
 """
 
 from __future__ import annotations
@@ -29,4 +29,6 @@ class Refused(CommandError):
     def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        if status in (400, 422):
+            self.exit_code = WrongUsage.exit_code
         self.reason = reason

@@ -60,9 +60,10 @@ def share(arguments: Namespace) -> int:
         done = {"root": str(root), "written": [] if arguments.dry_run else [one["path"] for one in changed]}
         print_json({**done, "files": files, "refused": told["refused"]})
     else:
-        _tell(root, files, changed, found, dry=arguments.dry_run)
         for one in told["refused"]:
             note(f"{clean(one['name'])} is not shared: {clean(one['reason'])}.")
+        if files or not told["refused"]:
+            _tell(root, files, changed, found, dry=arguments.dry_run)
     return 1 if told["refused"] else 0
 
 

@@ -39,6 +39,8 @@ def export(arguments: Namespace) -> int:
 
 def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
     """Write the lines to a file of this user's alone, which appears only when it is complete; how many there were."""
+    if not path.parent.is_dir():
+        raise WrongUsage(f"there is no folder {str(path.parent)!r}.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     count = 0
     try:
@@ -65,6 +67,8 @@ def import_(arguments: Namespace) -> int:
         print_json(answer)
     else:
         print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
+    if answer.get("refused") and not any(answer.get(name) for name in ("projects", "memories", "signals")):
+        raise CommandError("nothing in it was an export of hunchd.", hint="`hunch export FILE` writes one.")
     return 0
 
 
