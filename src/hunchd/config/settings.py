@@ -113,7 +113,6 @@ class ConsolidationSettings:
     probes: int = 200  # questions that must be answered after a run as before; more see smaller losses and take longer
     probe_loss: float = 0.01  # a run that loses more of what they found is taken back
     history_from: int = 5  # episodes of a module from which its history is worth a summary
-    memory_mib: int = 500  # above this the helper processes end after a run and give their memory back
     keep_runs: int = 30  # runs that can be taken back; older ones are forgotten
 
 

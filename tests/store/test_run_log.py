@@ -1,0 +1,70 @@
+"""What a run writes down is there after a crash, whole line by whole line; what is erased is in no line of it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import NotFound, StorageFull
+from hunchd.store.files import Files
+from hunchd.store.run_log import RunLog
+
+
+def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "runs")
+    assert log.runs() == []
+    log.append("r1", [{"n": 1}, {"n": 2, "text": "ü\n"}])
+    log.append("r1", [{"n": 3}])
+    log.append("r2", [{"n": 4}])
+
+    assert log.runs() == ["r2", "r1"]
+    assert [line["n"] for line in log.lines("r1")] == [1, 2, 3]
+    assert [line["n"] for line in log.backwards("r1")] == [3, 2, 1]
+    assert ((tmp_path / "runs").stat().st_mode & 0o777, (tmp_path / "runs" / "r1.jsonl").stat().st_mode & 0o777) == (
+        0o700,
+        0o600,
+    )
+
+
+def test_a_torn_line_is_not_read_and_the_next_one_stands_alone(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.append("r1", [{"n": 1}])
+    with (tmp_path / "r1.jsonl").open("ab") as file:
+        file.write(b'{"n": 2, "te')
+    assert [line["n"] for line in log.lines("r1")] == [1]
+
+    log.append("r1", [{"n": 3}])
+
+    assert [line["n"] for line in log.lines("r1")] == [1, 3]
+    assert [line["n"] for line in log.backwards("r1")] == [3, 1]
+
+
+def test_a_full_disk_is_said_to_be_one(tmp_path: Path) -> None:
+    class Full(Files):
+        def write(self, descriptor: int, content: bytes) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StorageFull):
+        RunLog(tmp_path, Full()).append("r1", [{"n": 1}])
+
+
+def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    for number in range(5):
+        log.append(f"r{number}", [{"type": "change", "id": f"m{number}"}, {"type": "change", "id": "secret"}])
+    log.prune(3)
+    assert log.runs() == ["r4", "r3", "r2"]
+
+    assert [(run, line["id"]) for run, line in log.about("m3", 9)] == [("r3", "m3")]
+    log.rewrite(lambda line: None if line["id"] == "secret" else line)
+
+    assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())
+    assert [line["id"] for line in log.lines("r3")] == ["m3"]
+
+
+@pytest.mark.parametrize("name", ["nothing", "../etc/passwd", "", "r" * 100])
+def test_what_is_no_run_is_not_found(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NotFound):
+        list(RunLog(tmp_path).lines(name))
