@@ -148,24 +148,18 @@ async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
 
 
-async def test_a_vector_index_that_cannot_be_extended_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it happens in LanceDB 0.40: partitions far from their target size, and only rows without a vector to add."""
-    monkeypatch.setattr(lance, "FLAT_UP_TO", 1_000)
-    monkeypatch.setattr(lance, "PARTITION", 16)
-    collection = await Collection.open(tmp_path, new_session())
-    await collection.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(1_200)])
-    await collection.optimise(force=True)
-    monkeypatch.setattr(lance, "PARTITION", 8192)
-    await collection.put([row_of(memory(n)) for n in range(2_000, 2_010)])
-    await collection.optimise(force=True)
-    assert collection.complaints() == []
-    assert (await collection.state(MODEL))["unindexed"] == 0
-    nearest = await ids_found(collection, "", P, vector_of("topic7 alone"))
-    rows = await collection.get(nearest)
-    assert {memory_of(row).content for row in rows} == {"topic7 alone"}
-    await collection.close()
+async def test_an_index_of_vectors_that_an_earlier_version_made_is_dropped(tmp_path: Path) -> None:
+    first = await Collection.open(tmp_path, new_session())
+    await first.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(300)])
+    table = first._memories._inner
+    await table.create_index("vector", config=lance._index.IvfFlat(distance_type="cosine", num_partitions=2))
+    assert "vector_idx" in {index.name for index in await table.list_indices()}
+    await first.close()
+    second = await Collection.open(tmp_path, new_session())
+    assert "vector_idx" not in {index.name for index in await second._memories._inner.list_indices()}
+    nearest = await ids_found(second, "", P, vector_of("topic7 alone"))
+    assert {memory_of(row).content for row in await second.get(nearest)} == {"topic7 alone"}
+    await second.close()
 
 
 async def test_what_is_put_again_after_it_was_deleted_survives_the_erasure(tmp_path: Path) -> None:

@@ -142,13 +142,14 @@ class StoreService:
         collection = await self.collection(filters.project)
         # A name is looked for by its words: nothing else is like it.
         mode = "lexical" if asked["depth"] == "specific" else asked["mode"]
-        vector, degraded = await self._vector_of(asked["query"], mode, float(asked["patience"]))
+        embedding = asyncio.ensure_future(self._vector_of(asked["query"], mode, float(asked["patience"])))
         words = question(asked["query"]) if mode != "dense" else ""
         hits: dict[str, Hit] = {}
         if asked["depth"] == "specific":
             named = await collection.called(asked["query"].strip(), filters, k)
             hits = {row["id"]: Hit(memory=memory_of(row)) for row in named}
-        found = await collection.find(words, vector, self.model_name, filters, k, best(k))
+        found = await collection.find(words, _first_of(embedding), self.model_name, filters, k, best(k))
+        vector, degraded = await embedding
         if asked["depth"] == "deep":
             found += await self._deeper(collection, asked["query"], vector, filters, k, found)
         for one in found:
@@ -313,6 +314,10 @@ class StoreService:
     def _projects(self) -> list[str | None]:
         named = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
         return [*([None] if (self._data / "user").is_dir() else []), *named]
+
+
+async def _first_of(pair: asyncio.Future[tuple[bytes | None, list[str]]]) -> bytes | None:
+    return (await asyncio.shield(pair))[0]
 
 
 def _hit(found: Found) -> Hit:

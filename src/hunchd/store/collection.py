@@ -17,10 +17,12 @@ from hunchd.domain.filters import Filters
 from hunchd.store import expressions, rescue, snapshots
 from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file
-from hunchd.store.finding import Choice, Found, Wanted, find
+from hunchd.store.finding import Choice, Found
 from hunchd.store.gate import Gate
 from hunchd.store.lance import Database, Table
+from hunchd.store.looking import Looking
 from hunchd.store.migrations import migrate
+from hunchd.store.mirror import Mirror
 from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.repair import SET_ASIDE, Repair, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row, is_intact, with_vector
@@ -34,12 +36,14 @@ COMMITS_BEFORE_OPTIMISE: Final = 50
 UNINDEXED_BEFORE_OPTIMISE: Final = 500  # rows
 ROWS_PER_COMMIT: Final = 1_000  # one commit more may gather for each so many rows
 ROWS_PER_UNINDEXED: Final = 50
+MOST_NEW: Final = 4_000  # rows that no index knows: then it is time, whoever waits
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
 _IN_USE: Final = "in-use"
 _ERASING: Final = "erasing.json"
 _QUARANTINE: Final = "quarantine.json"
-_DIGESTS: Final = ("id", "digest", "text_digest", "embedded", "model")
+# A vector that is there, or one that is being made.
+Asked = bytes | None | Awaitable[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,9 @@ class Collection:
         self._gate = Gate()
         self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
         self._healed_at = float("-inf")
+        self._mirror: Mirror  # of the memories; there is one from the opening on
+        self._followed_at = time.monotonic()
+        self.looking = Looking(lambda: self._mirror, self._quarantine)
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
@@ -95,7 +102,13 @@ class Collection:
         for repair in self.counters.repairs:
             if repair.damaged_files:
                 await self._rescue(repair.table)
+        try:
+            await self._reflect()
+        except StoreError:
+            logger.exception("%s cannot be read as it is; mending it", folder)
+            await self._heal()
         if writable:
+            await self._memories.drop_vector_index()
             await self._after_crash() if crashed else await self._sync()
             if self.erasing:
                 await self.purge()
@@ -146,41 +159,30 @@ class Collection:
 
     async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED) -> list[Row]:
         """The rows that have these ids, intact ones only; `columns` None: whole."""
+        if columns == SERVED:
+            return await self._read(lambda: self.looking.get(ids))
         condition = expressions.ids_among(ids)
         return self._quarantine.intact(await self._read(lambda: self._memories.select(condition, columns=columns)))
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """The rows that have this id, key of the caller or key, newest first."""
-        condition = expressions.both(expressions.expression(filters), expressions.called(name))
-        rows = await self._read(
-            lambda: self._memories.select(condition, columns=SERVED, limit=limit, newest_first=True)
-        )
-        return self._quarantine.intact(rows, filters)
+        return await self._read(lambda: self.looking.called(name, filters, limit))
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
-        condition = expressions.expression(filters)
-        rest = expressions.both(condition, expressions.after(*after) if after else "")
-        rows = await self._read(lambda: self._memories.select(rest, columns=SERVED, limit=limit, newest_first=True))
-        return self._quarantine.intact(rows, filters), await self._read(lambda: self._memories.count(condition))
+        return await self._read(lambda: self.looking.page(filters, limit, after))
 
     async def find(
-        self, words: str, vector: bytes | None, model: str, filters: Filters, k: int, choose: Choice
+        self, words: str, vector: Asked, model: str, filters: Filters, k: int, choose: Choice
     ) -> list[Found]:
-        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted."""
-        condition = expressions.expression(filters)
-        wanted = Wanted(words=words, vector=vector, model=model, condition=condition, k=k, choose=choose)
-        found = await self._read(lambda: find(self._memories, wanted))
-        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found], filters)}
-        return [one for one in found if one.row["id"] in whole]
+        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted. Looking by
+        word does not wait for the vector."""
+        asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else _at_once(vector))
+        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose))
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""
-        columns = (*SERVED, "text_digest")
-        condition = expressions.not_embedded_by(model)
-        return await self._read(
-            lambda: self._memories.select(condition, columns=columns, limit=limit, newest_first=True)
-        )
+        return await self._read(lambda: self.looking.without_vector(model, limit))
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Vectors that this model has already made, by the digest of the text."""
@@ -208,10 +210,10 @@ class Collection:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
         if self.counters.since_optimise == 0:
             return False
-        state = await self._read(self._memories.state)
-        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE + state["rows"] // ROWS_PER_COMMIT:
+        rows, new = self._mirror.rows, len(self._mirror.fresh) + self._mirror.scattered
+        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE + rows // ROWS_PER_COMMIT or new > MOST_NEW:
             return True
-        return quiet and state["unindexed"] > UNINDEXED_BEFORE_OPTIMISE + state["rows"] // ROWS_PER_UNINDEXED
+        return quiet and new > UNINDEXED_BEFORE_OPTIMISE + rows // ROWS_PER_UNINDEXED
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
@@ -220,7 +222,7 @@ class Collection:
     async def state(self, model: str) -> dict[str, Any]:
         """Figures for the status."""
         figures = dict(await self._read(self._memories.state))
-        figures["embedded"] = await self._read(lambda: self._memories.count(expressions.embedded_by(model)))
+        figures["embedded"] = int(self._mirror.embedded_by(model).sum())
         figures["signals"] = await self._read(self._tables[SIGNALS].count)
         figures["bytes"] = await asyncio.to_thread(_bytes_in, self.folder)
         figures["commits"] = self.counters.commits
@@ -248,36 +250,58 @@ class Collection:
 
     async def _put(self, rows: Sequence[Row], table: Table) -> Written:
         newest = {row["id"]: row for row in rows}
-        columns = [name for name in _DIGESTS if name in {column.name for column in table.columns}]
-        there = {row["id"]: row for row in await table.select(expressions.ids_among(newest), columns=columns)}
+        there = await self._digests_of(list(newest), table)
         fresh = [row for id_, row in newest.items() if id_ not in there]
-        changed = [row for id_, row in newest.items() if id_ in there and there[id_]["digest"] != row["digest"]]
+        changed = [row for id_, row in newest.items() if id_ in there and there[id_] != row["digest"]]
         if changed and table is self._memories:
-            changed = await self._keeping_vectors(changed, there)
+            changed = await self._keeping_vectors(changed)
         if fresh:
             await table.add(fresh)
         if changed:
             await table.replace(changed)
         if fresh or changed:
-            await self._committed()
+            await self._written(table, [*fresh, *changed])
             self._quarantine.release(newest)
         return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
 
-    async def _keeping_vectors(self, changed: list[Row], there: Mapping[str, Row]) -> list[Row]:
+    async def _digests_of(self, ids: Sequence[str], table: Table) -> dict[str, bytes]:
+        """Of those that are there, what tells whether a row says something else."""
+        if table is self._memories:
+            return self._mirror.digests_of(ids)
+        rows = await table.select(expressions.ids_among(ids), columns=("id", "digest"))
+        return {row["id"]: row["digest"] for row in rows}
+
+    async def _keeping_vectors(self, changed: list[Row]) -> list[Row]:
         """The changed rows with the vectors they have, where the embedded text is still the same."""
-        same_text = [
-            row["id"]
-            for row in changed
-            if there[row["id"]]["embedded"] and there[row["id"]]["text_digest"] == row["text_digest"]
-        ]
-        if not same_text:
-            return changed
-        found = await self._memories.select(expressions.ids_among(same_text), columns=("id", "vector", "model"))
-        kept = {row["id"]: row for row in found if row["vector"] is not None}
+        condition = expressions.ids_among(row["id"] for row in changed)
+        found = await self._memories.select(condition, columns=("id", "vector", "model", "text_digest"))
+        kept = {(row["id"], row["text_digest"]): row for row in found if row["vector"] is not None}
+        same = [kept.get((row["id"], row["text_digest"])) for row in changed]
         return [
-            with_vector(row, kept[row["id"]]["vector"], kept[row["id"]]["model"]) if row["id"] in kept else row
-            for row in changed
+            with_vector(row, old["vector"], old["model"]) if old is not None else row
+            for row, old in zip(changed, same, strict=True)
         ]
+
+    async def _written(self, table: Table, rows: Sequence[Row]) -> None:
+        """These are in the table now: on the disk, and seen by whoever looks."""
+        await self._committed()
+        if table is self._memories:
+            self._mirror.put(rows)
+            if self._mirror.is_full:
+                await self._follow()
+
+    async def _reflect(self) -> None:
+        """See the memories as they are now, all of them read anew."""
+        self._mirror = await Mirror.load(await self._database.reader(MEMORIES))
+        self._followed_at = time.monotonic()
+
+    async def _follow(self) -> None:
+        """The same, without reading again what is known."""
+        if self._mirror.is_worn:
+            return await self._reflect()
+        await self._mirror.follow(await self._database.reader(MEMORIES))
+        self._followed_at = time.monotonic()
+        return None
 
     async def _delete(self, ids: Sequence[str], table: Table) -> int:
         condition = expressions.ids_among(ids)
@@ -286,6 +310,8 @@ class Collection:
             return 0
         self._note_erasing(ids)
         await table.delete(condition)
+        if table is self._memories:
+            self._mirror.delete(ids)
         await self._committed()
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._quarantine.release(ids)
@@ -310,6 +336,7 @@ class Collection:
                 await table.only_now()
                 await table.ensure_indexes()
                 await table.only_now()
+            await self._reflect()
             await asyncio.to_thread(snapshots.forget, self.folder)
             await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
             await self._sync()
@@ -325,14 +352,17 @@ class Collection:
         ]
         if embedded:
             await self._memories.replace(embedded)
-            await self._committed()
+            await self._written(self._memories, embedded)
         return len(embedded)
 
     async def _optimise(self) -> None:
+        # The version that is being read is not to be pruned before another one is read.
+        keep = KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
         try:
             for table in self._tables.values():
-                await table.optimise(keep=KEEP_VERSIONS)
+                await table.optimise(keep=keep)
                 await table.ensure_indexes()
+            await self._follow()
         except StoreError:
             self.counters.optimise_failures += 1
             logger.exception("optimising %s failed", self.folder)
@@ -412,6 +442,7 @@ class Collection:
                     continue
                 await table.drop_indexes()
                 await table.ensure_indexes()
+            await self._reflect()
             await self._sync()
 
     async def _rescue(self, name: str) -> None:
@@ -438,6 +469,10 @@ async def _opened(folder: Path, database: Database, name: str) -> Table:
         logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
     await rescue.rebuild(folder, name, None)
     return await database.table(name)
+
+
+async def _at_once(vector: bytes | None) -> bytes | None:
+    return vector
 
 
 def erasure_is_due(folder: Path) -> bool:

@@ -29,18 +29,14 @@ logger = logging.getLogger(__name__)
 # Each of the two caches. Larger ones make 100,000 rows no faster: the system caches the files anyway.
 CACHE_BYTES: Final = 32 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
-# Below, comparing all vectors is as fast as an index and finds everything.
-FLAT_UP_TO: Final = 20_000  # rows with a vector
-# The probed partitions are 6 % of 100,000 rows: few enough to answer in time; on clustered vectors nothing was missed.
-# Optimising splits what outgrows its size.
-PROBES: Final = 12
-PARTITION: Final = 512  # rows
+# Earlier versions made one: it took a minute of both cores to extend at 100,000 rows, and 20 ms to ask.
 VECTOR_INDEX: Final = "vector_idx"
 # Each optimisation adds one to some indexes, and each is searched: then it is time to make the index anew.
 SEGMENTS: Final = 10
 # Below, reading every row is as fast as an index, and an index is a dozen files.
 INDEX_FROM: Final = 256  # rows
 SCAN_BATCH: Final = 1_024  # rows
+COLUMNS_BATCH: Final = 4_096  # rows: their vectors are six megabytes
 _NOW: Final = timedelta(milliseconds=1)
 
 _TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -75,6 +71,12 @@ class Database:
         except Exception as error:  # as in Table._run
             raise StoreError(f"table {name} cannot be opened: {error}") from error
         return await self.create(name, COLUMNS[name], SCHEMA_VERSION)
+
+    async def reader(self, name: str) -> Table:
+        """The table as it is now, for reading: what is written later is not seen in it. Raises StoreError."""
+        table = await self.table(name)
+        await table.stay()
+        return table
 
     async def create(self, name: str, columns: Sequence[Column], version: int) -> Table:
         """A new table with these columns. Raises StoreError."""
@@ -177,16 +179,24 @@ class Table:
                 return
             yield _rows(pa.Table.from_batches([batch]))
 
+    async def columns_of(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
+        """All rows, column by column, a bounded number at a time: texts, bytes and numbers as lists; flags, vectors
+        (anything where there is none) and the address (`_rowid`) as arrays."""
+        query = self._inner.query().select(list(columns)).with_row_id()
+        reader = await self._run(query.to_batches(max_batch_length=COLUMNS_BATCH))
+        while True:
+            try:
+                batch = await self._run(anext(reader, None))
+            except StopAsyncIteration:
+                return
+            if batch is None:
+                return
+            yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
+
     async def by_words(self, words: str, condition: str, k: int) -> list[Row]:
         """Address and score of the k rows whose text says most of `words`."""
         query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
         return _rows(await self._run((query.where(condition) if condition else query).limit(k).to_arrow()))
-
-    async def by_vector(self, vector: bytes, condition: str, k: int) -> list[Row]:
-        """Address and cosine distance of the k rows nearest to `vector`."""
-        query = self._inner.query().nearest_to(np.frombuffer(vector, "<f4")).column("vector").distance_type("cosine")
-        query = query.select(["_distance"]).with_row_id().nprobes(PROBES).limit(k)
-        return _rows(await self._run((query.where(condition) if condition else query).to_arrow()))
 
     async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
         """The rows at these addresses (`_rowid`) that are still there, in any order."""
@@ -196,14 +206,19 @@ class Table:
     async def state(self) -> dict[str, int]:
         """Rows, fragments, version, number of versions kept, rows that the text index does not know yet."""
         stats = await self._run(self._inner.stats())
-        indexes = await self._run(self._inner.list_indices())
         return {
             "rows": stats["num_rows"],
             "fragments": stats["fragment_stats"]["num_fragments"],
             "version": await self._inner.version(),
             "versions": len(await self._inner.list_versions()),
-            "unindexed": max((index.num_unindexed_rows or 0 for index in indexes), default=stats["num_rows"]),
+            "unindexed": await self.unindexed(),
         }
+
+    async def unindexed(self) -> int:
+        """Rows that some index does not know yet; all where there is none."""
+        indexes = await self._run(self._inner.list_indices())
+        known = [index.num_unindexed_rows or 0 for index in indexes]
+        return max(known) if known else await self.count()
 
     async def ensure_indexes(self) -> bool:
         """Make the indexes that a table of this size is better off with. Whether any was made."""
@@ -224,10 +239,12 @@ class Table:
                 wanted |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAMES}
                 # What every question asks: comparing the texts of 100,000 rows takes 10 ms each.
                 wanted |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
-        if "vector" in self._names and await self.count(expressions.HAS_VECTOR) > FLAT_UP_TO:
-            config = _index.IvfFlat(distance_type="cosine", target_partition_size=PARTITION)
-            wanted[VECTOR_INDEX] = ("vector", config)
         return wanted
+
+    async def drop_vector_index(self) -> None:
+        """Without the index that earlier versions made."""
+        if VECTOR_INDEX in {index.name for index in await self._run(self._inner.list_indices())}:
+            await self._run(self._inner.drop_index(VECTOR_INDEX))
 
     async def drop_indexes(self) -> None:
         for index in await self._run(self._inner.list_indices()):
@@ -238,18 +255,7 @@ class Table:
 
         `alone`: also remove files that no version knows. Right only while nobody else reads or writes.
         """
-        how = {"cleanup_older_than": max(keep, _NOW), "delete_unverified": alone}
-        try:
-            await self._run(self._inner.optimize(**how))
-        except StoreError as error:
-            # LanceDB 0.40 cannot extend a vector index when it wants to split or join partitions and all new rows
-            # are without a vector. A fresh index knows them all.
-            if VECTOR_INDEX not in {index.name for index in await self._run(self._inner.list_indices())}:
-                raise
-            logger.warning("%s: the vector index cannot be extended (%s); making it anew", self.name, error)
-            await self._run(self._inner.drop_index(VECTOR_INDEX))
-            await self._run(self._inner.optimize(**how))
-            await self.ensure_indexes()
+        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
 
     async def only_now(self) -> None:
         """Keep the newest version alone, and no file that it does not need. Nobody else may read or write."""
@@ -262,6 +268,10 @@ class Table:
     async def version(self) -> int:
         """Grows with every commit."""
         return int(await self._run(self._inner.version()))
+
+    async def stay(self) -> None:
+        """At this version, whatever is written to the table elsewhere."""
+        await self._run(self._inner.checkout(await self.version()))
 
     async def refresh(self) -> None:
         await self._run(self._inner.checkout_latest())
@@ -304,6 +314,15 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if not pa.types.is_fixed_size_list(column.type):
         return list(column.to_pylist())
     return [value for chunk in column.chunks for value in _vectors(chunk)]
+
+
+def _column_of(column: Any) -> Any:
+    if pa.types.is_fixed_size_list(column.type):
+        flat = column.values.to_numpy(zero_copy_only=False).reshape(-1, DIMENSIONS)
+        return flat[column.offset : column.offset + len(column)]
+    if pa.types.is_boolean(column.type) or pa.types.is_uint64(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_pylist()
 
 
 def _vectors(chunk: Any) -> list[bytes | None]:

@@ -80,6 +80,10 @@ MEMORY_COLUMNS: Final = (
 # What is read to serve a memory; `digest` vouches for `body`.
 SERVED: Final = ("id", "at", "body", "digest")
 
+# What `parsed` adds to a row; what the database adds to an answer begins with an underscore too.
+PLAIN: Final = "_plain"
+MEMORY: Final = "_memory"
+
 SIGNALS: Final = "signals"
 SIGNAL_COLUMNS: Final = (
     Column("id", "text", required=True),
@@ -162,15 +166,23 @@ def stored(plain: Mapping[str, Any]) -> Row:
     return sealed(row)
 
 
+def parsed(body: str, digest: bytes) -> Row:
+    """The row as it is served, with what its intact body says, so that it is read once only."""
+    plain: Row = json.loads(body)
+    read = {PLAIN: plain, MEMORY: memory_from_plain(plain)}
+    return {"id": plain["id"], "at": plain["at"], "body": body, "digest": digest} | read
+
+
 def plain_of(row: Mapping[str, Any]) -> Row:
     """What `plain` gave for the memory that a row holds."""
-    found: Row = json.loads(row["body"])
+    found: Row = row[PLAIN] if PLAIN in row else json.loads(row["body"])
     return found
 
 
 def memory_of(row: Mapping[str, Any]) -> Memory:
     """The memory that a row holds."""
-    return memory_from_plain(plain_of(row))
+    found: Memory = row[MEMORY] if MEMORY in row else memory_from_plain(plain_of(row))
+    return found
 
 
 def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
@@ -251,6 +263,8 @@ def sealed(row: Mapping[str, Any]) -> Row:
 
 def is_intact(row: Mapping[str, Any]) -> bool:
     """Whether the row is as it was sealed; of one that was read in part, whether its body is."""
+    if PLAIN in row:  # it was looked at when it was parsed
+        return True
     if "hash" in row:
         return bool(row["hash"] == row_hash(row))
     return bool(row["digest"] == digest_of([row["body"]]) and row["id"] == plain_of(row)["id"])

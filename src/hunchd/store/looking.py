@@ -1,0 +1,199 @@
+"""What a project's memories are asked: by id and name, page by page, by word and by nearness. Reads; never writes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from hunchd.domain.filters import Filters
+from hunchd.domain.session import refs_beside
+from hunchd.store import expressions
+from hunchd.store.finding import Choice, Found
+from hunchd.store.mirror import NOWHERE, Mirror
+from hunchd.store.nearness import Mask, Slots
+from hunchd.store.quarantine import Quarantine
+from hunchd.store.tables import SERVED, Row, digest_of, embeddable_text, memory_of, parsed
+
+logger = logging.getLogger(__name__)
+
+# Each way of looking gives this many times what is asked for, so that the two have something to agree on.
+WIDER: Final = 4
+NARROWEST: Final = 20  # rows
+WIDEST: Final = 200
+# The words of the whole table are asked, which is quicker than within a filter, and what does not pass is left out: of
+# so many times the rows wanted. Are too few of them left, they are asked again, within the filter.
+BEYOND_FILTER: Final = 2
+# A message is judged together with those around it.
+BESIDE: Final = 2  # messages on either side
+TRIES: Final = 5  # of looking by word while the table is being tidied
+
+
+class Looking:
+    """`mirror()` is the one of now: it is another after the table had to be mended."""
+
+    def __init__(self, mirror: Callable[[], Mirror], quarantine: Quarantine) -> None:
+        self._mirror = mirror
+        self._quarantine = quarantine
+
+    async def get(self, ids: Sequence[str]) -> list[Row]:
+        """The rows that have these ids."""
+        wanted, mirror = set(ids), self._mirror()
+        rows = await self._rows(mirror, mirror.slots_of(wanted))
+        return [row for row in rows.values() if row["id"] in wanted]
+
+    async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
+        """The rows that have this id, key of the caller or key, newest first."""
+        mirror = self._mirror()
+        slots = mirror.called(name)
+        slots = slots[(await mirror.passing(filters))[slots]]
+        slots = slots[np.argsort(-mirror.times(slots), kind="stable")][: limit * BEYOND_FILTER]
+        rows = [row for row in (await self._rows(mirror, slots)).values() if _is_called(row, name)]
+        return _newest_first(self._quarantine.intact(rows, filters))[:limit]
+
+    async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
+        """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
+        mirror = self._mirror()
+        slots = np.flatnonzero(await mirror.passing(filters))
+        total = len(slots)
+        times = mirror.times(slots)
+        if after is not None:
+            slots, times = slots[times <= after[0]], times[times <= after[0]]
+        order = np.argsort(-times, kind="stable")
+        slots, times = slots[order], times[order]
+        found: list[Row] = []
+        while len(slots) and len(found) < limit:
+            # All of one moment together: among them their ids decide.
+            last = times[min(limit - len(found) + 1, len(times)) - 1]
+            taken = int(np.searchsorted(-times, -last, "right"))
+            taken_rows = list((await self._rows(mirror, slots[:taken])).values())
+            rows = _newest_first(self._quarantine.intact(taken_rows, filters))
+            found += [row for row in rows if after is None or (-row["at"], row["id"]) > (-after[0], after[1])]
+            slots, times = slots[taken:], times[taken:]
+        return found[:limit], total
+
+    async def without_vector(self, model: str, limit: int) -> list[Row]:
+        """Rows that this model has not embedded yet, newest first, each with the digest of the text to embed."""
+        mirror = self._mirror()
+        slots = np.flatnonzero(mirror.not_embedded_by(model))
+        slots = slots[np.argsort(-mirror.times(slots), kind="stable")][:limit]
+        rows = _newest_first(list((await self._rows(mirror, slots)).values()))
+        return [row | {"text_digest": digest_of([embeddable_text(memory_of(row))])} for row in rows]
+
+    async def find(
+        self,
+        words: str,
+        vector: Awaitable[bytes | None],
+        model: str,
+        filters: Filters,
+        k: int,
+        choose: Choice,
+    ) -> list[Found]:
+        """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
+        wanted. Behind those, the messages beside messages that were chosen."""
+        mirror = self._mirror()
+        wide = min(max(k * WIDER, NARROWEST), WIDEST)
+        passing = await mirror.passing(filters)
+        lexical, asked = await asyncio.gather(self._by_words(mirror, words, filters, passing, wide), vector)
+        similarity: dict[int, float] = {}
+        comparable = passing & mirror.embedded_by(model)[: len(passing)]
+        if asked is not None:
+            near, cosines = mirror.nearest(asked, comparable, wide)
+            similarity = dict(zip(near.tolist(), cosines.tolist(), strict=True))
+        chosen = choose([(slot, lexical.get(slot), similarity.get(slot)) for slot in {**lexical, **similarity}])
+        rows = await self._rows(mirror, np.array(chosen, np.intp))
+        beside = await self._beside(mirror, rows, passing)
+        nearness = _nearness(mirror, [*rows, *beside], asked, comparable)
+        found = [Found(row, lexical.get(slot), nearness.get(slot)) for slot, row in rows.items()]
+        found += [Found(row, None, nearness.get(slot)) for slot, row in beside.items()]
+        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found], filters)}
+        return [one for one in found if one.row["id"] in whole]
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    async def _beside(self, mirror: Mirror, rows: dict[int, Row], passing: Mask) -> dict[int, Row]:
+        """The messages around those that were found: which of two neighbours answers is not told by words alone."""
+        there = {memory_of(row).ref for row in rows.values()}
+        refs = dict.fromkeys(ref for one in there for ref in refs_beside(one, BESIDE) if ref not in there)
+        if not refs:
+            return {}
+        slots = mirror.with_refs(refs)
+        slots = slots[slots < len(passing)]
+        return await self._rows(mirror, slots[passing[slots]])
+
+    async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
+        """Slots and scores: of the reader's rows as the database ranks them, and of those written since."""
+        if not words:
+            return {}
+        found = await _indexed(mirror, words, passing, k, k * BEYOND_FILTER, "")
+        if found is None:
+            found = await _indexed(mirror, words, passing, 0, k, expressions.expression(filters)) or {}
+        scale = mirror.scale_of_fresh()
+        for hit in mirror.words.search(words):
+            slot = mirror.fresh[hit.id]
+            if slot < len(passing) and passing[slot]:
+                found[slot] = hit.score * scale
+        return dict(sorted(found.items(), key=lambda one: -one[1])[:k])
+
+    async def _rows(self, mirror: Mirror, slots: Slots) -> dict[int, Row]:
+        """The rows in these slots that are intact, in their order. What a slot holds never changes."""
+        at_hand = {slot: mirror.bodies[slot] for slot in slots.tolist() if slot in mirror.bodies}
+        away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
+        away.pop(NOWHERE, None)
+        reader = mirror.reader
+        read = await reader.at_addresses(list(away), ("body",)) if away else []
+        bodies = at_hand | {away[row["_rowid"]]: row["body"] for row in read}
+        found = {
+            slot: parsed(body, mirror.digest(slot))
+            for slot, body in bodies.items()
+            if digest_of([body]) == mirror.digest(slot)
+        }
+        if len(found) < len(bodies):
+            ids = {slot: identifier for identifier, slot in mirror.fresh.items()}
+            damaged = [
+                {"id": ids[slot], "body": body, "digest": mirror.digest(slot)}
+                for slot, body in at_hand.items()
+                if slot not in found and slot in ids
+            ]
+            doubtful = [address for address, slot in away.items() if slot not in found]
+            self._quarantine.intact([*damaged, *await reader.at_addresses(doubtful, SERVED)])
+        return {slot: found[slot] for slot in slots.tolist() if slot in found}
+
+
+async def _indexed(
+    mirror: Mirror, words: str, passing: Mask, least: int, most: int, condition: str
+) -> dict[int, float] | None:
+    """What the reader finds and may pass. None: there is more than `most`, and fewer than `least` of those pass."""
+    for _ in range(TRIES):
+        reader = mirror.reader
+        rows = await reader.by_words(words, condition, most)
+        if mirror.reader is reader:  # else the rows have moved meanwhile
+            break
+    slots = mirror.holding([row["_rowid"] for row in rows])
+    found = {
+        int(slot): float(row["_score"])
+        for slot, row in zip(slots, rows, strict=True)
+        if 0 <= slot < len(passing) and passing[slot]
+    }
+    return None if len(rows) == most and len(found) < least else found
+
+
+def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, comparable: Mask) -> dict[int, float]:
+    """The similarity of each row that has a vector to compare, whichever way it was found."""
+    with_vector = [slot for slot in slots if comparable[slot]]
+    if vector is None or not with_vector:
+        return {}
+    cosines = mirror.similarities(np.array(with_vector, np.intp), vector)
+    return dict(zip(with_vector, cosines.tolist(), strict=True))
+
+
+def _newest_first(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (-row["at"], row["id"]))
+
+
+def _is_called(row: Row, name: str) -> bool:
+    memory = memory_of(row)
+    return name in (memory.id, memory.ref, memory.key)

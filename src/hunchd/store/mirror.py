@@ -1,0 +1,348 @@
+"""What questions need of all rows of a table, in memory: where each lies, what filters ask, and its vector in short.
+
+The database answers in milliseconds only what it has indexed. So it is asked about the table as it was when it was
+tidied last (`reader` stays at that version), and what was written since is at hand here, whole. Nothing of it is on the
+disk: it is read anew when the table is opened, a second for 100,000 rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hunchd.domain.filters import Filters, matches
+from hunchd.store import expressions
+from hunchd.store.keys import Keys
+from hunchd.store.lance import Table
+from hunchd.store.nearness import Mask, Nearness, Slots
+from hunchd.store.tables import DIGEST_BYTES, DIMENSIONS, Row, memory_of, microseconds
+from hunchd.store.word_index import WordIndex
+
+# Rows written since the table was tidied that are kept whole and indexed by word here: about 6 kB each.
+MOST_FRESH: Final = 5_000
+NOWHERE: Final = np.iinfo(np.uint64).max  # the address of a row that the reader does not have
+# What is read of each row at the start.
+LOADED: Final = (
+    "id", "ref", "key", "tags", "project", "kind", "scope", "status", "branch", "category", "at", "valid_from",
+    "valid_to", "digest", "embedded", "model", "vector",
+)  # fmt: skip
+_NEVER: Final = np.iinfo(np.int64).max
+_LISTED: Final = ("project", "kind", "scope", "status", "branch", "category", "model")
+_COLUMNS: Final[Mapping[str, Any]] = {
+    "address": np.uint64,
+    "digest": f"V{DIGEST_BYTES}",
+    "alive": np.bool_,
+    "at": np.int64,
+    "valid_from": np.int64,
+    "valid_to": np.int64,
+    **dict.fromkeys(_LISTED, np.int32),
+}
+
+
+@dataclass(slots=True)
+class _Names:
+    """Texts that many rows share, as numbers. Nothing is 0."""
+
+    numbers: dict[str | None, int] = field(default_factory=lambda: {None: 0})
+
+    def number(self, name: str | None) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def known(self, names: Iterable[str | None]) -> list[int]:
+        return [self.numbers[name] for name in names if name in self.numbers]
+
+
+class Mirror:
+    """One for a table, used from one thread. `reader` is the table at the version that the addresses are of."""
+
+    def __init__(self, reader: Table) -> None:
+        self.reader = reader
+        self.fresh: dict[str, int] = {}  # id → slot of what was written since the reader's version
+        self.bodies: dict[int, str] = {}  # of what is fresh, by slot
+        self.words = WordIndex()  # likewise, by id
+        self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
+        self._count = 0
+        self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
+        self._names = _Names()
+        self._ids, self._refs, self._keys, self._tags, self._families = (Keys() for _ in range(5))
+        self._nearness = Nearness(DIMENSIONS)
+        self._order: npt.NDArray[np.intp] = np.zeros(0, np.intp)  # slots by address
+        self._sorted: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+
+    @classmethod
+    async def load(cls, reader: Table) -> Mirror:
+        """Of all rows that `reader`, a table that stays at its version, has."""
+        self = cls(reader)
+        self._reserve(await reader.count())
+        async for batch in reader.columns_of(LOADED):
+            self._take_in(batch)
+            await asyncio.sleep(0)
+        await self._settled()
+        return self
+
+    async def follow(self, reader: Table) -> None:
+        """`reader` has all that was written so far: rows lie elsewhere in it, and nothing is fresh any more."""
+        addresses = np.full(self._count, NOWHERE, np.uint64)
+        async for batch in reader.columns_of(("id",)):
+            slots = self._ids.first(batch["id"])
+            known = slots >= 0
+            addresses[slots[known]] = batch["_rowid"][known]
+        self._columns["address"][: self._count] = addresses
+        self.reader = reader
+        self.fresh, self.bodies, self.words = {}, {}, WordIndex()
+        await self._settled()
+
+    async def _settled(self) -> None:
+        for keys in (self._ids, self._refs, self._keys, self._tags, self._families):
+            keys.settle()
+        addresses = self._columns["address"][: self._count]
+        order = np.argsort(addresses, kind="stable")
+        self._order = order[: int(np.count_nonzero(addresses != NOWHERE))]
+        self._sorted = addresses[self._order]
+        self.scattered = await self.reader.unindexed() if self._count else 0
+
+    # -- what is written -------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        return int(np.count_nonzero(self._columns["alive"][: self._count]))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is fresh than should be kept here."""
+        return len(self.fresh) > MOST_FRESH
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether so many rows are gone that their places are worth having back."""
+        return self._count > 2 * self.rows + MOST_FRESH
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """These were written. One that says the same as before, and has a vector now, is found where it was."""
+        for row in rows:
+            slot = int(self._ids.first([row["id"]])[0])
+            if slot < 0 or not self._alive(slot) or self.digest(slot) != row["digest"]:
+                self._end(row["id"], slot)
+                slot = self._new(row)
+                self.fresh[row["id"]] = slot
+                self.bodies[slot] = row["body"]
+                self._read_words(row)
+            self._columns["model"][slot] = self._names.number(row["model"])
+            self._keep_vector(slot, row["vector"])
+
+    def delete(self, ids: Iterable[str]) -> None:
+        for identifier in ids:
+            self._end(identifier, int(self._ids.first([identifier])[0]))
+
+    def _end(self, identifier: str, slot: int) -> None:
+        if slot >= 0:
+            self._columns["alive"][slot] = False
+            self.bodies.pop(slot, None)
+        if self.fresh.pop(identifier, None) is not None:
+            self.words.remove(identifier)
+
+    def _read_words(self, row: Row) -> None:
+        if len(self.words) < MOST_FRESH:
+            memory = memory_of(row)
+            head = " ".join(text for text in (memory.title, memory.key, memory.value, memory.ref) if text)
+            self.words.add(row["id"], ((head, 1), (" ".join(memory.tags), 1), (memory.content, 1)))
+
+    def digests_of(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """Of those of the rows that are there, what tells whether a row says something else."""
+        slots = self._ids.first(ids)
+        return {
+            identifier: bytes(self._columns["digest"][slot])
+            for identifier, slot in zip(ids, slots, strict=True)
+            if slot >= 0 and self._alive(slot)
+        }
+
+    # -- what is asked ---------------------------------------------------------------------------------------------
+
+    def slots_of(self, ids: Iterable[str]) -> Slots:
+        """Of those of the rows that are there."""
+        return self._living(self._ids.first(list(ids)))
+
+    def called(self, name: str) -> Slots:
+        """The rows whose id, key of the caller or key this may be."""
+        return self._living(np.concatenate([keys.find(name) for keys in (self._ids, self._refs, self._keys)]))
+
+    def with_refs(self, refs: Iterable[str]) -> Slots:
+        """The rows that the caller knows under one of these keys, perhaps one more."""
+        return self._living(np.concatenate([np.zeros(0, np.intp), *(self._refs.find(ref) for ref in refs)]))
+
+    def holding(self, addresses: Sequence[int]) -> Slots:
+        """The slot of each row at these addresses of the reader; -1 where it is fresh or gone by now."""
+        wanted = np.asarray(addresses, np.uint64)
+        if not len(self._sorted) or not len(wanted):
+            return np.full(len(wanted), -1, np.intp)
+        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+        slots = self._order[at]
+        columns = self._columns
+        there = (self._sorted[at] == wanted) & columns["alive"][slots] & (columns["address"][slots] == wanted)
+        return np.where(there, slots, -1)
+
+    def digest(self, slot: int) -> bytes:
+        return bytes(self._columns["digest"][slot])
+
+    def address(self, slot: int) -> int:
+        """Where the row lies in the reader, or NOWHERE."""
+        return int(self._columns["address"][slot])
+
+    def times(self, slots: Slots) -> npt.NDArray[np.int64]:
+        found: npt.NDArray[np.int64] = self._columns["at"][slots]
+        return found
+
+    def embedded_by(self, model: str) -> Mask:
+        """The rows whose vector this model made."""
+        return self._alive_all() & self._one_of("model", [model])
+
+    def not_embedded_by(self, model: str) -> Mask:
+        return self._alive_all() & ~self.embedded_by(model)
+
+    async def passing(self, filters: Filters) -> Mask:
+        """The rows that pass: by their columns, where a text counts as its hash."""
+        passing = self._alive_all().copy()
+        wishes: tuple[tuple[str, list[str | None]], ...] = (
+            ("project", [filters.project]),
+            ("kind", [kind.value for kind in filters.kinds]),
+            ("scope", [scope.value for scope in filters.scopes]),
+            ("status", [status.value for status in filters.statuses]),
+            ("category", [filters.category] if filters.category is not None else []),
+            ("branch", [None, filters.branch] if filters.branch is not None else []),
+        )
+        for name, wanted in wishes:
+            if wanted:
+                passing &= self._one_of(name, wanted)
+        at = self._columns["at"][: self._count]
+        if filters.since is not None:
+            passing &= at >= microseconds(filters.since)
+        if filters.until is not None:
+            passing &= at <= microseconds(filters.until)
+        if filters.as_of is not None:
+            moment = microseconds(filters.as_of)
+            begins, ends = (self._columns[name][: self._count] for name in ("valid_from", "valid_to"))
+            passing &= (np.where(begins == _NEVER, at, begins) <= moment) & (moment < ends)
+        for tag in filters.tags:
+            passing &= self._only(self._tags.find(tag))
+        if filters.key is not None:
+            passing &= self._only(self._keys.find(filters.key))
+        if filters.family is not None:
+            passing &= self._only(np.concatenate([self._ids.find(filters.family), self._families.find(filters.family)]))
+        if filters.path_prefix is not None:
+            passing &= await self._about(Filters(project=filters.project, statuses=(), path_prefix=filters.path_prefix))
+        return passing
+
+    def scale_of_fresh(self) -> float:
+        """What makes a score among the fresh comparable with one of the reader's: a word is the rarer, the more texts
+        there are without it."""
+        return math.log(2 + self.rows) / math.log(2 + len(self.fresh))
+
+    def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
+        return self._nearness.nearest(vector, among, k)
+
+    def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
+        return self._nearness.similarities(slots, vector)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    async def _about(self, filters: Filters) -> Mask:
+        """The rows about some paths: the reader looks for its own."""
+        rows = await self.reader.select(expressions.expression(filters), columns=("id",))
+        there = self._ids.first([row["id"] for row in rows])
+        fresh = [slot for slot, body in self.bodies.items() if matches(memory_of({"body": body}), filters)]
+        return self._only(np.concatenate([there[~np.isin(there, list(self.bodies))], np.array(fresh, np.intp)]))
+
+    def _alive(self, slot: int) -> bool:
+        return bool(self._columns["alive"][slot])
+
+    def _alive_all(self) -> Mask:
+        found: Mask = self._columns["alive"][: self._count]
+        return found
+
+    def _living(self, slots: Slots) -> Slots:
+        slots = np.unique(slots[slots >= 0])
+        return slots[self._columns["alive"][slots]]
+
+    def _one_of(self, name: str, wanted: Iterable[str | None]) -> Mask:
+        column = self._columns[name][: self._count]
+        mask = np.zeros(self._count, np.bool_)
+        for number in self._names.known(wanted):
+            mask |= column == number
+        return mask
+
+    def _only(self, slots: Slots) -> Mask:
+        mask = np.zeros(self._count, np.bool_)
+        mask[slots[slots >= 0]] = True
+        return mask
+
+    def _new(self, row: Row) -> int:
+        slot = self._count
+        self._reserve(slot + 1)
+        self._count += 1
+        columns = self._columns
+        columns["alive"][slot] = True
+        columns["address"][slot] = NOWHERE
+        columns["digest"][slot] = np.void(row["digest"])
+        columns["at"][slot] = row["at"]
+        columns["valid_from"][slot] = _NEVER if row["valid_from"] is None else row["valid_from"]
+        columns["valid_to"][slot] = _NEVER if row["valid_to"] is None else row["valid_to"]
+        for name in _LISTED:
+            columns[name][slot] = self._names.number(row[name])
+        self._index(slot, row["id"], row["ref"], row["key"], row["tags"])
+        return slot
+
+    def _index(self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None) -> None:
+        self._ids.add(identifier, slot)
+        root, dot, _ = identifier.partition(".")
+        for keys, texts in (
+            (self._refs, [ref]),
+            (self._keys, [key]),
+            (self._tags, tags or ()),
+            (self._families, [root] if dot else ()),
+        ):
+            for text in texts:
+                if text is not None:
+                    keys.add(text, slot)
+
+    def _take_in(self, batch: Mapping[str, Any]) -> None:
+        """Rows of the reader, column by column."""
+        size = len(batch["id"])
+        begin, self._count = self._count, self._count + size
+        self._reserve(self._count)
+        columns, place = self._columns, slice(begin, begin + size)
+        columns["address"][place] = batch["_rowid"]
+        columns["alive"][place] = True
+        columns["digest"][place] = np.frombuffer(b"".join(batch["digest"]), f"V{DIGEST_BYTES}")
+        columns["at"][place] = batch["at"]
+        for name in ("valid_from", "valid_to"):
+            columns[name][place] = [_NEVER if value is None else value for value in batch[name]]
+        for name in _LISTED:
+            columns[name][place] = [self._names.number(value) for value in batch[name]]
+        for slot, told in enumerate(zip(*(batch[name] for name in ("id", "ref", "key", "tags")), strict=True), begin):
+            self._index(slot, *told)
+        there = np.flatnonzero(batch["embedded"])
+        if len(there):
+            self._nearness.put(begin + there, batch["vector"][there])
+
+    def _keep_vector(self, slot: int, vector: bytes | None) -> None:
+        place = np.array([slot])
+        if vector is None:
+            self._nearness.clear(place)
+        else:
+            self._nearness.put(place, np.frombuffer(vector, "<f4")[None])
+
+    def _reserve(self, slots: int) -> None:
+        if slots <= len(self._columns["alive"]):
+            return
+        size = slots + slots // 4
+        for name, column in self._columns.items():
+            grown = np.zeros(size, column.dtype)
+            grown[: len(column)] = column
+            self._columns[name] = grown
+        self._nearness.reserve(size)
