@@ -46,6 +46,8 @@ class Opened:
             self.hot.committed([memory])
         while (await self.store.stats())["pending_embeddings"]:
             await asyncio.sleep(0.5)
+        while (await self.store.search("anything", Filters(project=project), 1)).degraded:  # the model is being loaded
+            await asyncio.sleep(0.5)
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -44,6 +45,34 @@ def test_words_and_meaning_together_beat_either_alone() -> None:
         Hit(memory=memory("both", "a session has a timeout"), lexical=5.0, similarity=0.6),
     ]
     assert ids("session timeout", hits)[0] == "both"
+
+
+def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() -> None:
+    question = "the session timeout of the cookie is ignored " + " ".join(f"detail{number}" for number in range(40))
+    first = Hit(memory=memory("first", "session timeout kept in a cookie, ignored before"), lexical=9.0)
+    detail = Hit(memory=memory("detail", "detail35 detail36 detail37 detail38"), lexical=9.0)
+    unrelated = Hit(memory=memory("unrelated", "a cookie jar"), lexical=1.0)
+    assert ids(question, [detail, unrelated, first]) == ["first", "detail"]
+
+
+def test_the_speaker_and_the_month_that_a_question_names_count() -> None:
+    def turn(id_: str, name: str, at: datetime) -> Hit:
+        source = {"type": "session", "session": id_, "number": 1, "name": name}
+        told = memory(id_, "the garden needs rain", kind=Kind.MESSAGE, source=source)
+        return Hit(memory=replace(told, at=at), lexical=3.0, similarity=0.4)
+
+    june, july = datetime(2025, 6, 3, tzinfo=UTC), datetime(2025, 7, 3, tzinfo=UTC)
+    turns = [turn("ben in july", "Ben", july), turn("ada in july", "Ada", july), turn("ada in june", "Ada", june)]
+    assert ids("what does Ada say of the garden", turns)[-1] == "ben in july"
+    assert ids("what was said of the garden in June", turns)[0] == "ada in june"
+
+
+def test_what_only_asks_stands_behind_what_answers() -> None:
+    def turn(number: int, text: str) -> Hit:
+        source = {"type": "session", "session": "s", "number": number}
+        return Hit(memory=memory(f"m{number}", text, kind=Kind.MESSAGE, source=source), lexical=3.0, similarity=0.5)
+
+    assert ids("which cache", [turn(1, "Is the cache Valkey?"), turn(9, "The cache is Valkey.")]) == ["m9", "m1"]
 
 
 def test_a_fresh_memory_wins_among_equals_and_only_there() -> None:

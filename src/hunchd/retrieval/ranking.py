@@ -23,6 +23,7 @@ VAGUE: Final = 0.15  # below, the meaning says nothing
 # A text that says this share of what was asked answers it, whatever it means.
 COVERED: Final = 0.5
 HALF_COVERED: Final = 0.25  # enough beside a meaning between vague and related
+ENOUGH_WORDS: Final = 8  # of a longer question nobody answers all; half of so many will do
 FRESH: Final = timedelta(days=7)
 FRESH_BOOST: Final = 1.2
 # Boosts are bounded, so that they settle what is near and never lift what is irrelevant.
@@ -48,6 +49,8 @@ DAY: Final = 2.8  # and near the day
 LENGTH: Final = 1.0  # times the natural logarithm of how much longer it is than usual
 USUAL_LENGTH: Final = 15  # words
 LONGEST: Final = 60  # words; more of them say no more
+FIRST_WORDS: Final = 5  # of a question, that count in full
+FADING: Final = 8  # words behind them until one counts half
 INDEXED: Final = 8_000  # characters of a text that are looked at
 
 
@@ -97,12 +100,18 @@ def _weighed(query: str, asked: Sequence[str], hits: Sequence[Hit]) -> list[tupl
     stems = list(dict.fromkeys(stem(word) for word in asked))
     passages = [_passage(hit, frozenset(stems)) for hit in hits]
     weights = rarities(stems, passages, [hit.lexical for hit in hits])
+    weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
     found = evidence(passages, weights)
     then, speaker = named(query), _speaker(stems, hits)
     return [
         (one, (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST)
         for hit, passage, one in zip(hits, passages, found, strict=True)
     ]
+
+
+def emphasis(place: int) -> float:
+    """How much the word at this place of a question counts: a long one says first what it is about."""
+    return 1.0 if place < FIRST_WORDS else FADING / (FADING + place - FIRST_WORDS)
 
 
 def _passage(hit: Hit, stems: frozenset[str]) -> Passage:
@@ -142,7 +151,7 @@ def _judged(
     query: str, asked: Sequence[str], hit: Hit, speaks: Evidence, relevance: float, now: datetime
 ) -> Ranked | None:
     memory = hit.memory
-    covered = sum(stem(word) in speaks.said for word in asked) / len(asked) if asked else 0.0
+    covered = sum(stem(word) in speaks.said for word in asked) / min(len(asked), ENOUGH_WORDS) if asked else 0.0
     called = _names(query, memory)
     if not called and not hit.why and not _answers(covered, hit.similarity):
         return None
