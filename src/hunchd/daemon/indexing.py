@@ -17,7 +17,8 @@ from hunchd.daemon.attempts import Attempts
 from hunchd.domain.code import FileOutline
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.history import Unit
-from hunchd.ingestion.commit_facts import facts_of_unit
+from hunchd.domain.memory import Memory
+from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
 from hunchd.ingestion.conventions import conventions
 from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
@@ -111,8 +112,8 @@ def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
 
 
 def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
-    """What the messages of the units state, as memories on the wire."""
-    return [memory_json(fact) for unit in found for fact in facts_of_unit(unit, scope.project, now=scope.now)]
+    """What the messages of the units state and the code does not belie, as memories on the wire, the oldest first."""
+    return _not_belied(_stated(found, scope), scope)
 
 
 def history_of(root: Path) -> Git | None:
@@ -189,7 +190,7 @@ def _placed(cache: CodeCache, predictor: Predictor) -> None:
 def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:
     """Newest first; where the last run got as far as `episodes_after`, only what is older."""
     total = done = 0
-    facts: list[dict[str, Any]] = []
+    stated: list[Memory] = []
     for pack in packs:
         total += len(pickle.loads(zlib.decompress(pack)))
     waiting = known
@@ -206,11 +207,24 @@ def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict
         if batch:
             found = episodes_of(batch, scope)
             yield {"stage": "episodes", "episodes": found, "done": done, "total": total, "last": batch[-1].sha}
-            if len(facts) < MOST_FACTS:
-                facts += facts_of(batch, scope)
-    if facts:
-        facts.sort(key=lambda fact: str(fact["at"]))  # the oldest first: each takes the place of the one before
+            if len(stated) < MOST_FACTS:
+                stated += _stated(batch, scope)
+    if facts := _not_belied(stated, scope):
         yield {"stage": "facts", "facts": facts[-MOST_FACTS:]}
+
+
+def _stated(found: Sequence[Unit], scope: Scope) -> list[Memory]:
+    return [fact for unit in found for fact in facts_of_unit(unit, scope.project, now=scope.now)]
+
+
+def _not_belied(stated: Sequence[Memory], scope: Scope) -> list[dict[str, Any]]:
+    """The oldest first: each takes the place of the one before."""
+    if not stated:
+        return []
+    with contextlib.closing(CodeCache(scope.code_cache)) as cache:
+        names = cache.names()
+    held = [fact for fact in stated if not is_outlived(fact, names)]
+    return [memory_json(fact) for fact in sorted(held, key=lambda fact: fact.at)]
 
 
 def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[_Step]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -54,12 +55,13 @@ def told_pieces(
     """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
     contradicts itself."""
     here = list(_on_branch(facts, focus.branch))
-    at_hand = _words(" ".join((focus.file or "", *focus.open_files, focus.branch, focus.query)))
+    at_hand = _words(" ".join((*map(_near, filter(None, (focus.file, *focus.open_files))), focus.branch, focus.query)))
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
     decisions = [fact for fact in others if _is_decision(fact)]
-    shared = {fact.id: len(at_hand & _words(f"{fact.title} {fact.content}")) for fact in decisions}
+    telling = at_hand - _common(decisions)
+    shared = {fact.id: len(telling & _words(f"{fact.title} {fact.content}")) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
     return [
         *(_fact(fact, now) for fact in told if _matters(fact, at_hand)),
@@ -210,6 +212,17 @@ def _origin(fact: Memory) -> str:
     if sha := fact.source.get("sha"):
         return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
     return str(fact.source.get("path") or "from the project")
+
+
+def _near(path: str) -> str:
+    """The file's name and its folder: further up a path stands what all files of a project share."""
+    return "/".join(path.rsplit("/", 2)[-2:])
+
+
+def _common(decisions: Sequence[Memory]) -> frozenset[str]:
+    """Words that so many of a project's decisions hold that they tell none from another, such as its own name."""
+    counted = Counter(word for fact in decisions for word in _words(f"{fact.title} {fact.content}"))
+    return frozenset(word for word, count in counted.items() if count > max(MOST_DECISIONS, len(decisions) // 10))
 
 
 def _words(text: str) -> frozenset[str]:

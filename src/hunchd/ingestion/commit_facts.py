@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -15,6 +17,7 @@ from hunchd.ingestion.statements import Stated, stated_in
 from hunchd.protocol.memories import title_of
 
 INDEX: Final = 60  # characters
+_PARTS: Final = re.compile(r"[^\w-]+")
 LATEST: Final = 220_000_000_000  # seconds since the epoch: clocks of authors lie
 
 
@@ -25,6 +28,20 @@ def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
     at = datetime.fromtimestamp(min(max(unit.at, 0), LATEST), UTC)
     message = redact(f"{unit.subject}\n\n{unit.body}").text
     return [_fact(stated, unit.sha, min(at, now), project, now) for stated in stated_in(message, "commit")]
+
+
+def is_outlived(fact: Memory, names: Container[str]) -> bool:
+    """Whether it tells of a new name that nothing has any more, or whose old one is in use again.
+
+    `names`: what anything in the project is called.
+    """
+    if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
+        return False
+    return _last_part(fact.value) not in names or _last_part(fact.key) in names
+
+
+def _last_part(name: str) -> str:
+    return next((part for part in reversed(_PARTS.split(name)) if part), "")
 
 
 def levels_of(stated: Stated) -> Levels:

@@ -102,6 +102,12 @@ class CodeCache:
             "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
         )
 
+    def names(self) -> frozenset[str]:
+        """What anything here is called: symbols, files without their suffix, folders."""
+        symbols = {str(name) for (name,) in self._rows("SELECT DISTINCT name FROM symbols")}
+        parts = {part for (path,) in self._rows("SELECT path FROM files") for part in str(path).split("/")}
+        return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
+
     def views(self, paths: Sequence[str]) -> dict[str, FileView]:
         """What is shown of those of `paths` that are kept, in one small read."""
         holes = ", ".join("?" * len(paths))

@@ -1,0 +1,48 @@
+"""What messages say of names is kept as long as the code does not say otherwise."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hunchd.domain.history import Unit
+from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("names", "outlived"),
+    [
+        ({"AccountStore"}, False),
+        ({"AccountStore", "UserStore"}, True),  # both are there: they are two things by now
+        ({"UserStore"}, True),  # it was named back
+        (set(), True),
+    ],
+)
+def test_a_new_name_is_told_while_it_is_the_name(names: set[str], outlived: bool) -> None:
+    unit = Unit(
+        sha="a" * 40,
+        parents=(),
+        at=1_700_000_000,
+        author="Ada",
+        email="ada@example.org",
+        subject="Rename shop.UserStore to shop.AccountStore",
+        changes=(),
+    )
+    (fact,) = facts_of_unit(unit, "p", now=NOW)
+    assert is_outlived(fact, names) is outlived
+
+
+def test_other_statements_do_not_rest_on_names() -> None:
+    unit = Unit(
+        sha="b" * 40,
+        parents=(),
+        at=1_700_000_000,
+        author="Ada",
+        email="ada@example.org",
+        subject="Use pytest instead of unittest",
+        changes=(),
+    )
+    assert [is_outlived(fact, set()) for fact in facts_of_unit(unit, "p", now=NOW)] == [False]
