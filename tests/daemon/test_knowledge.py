@@ -135,6 +135,33 @@ def test_two_sources_that_are_equally_sure_contradict_each_other_until_it_is_set
     assert value(daemon, "python") == ">=3.8, tested on 3.9"
 
 
+def test_two_memories_that_cannot_both_hold_are_noticed_shown_settled_and_never_asked_about_again(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    daemon.add(shop)
+    told = {"kind": "fact", "project": str(shop), "trust": "project"}
+    for path, text in (("docs/ops.md", "Logs are kept for 14 days"), ("CONTRIBUTING.md", "Log retention is 90 days")):
+        daemon.post("/memories", {**told, "content": text, "source": {"type": "guide", "path": path}})
+
+    daemon.wait_until(lambda: daemon.get("/contradictions")["items"], within=60, what="notice the contradiction")
+    [found] = daemon.get("/contradictions")["items"]
+    assert (found["a"]["content"], found["b"]["content"]) == ("Logs are kept for 14 days", "Log retention is 90 days")
+    assert found["reason"] == "they give another value to the same"
+    bundle = daemon.get("/context", project=str(shop), file="shop/cart.py")
+    assert any(item["id"] == found["id"] and item["tier"] == 1 for item in bundle["items"])
+
+    address = f"/contradictions/{found['id']}"
+    daemon.post(f"{address}/resolve", {"resolution": "a_wins", "note": "ops says so"})
+    assert daemon.get(f"/memories/{found['b']['id']}")["status"] == "superseded"
+    daemon.post(f"{address}/undo", {})
+    assert daemon.get(f"/memories/{found['b']['id']}")["status"] == "active"
+    daemon.post(f"{address}/resolve", {"resolution": "both_valid"})
+    assert daemon.get("/contradictions")["items"] == []
+    run = daemon.post("/consolidate", {"steps": ["contradictions"]})
+    assert run["contradictions_found"] == 0
+    assert daemon.get("/contradictions", status="resolved")["total"] == 1
+
+
 def test_documents_have_paths_a_past_and_a_limit(daemon: RunningDaemon) -> None:
     path = "/documents/profile/preferences"
     long = "\n\n".join(f"## Part {number}\n\n{'of the story ' * 60} zebra{number}." for number in range(6))

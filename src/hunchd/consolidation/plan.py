@@ -50,6 +50,7 @@ COUNTS: Final = (
     "forgotten",
     "linked",
     "contradictions_found",
+    "contradictions_closed",
     "retired",
     "doubted",
     "trusted_again",

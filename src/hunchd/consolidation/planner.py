@@ -10,6 +10,7 @@ from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
 from hunchd.consolidation.chronicling import histories
 from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.contradictions import contradictions
 from hunchd.consolidation.doubting import cascaded
 from hunchd.consolidation.ground import Ground, NoGround
 from hunchd.consolidation.linking import linked
@@ -100,6 +101,8 @@ class Planner:
                 return counted(memories, tallies, settings)
             case Step.DUPLICATES:
                 return merged(memories, self._same(memories), now)
+            case Step.CONTRADICTIONS:
+                return contradictions(memories, now)
             case Step.RETIRE:
                 return retired(memories, now)
             case Step.CASCADE:

@@ -126,6 +126,8 @@ class Claims:
 
 async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
     """Whether the source of `fact` said this before, and was overruled since by `head`."""
+    if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it lost against another memory
+        return same_value(fact, head) and voice_of(fact) == voice_of(head)
     if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
         return False
     family = await memories.family(fact.id, fact.project)

@@ -21,6 +21,7 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import SessionEnded, Signal
 from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, recall_errors, signal_row, without_secrets_in
 from hunchd.engine.answers import Answers
+from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded, memory_at
@@ -76,6 +77,7 @@ class Engine:
         self._memories = Memories(
             parts.journal, parts.hot, parts.store, self._writer, now=parts.now, noticed=self._noticed
         )
+        self._contradicting = Contradicting(self._memories, parts.hot, parts.store, now=parts.now)
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
@@ -135,6 +137,7 @@ class Engine:
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("fixes", self._fixing.run)
         tasks.start("patterns", self._mining.run)
+        tasks.start("contradictions", self._contradicting.run)
         tasks.start("condensing", self.conversations.keep_condensing)
         if self._reading is not None:
             tasks.start("reading", self._reading.run)
@@ -419,6 +422,7 @@ class Engine:
     def _noticed(self, change: Change) -> None:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
         self._sessions.changed(change)
+        self._contradicting.note(change)
         if change.project is None:
             self._own.notice(change)
             for project in self._projects:

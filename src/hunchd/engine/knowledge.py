@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.consolidation.aging import restored
+from hunchd.consolidation.conflicts import conflict_json, reopened, settled
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.engine.conflicts import conflict_json, reopened, settled
 from hunchd.engine.documents import Documents
 from hunchd.engine.filing import filed, reread
 from hunchd.engine.memories import Memories

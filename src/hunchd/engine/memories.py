@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone
 from hunchd.domain.filters import Filters, of_family
 from hunchd.domain.memory import Kind, Memory, Status, Usage
-from hunchd.engine.conflicts import conflict_of
 from hunchd.engine.drafts import memory_id, memory_of, without_secrets
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft, memory_json
@@ -93,6 +93,8 @@ class Memories:
         if not ruling.conflicting or ruling.against is None:
             return ruling
         conflict = conflict_of(ruling.against, ruling.memory, now)
+        if await self.known([conflict.id], conflict.project):  # it is asked already, or was answered
+            return replace(ruling, conflicting=False)
         return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, conflict)))
 
     async def keep(self, memories: Sequence[Memory]) -> None:

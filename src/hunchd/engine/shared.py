@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hunchd.consolidation.conflicts import conflict_of, lapsed, sides
 from hunchd.domain.facts import Change, contested, same_value, withdrawn
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import KINDS, is_shared
 from hunchd.engine.claims import CLAIMED_AT_ONCE, is_no_news, on_line, side_line
-from hunchd.engine.conflicts import conflict_of, lapsed, sides
 from hunchd.engine.drafts import memory_id
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project

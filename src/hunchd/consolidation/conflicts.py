@@ -20,8 +20,11 @@ SAME_KEY: Final = 0.9
 
 
 def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
-    """The record that `a` and `b`, the newer one, cannot both hold. It quotes both: it goes when one of them goes."""
-    told = chr(31).join((a.id, a.value or a.content, b.id, b.value or b.content, voice_of(a), voice_of(b)))
+    """The record that `a` and `b`, the newer one, cannot both hold. It quotes both: it goes when one of them goes.
+
+    The same two statements have one record, whichever came first this time: nobody is asked about them twice.
+    """
+    told = chr(31).join(sorted(map(_told, (a, b))))
     line = f"{_said(a)} / {_said(b)}"
     return Memory(
         id="x" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
@@ -77,6 +80,12 @@ def sides(conflict: Memory) -> tuple[Memory, Memory]:
     return memory_from_json(conflict.source["a"]), memory_from_json(conflict.source["b"])
 
 
+def of_one_place(conflict: Memory) -> bool:
+    """Whether both sides speak of one key, so that only one of them can be kept."""
+    a, b = map(place_of, sides(conflict))
+    return a is not None and a == b
+
+
 def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
     """The contradiction as resolved, and all that this changes, together with how to take it back.
 
@@ -85,7 +94,7 @@ def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now
     if conflict.status is not Status.ACTIVE:
         raise Conflict(f"'{conflict.id}' is resolved already", hint=f"POST /contradictions/{conflict.id}/undo first")
     a, b = sides(conflict)
-    place = place_of(b)
+    place = place_of(b) if of_one_place(conflict) else None
     effect = _on_place(a, b, place, asked, present, now) if place is not None else _on_two(a, b, asked, present, now)
     before = [memory_json(present[one.id]) for one in effect.memories if one.id in present]
     before += [memory_json(present[identifier]) for identifier in effect.deletions if identifier in present]
@@ -115,6 +124,22 @@ def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tup
         source.pop(name, None)
     opened = replace(conflict, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
     return opened, Change((*before, opened), made, conflict.project)
+
+
+def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
+    """A contradiction of two memories, one of which holds no more, as closed by that; None while both hold."""
+    a, b = (present.get(side.id) for side in sides(conflict))
+    if conflict.status is not Status.ACTIVE or of_one_place(conflict):
+        return None
+    a_holds, b_holds = (side is not None and side.status is Status.ACTIVE for side in (a, b))
+    if a_holds and b_holds:
+        return None
+    told = {
+        "resolution": "a_wins" if a_holds else "b_wins",
+        "resolved_at": iso(now),
+        "note": "the other side holds no more",
+    }
+    return replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
 
 
 def lapsed(conflict: Memory, now: datetime) -> Change:
@@ -151,14 +176,18 @@ def _on_two(a: Memory, b: Memory, asked: Resolution, present: dict[str, Memory],
     """Two memories of their own: the one that loses holds no more."""
     a, b = present.get(a.id, a), present.get(b.id, b)
     memories: tuple[Memory, ...] = ()
+    instead = asked.value or asked.note
     match asked.resolution:
         case "a_wins":
             memories = (_lost(b, a, now),)
         case "b_wins":
             memories = (_lost(a, b, now),)
-        case "merged" if asked.value:
-            before, after = revised(b, replace(b, content=asked.value, levels=Levels()), now).memories
-            memories = (before, after, _lost(a, b, now))
+        case "merged":
+            if not instead:
+                raise InvalidInput("'value' is needed to merge: what holds instead of both", field="value")
+            told = replace(b, title=instead[:120], content=instead, levels=Levels())
+            change = _says(b, instead, b, now) if place_of(b) is not None else revised(b, told, now)
+            memories = (*change.memories, _lost(a, b, now))
     return Change(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
 
 
@@ -179,6 +208,10 @@ def _says(head: Memory, value: str, by: Memory, now: datetime) -> Change:
 
 def _lost(loser: Memory, winner: Memory, now: datetime) -> Memory:
     return replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now)
+
+
+def _told(memory: Memory) -> str:
+    return chr(30).join((memory.id.partition(".")[0], memory.value or memory.content, voice_of(memory)))
 
 
 def _said(memory: Memory) -> str:

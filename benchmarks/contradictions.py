@@ -1,0 +1,185 @@
+"""Trains the table that judges contradictions, and shows how good it is and how fast.
+
+    python benchmarks/contradictions.py train [--development FILE] [--out TABLE]
+    python benchmarks/contradictions.py evaluate [--development FILE]     repositories and frames held out in turn
+    python benchmarks/contradictions.py blind                             pairs that somebody else has labelled
+
+`--development` names a JSON Lines file of fact pairs with `a`, `b`, `contradiction`, `relation` and `repo`; without it
+only the pairs of `contradiction_material.py` are used. Needs nothing but numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contradiction_material import Pair, material
+from numpy.typing import NDArray
+
+from hunchd.consolidation.contradictions_features import FEATURES
+from hunchd.consolidation.contradictions_judging import LEAST, comparisons, judged
+from hunchd.consolidation.contradictions_weights import SHIPPED, Weights, written
+
+Array = NDArray[Any]
+BLIND = Path(__file__).with_name("data") / "contradictions_blind.jsonl"
+
+RIDGE = 1e-3  # held against each weight, of the mean loss
+STEPS = 30  # of Newton's method
+ROUNDS = 3  # of choosing the clauses that a label speaks of
+MATERIAL_SHARE = 0.8  # of the weight of all pairs, for our own against those from histories
+FOLDS = 5
+WRITTEN_WEIGHT = 4.0  # of a pair written by hand, against one made from a frame
+
+
+def development(path: Path | None) -> list[Pair]:
+    """The pairs of a development file, grouped by repository."""
+    if path is None:
+        return []
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [Pair(row["a"], row["b"], row["contradiction"], row["relation"], row["repo"]) for row in rows]
+
+
+def trained(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, Any]) -> Weights:
+    """A logistic regression over the pair of clauses that decides each pair."""
+    both = [*pairs, *own]
+    compared = [[one.features for one in comparisons(pair.a, pair.b) if one.kind] for pair in both]
+    told = [
+        (features, pair, index >= len(pairs))
+        for index, (features, pair) in enumerate(zip(compared, both, strict=True))
+        if features
+    ]
+    labels = np.array([float(pair.contradiction) for _, pair, _ in told])
+    mine = np.array([is_own for *_, is_own in told])
+    share = _shares([pair for _, pair, _ in told], mine)
+    chosen = [max(features) for features, *_ in told]
+    weights = Weights(0.0, (0.0,) * len(FEATURES), provenance)
+    for _ in range(ROUNDS):
+        weights = _fitted(np.array(chosen), labels, share / share.sum(), provenance)
+        chosen = [max(features, key=weights.probability) for features, *_ in told]
+    return weights
+
+
+def _shares(pairs: Sequence[Pair], mine: Array) -> Array:
+    """The weight of each pair: rare kinds count more than their number, frequent ones less."""
+    count = Counter((pair.kind, pair.contradiction) for pair in pairs)
+    share = np.array(
+        [
+            WRITTEN_WEIGHT ** pair.group.startswith("written") * count[pair.kind, pair.contradiction] ** -0.5
+            for pair in pairs
+        ]
+    )
+    for chosen, part in ((mine, MATERIAL_SHARE), (~mine, 1 - MATERIAL_SHARE)):
+        share[chosen] *= part / max(share[chosen].sum(), 1e-9)
+    return share
+
+
+def _fitted(features: Array, labels: Array, share: Array, provenance: dict[str, Any]) -> Weights:
+    rows = np.hstack([np.ones((len(features), 1)), features])
+    ridge = np.diag([1e-6] + [RIDGE] * features.shape[1])
+    found = np.zeros(rows.shape[1])
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
+        slope = rows.T @ (share * (chance - labels)) + ridge @ found
+        curve = (rows * (share * np.maximum(chance * (1 - chance), 1e-6))[:, None]).T @ rows + ridge
+        found = found - np.linalg.solve(curve, slope)
+    return Weights(float(found[0]), tuple(float(one) for one in found[1:]), provenance)
+
+
+def figures(pairs: Iterable[Pair], verdict: Callable[[Pair], bool]) -> dict[str, dict[str, int]]:
+    """By kind: right and wrong answers. Kinds without contradictions count false alarms."""
+    found: dict[str, dict[str, int]] = defaultdict(lambda: {"hit": 0, "missed": 0, "false": 0, "right": 0})
+    for pair in pairs:
+        said = verdict(pair)
+        name = ("hit" if said else "missed") if pair.contradiction else ("false" if said else "right")
+        found[pair.kind][name] += 1
+    return dict(found)
+
+
+def report(title: str, found: dict[str, dict[str, int]]) -> None:
+    total = {name: sum(one[name] for one in found.values()) for name in ("hit", "missed", "false", "right")}
+    precision = total["hit"] / max(total["hit"] + total["false"], 1)
+    recall = total["hit"] / max(total["hit"] + total["missed"], 1)
+    print(f"{title}: precision {precision:.3f}, recall {recall:.3f} ({sum(total.values())} pairs)")
+    for kind, one in sorted(found.items()):
+        if one["hit"] + one["missed"]:
+            all_of_it = one["hit"] + one["missed"]
+            print(f"  {kind:26} recall {one['hit'] / all_of_it:.3f}  ({one['hit']} of {all_of_it})")
+        if one["false"] + one["right"]:
+            print(f"  {kind:26} false alarms {one['false']} of {one['false'] + one['right']}")
+
+
+def evaluate(pairs: Sequence[Pair], show: int) -> None:
+    own = material()
+    everything: list[Pair] = []
+    verdicts: dict[Pair, bool] = {}
+    for repository in sorted({pair.group for pair in pairs}):
+        held = [pair for pair in pairs if pair.group == repository]
+        weights = trained([pair for pair in pairs if pair.group != repository], own, {})
+        found = {pair: judged(pair.a, pair.b, weights).contradicts for pair in held}
+        report(f"held out: {repository}", figures(held, found.__getitem__))
+        verdicts |= found
+        everything += held
+    if everything:
+        report("all repositories, each held out", figures(everything, verdicts.__getitem__))
+    groups = sorted({pair.group for pair in own})
+    fold_of = {group: index % FOLDS for index, group in enumerate(np.random.default_rng(1).permutation(groups))}
+    verdicts = {}
+    for fold in range(FOLDS):
+        weights = trained(pairs, [pair for pair in own if fold_of[pair.group] != fold], {})
+        verdicts |= {pair: judged(pair.a, pair.b, weights).contradicts for pair in own if fold_of[pair.group] == fold}
+    report("our own frames, each held out", figures(own, verdicts.__getitem__))
+    wrong = [pair for pair in own if verdicts[pair] != bool(pair.contradiction)]
+    for pair in wrong[:: max(len(wrong) // show, 1)] if show else ():
+        print(f"  {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
+
+
+def blind(path: Path) -> None:
+    """The pairs that were labelled by somebody who did not know what the author had meant."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    pairs = [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in rows]
+    verdicts = {pair: judged(pair.a, pair.b) for pair in pairs}
+    report("labelled blind", figures(pairs, lambda pair: verdicts[pair].contradicts))
+    for pair in pairs:
+        if verdicts[pair].contradicts != bool(pair.contradiction):
+            print(
+                f"  {pair.group} {pair.contradiction} {verdicts[pair].probability:.2f} {pair.kind}: {pair.a} | {pair.b}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("train", "evaluate", "blind"))
+    parser.add_argument("--development", type=Path)
+    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--pairs", type=Path, default=BLIND)
+    parser.add_argument("--show", type=int, default=0, help="so many of the mistakes")
+    asked = parser.parse_args()
+    pairs = development(asked.development)
+    if asked.what == "evaluate":
+        return evaluate(pairs, asked.show)
+    if asked.what == "blind":
+        return blind(asked.pairs)
+    own = material()
+    provenance = {
+        "script": "benchmarks/contradictions.py train",
+        "trained": datetime.now(UTC).date().isoformat(),
+        "pairs from histories": len(pairs),
+        "repositories": sorted({pair.group for pair in pairs}),
+        "our own pairs": len(own),
+        "threshold": LEAST,
+    }
+    weights = trained(pairs, own, provenance)
+    written(weights, asked.out)
+    for name, value in zip(FEATURES, weights.weights, strict=True):
+        print(f"{name:20} {value:+.2f}")
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Which memories contradict each other: candidates by the words and names they share, judged pair by pair. Pure.
+
+What has one place and one value is no matter for this: there the newer claim takes the place of the older one. Here two
+memories of different places, or of none, say what cannot both hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from hunchd.consolidation.conflicts import conflict_of, ended
+from hunchd.consolidation.contradictions_judging import Judgement, judged
+from hunchd.consolidation.contradictions_reading import clauses_of
+from hunchd.consolidation.plan import Planned, Step
+from hunchd.domain.facts import normal_key, place_of, since, voice_of
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+
+CANDIDATES: Final = 20  # of one memory
+MOST_OF_ONE: Final = 3  # contradictions opened for one memory: what opposes more is misread
+STATEMENT: Final = 500  # characters of a memory that are read as a statement
+SHORTEST: Final = 6  # characters
+COMMON: Final = 400  # memories: a word of more of them finds nothing
+# Told by a machine about one moment: what it says is not said to hold now.
+_OF_HISTORY: Final = frozenset({"git", "commit", "signal", "session", "consolidation"})
+_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE})
+_REASONS: Final[Mapping[str, str]] = {
+    "versions": "they name versions that exclude each other",
+    "value": "they give another value to the same",
+    "choice": "they choose something else for the same",
+    "negation": "one denies what the other says",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opposition:
+    """A pair that cannot both hold; `b` is the newer one."""
+
+    a: Memory
+    b: Memory
+    judgement: Judgement
+
+    def record(self, now: datetime) -> Memory:
+        """The contradiction as it is kept."""
+        reason = _REASONS.get(self.judgement.kind, "they cannot both hold")
+        return conflict_of(self.a, self.b, now, reason=reason, confidence=round(self.judgement.probability, 3))
+
+
+def states(memory: Memory) -> bool:
+    """Whether a memory says that something holds now."""
+    if memory.kind not in _KINDS or memory.status is not Status.ACTIVE or "." in memory.id:
+        return False
+    if memory.kind is Kind.EPISODE and (
+        memory.trust is not Trust.USER
+        or str(memory.source.get("type")) in _OF_HISTORY
+        or any(artifact.type in ("commit", "pr") for artifact in memory.artifacts)
+    ):
+        return False
+    return len(statement(memory)) >= SHORTEST
+
+
+def statement(memory: Memory) -> str:
+    """What a memory says, as far as it is read."""
+    text = memory.content[:STATEMENT]
+    if memory.key and memory.value and normal_key(memory.key) not in text.casefold():
+        return f"{memory.key}: {memory.value}"
+    return text
+
+
+def opposition(one: Memory, other: Memory) -> Opposition | None:
+    """Whether two memories contradict each other; None when they do not, or need not."""
+    if not may_oppose(one, other):
+        return None
+    a, b = sorted((one, other), key=lambda memory: (since(memory), memory.created, memory.id))
+    judgement = judged(statement(a), statement(b))
+    return Opposition(a, b, judgement) if judgement.contradicts else None
+
+
+def may_oppose(one: Memory, other: Memory) -> bool:
+    """Whether two memories speak of the same scope and time, and are not settled by the rule of one value a key."""
+    if one.id == other.id or one.project != other.project or one.scope is not other.scope:
+        return False
+    if one.branch != other.branch or not _overlap(one, other):
+        return False
+    place = place_of(one)
+    if place is not None and place == place_of(other):
+        return False
+    if one.trust is not Trust.USER and voice_of(one) == voice_of(other):  # a file does not contradict itself
+        return False
+    return not _linked(one, other)
+
+
+def opposed_to(memory: Memory, candidates: Iterable[Memory]) -> list[Opposition]:
+    """What a memory contradicts among `candidates`, the surest first; not more than are likely to be read rightly."""
+    found = [one for other in candidates if states(other) and (one := opposition(memory, other)) is not None]
+    return sorted(found, key=lambda one: (-one.judgement.probability, one.a.id, one.b.id))[:MOST_OF_ONE]
+
+
+class Statements:
+    """The statements of one owner, found by the words and names that they share."""
+
+    def __init__(self, memories: Iterable[Memory] = ()) -> None:
+        self._memories: dict[str, Memory] = {}
+        self._postings: dict[str, list[str]] = {}
+        for memory in memories:
+            self.add(memory)
+
+    def __len__(self) -> int:
+        return len(self._memories)
+
+    def add(self, memory: Memory) -> None:
+        """Take in a memory that `states` something."""
+        self._memories[memory.id] = memory
+        for word in words_of(memory):
+            self._postings.setdefault(word, []).append(memory.id)
+
+    def near(self, memory: Memory, most: int = CANDIDATES) -> list[Memory]:
+        """What says something about the same, the nearest first."""
+        scores: dict[str, float] = {}
+        count = max(len(self._memories), 1)
+        for word in sorted(words_of(memory), key=lambda one: len(self._postings.get(one, ()))):
+            postings = self._postings.get(word, ())
+            if len(postings) > COMMON and scores:
+                break
+            weight = math.log(1 + count / max(len(postings), 1))
+            for identifier in postings[-COMMON:]:
+                scores[identifier] = scores.get(identifier, 0.0) + weight
+        scores.pop(memory.id, None)
+        best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:most]
+        return [self._memories[identifier] for identifier, _ in best]
+
+
+def words_of(memory: Memory) -> frozenset[str]:
+    """The stems by which a statement is looked for: of what it speaks of and what it chooses, and its key."""
+    found: set[str] = set()
+    for clause in clauses_of(statement(memory)):
+        found |= clause.stems | {f"kind {kind}" for kind, _ in clause.chosen}
+    if memory.key:
+        found |= {f"key {normal_key(memory.key)}"}
+    return frozenset(found)
+
+
+def question_for(memory: Memory) -> str:
+    """The words by which a search finds what may contradict a memory."""
+    return " ".join(re.findall(r"[\w./@-]+", f"{memory.key or ''} {statement(memory)}")[:40])
+
+
+def contradictions(
+    memories: Mapping[str, Memory], now: datetime, *, since_run: datetime | None = None
+) -> Iterator[Planned]:
+    """A record for each pair that contradicts each other and was never asked about; with `since_run`, of pairs of which
+    one was changed after it. What was open and is no question any more is closed."""
+    for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
+        if (closed := ended(record, dict(memories), now)) is not None:
+            why = str(closed.source["note"])
+            what = f"close a contradiction: {record.content[:160]}"
+            yield Planned(Step.CONTRADICTIONS, "contradictions_closed", what, why, (record,), (closed,))
+    stating = [memory for memory in memories.values() if states(memory)]
+    known = Statements(stating)
+    asked = {memory.id for memory in memories.values() if memory.kind is Kind.CONTRADICTION}
+    for memory in stating:
+        if since_run is not None and memory.updated <= since_run:
+            continue
+        for found in opposed_to(memory, known.near(memory)):
+            record = found.record(now)
+            if record.id not in asked:
+                asked.add(record.id)
+                yield planned(record)
+
+
+def planned(record: Memory) -> Planned:
+    """The opening of a contradiction, as a run makes it."""
+    what = f"open a contradiction: {record.content[:160]}"
+    return Planned(Step.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,))
+
+
+def _overlap(one: Memory, other: Memory) -> bool:
+    ends, others_end = one.valid_to, other.valid_to
+    return (ends is None or ends > since(other)) and (others_end is None or others_end > since(one))
+
+
+def _linked(one: Memory, other: Memory) -> bool:
+    """Whether one took the place of the other, or is a part of it."""
+    names = {one.supersedes, one.superseded_by, *(link.get("ref") for link in one.links)}
+    others = {other.supersedes, other.superseded_by, *(link.get("ref") for link in other.links)}
+    return other.id in names or one.id in others

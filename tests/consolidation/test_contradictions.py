@@ -1,0 +1,222 @@
+"""What cannot both hold is noticed, what can is left alone, and nobody is asked about the same pair twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hunchd.consolidation.conflicts import conflict_json, reopened, settled
+from hunchd.consolidation.contradictions import Statements, contradictions, may_oppose, opposed_to, opposition, states
+from hunchd.consolidation.contradictions_features import FEATURES, compared
+from hunchd.consolidation.contradictions_judging import judged
+from hunchd.consolidation.contradictions_reading import clauses_of
+from hunchd.consolidation.contradictions_values import excluding, values_in
+from hunchd.consolidation.contradictions_weights import shipped
+from hunchd.domain.errors import Conflict, InvalidInput
+from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status, Trust
+from hunchd.protocol.requests import Resolution
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+BLIND = Path(__file__).parents[2] / "benchmarks" / "data" / "contradictions_blind.jsonl"
+
+
+def said(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT, trust: Trust = Trust.USER) -> Memory:
+    at = NOW - timedelta(days=100 - days)
+    return Memory(
+        id=identifier,
+        kind=kind,
+        title=content[:60],
+        content=content,
+        at=at,
+        created=at,
+        updated=at,
+        project="p1",
+        trust=trust,
+    )
+
+
+OPPOSED = [
+    ("The exporter supports streaming", "The exporter does not support streaming"),
+    ("Query logging is enabled", "query logging is off"),
+    ("Always pin dependencies", "Never pin dependencies"),
+    ("Secrets are kept in Vault; they are rotated monthly", "The database is MySQL. Never keep secrets in Vault"),
+    ("The database is PostgreSQL", "Our database is MySQL"),
+    ("Prefer webhooks over polling for sync", "Prefer polling over webhooks for sync"),
+    ("minimum Ruby version is 3.1", "Ruby 2.7 is supported"),
+    ("birch depends on click ^8.1.0", "package.json of birch pins click at ^8.2.1"),
+    ("Requests time out after 5 seconds", "The request timeout is one minute"),
+    ("Result order is ascending", "results are returned in descending order"),
+]
+BOTH_HOLD = [
+    ("Query logging is enabled in production", "Query logging is disabled in staging"),
+    ("Query logging is disabled", "query logging is not enabled"),
+    ("Until 2.0 the database was MySQL", "The database is PostgreSQL"),
+    ("We support Chrome", "We support Firefox"),
+    ("birch depends on click ^8.1.0", "birch depends on rich ^13.1.0"),
+    ("birch depends on click ^8.1.0", "fjord depends on click ^7.0.0"),
+    ("Ruby >= 3.1", "We run Ruby 3.3"),
+    ("The request timeout is 60 seconds", "Requests time out after one minute"),
+    ("Small files are inlined", "Large files are not inlined"),
+    ("PNG uploads are accepted", "JPEG uploads are accepted"),
+    ("Never pin dependencies", "Dependencies must not be pinned"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), OPPOSED)
+def test_what_cannot_both_hold_is_noticed_in_either_order(a: str, b: str) -> None:
+    assert judged(a, b).contradicts
+    assert judged(b, a).contradicts
+
+
+@pytest.mark.parametrize(("a", "b"), BOTH_HOLD)
+def test_what_holds_side_by_side_is_left_alone(a: str, b: str) -> None:
+    assert not judged(a, b).contradicts
+
+
+def test_a_pair_labelled_by_somebody_else_is_mostly_judged_as_they_did() -> None:
+    rows = [json.loads(line) for line in BLIND.read_text("utf-8").splitlines()]
+    verdicts = [(judged(row["a"], row["b"]).contradicts, bool(row["label"])) for row in rows]
+    hits = sum(said and label for said, label in verdicts)
+    assert len(rows) >= 150
+    assert hits / sum(said for said, _ in verdicts) > 0.85
+    assert hits / sum(label for _, label in verdicts) > 0.8
+
+
+def test_the_comparison_is_symmetric_and_its_features_are_those_of_the_table() -> None:
+    assert len(shipped().weights) == len(FEATURES)
+    for a, b in OPPOSED + BOTH_HOLD:
+        one, other = clauses_of(a)[0], clauses_of(b)[0]
+        assert len(compared(one, other).features) == len(FEATURES)
+        assert bool(compared(one, other).kind) == bool(compared(other, one).kind)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "exclude"),
+    [
+        (">=3.11", "3.8 through 3.10", True),
+        (">=1.22", "1.26", False),
+        ("^18.2.0", "17.0.2", True),
+        ("at most 10 MB", "25 MB", True),
+        ("15", "15.4", False),
+        ("30 minutes", "1800 seconds", False),
+        ("below 4", "at least 4.21", True),
+        ("1.0.0rc1", "1.0.0rc2", True),
+    ],
+)
+def test_numbers_are_ranges_that_exclude_each_other_or_do_not(one: str, other: str, exclude: bool) -> None:
+    [mine], [theirs] = values_in(one), values_in(other)
+    assert excluding(mine, theirs) is exclude
+    assert excluding(theirs, mine) is exclude
+
+
+def test_another_project_scope_branch_time_or_the_same_file_is_no_contradiction() -> None:
+    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=5)
+    assert opposition(a, b) is not None
+    assert not may_oppose(a, replace(b, project="p2"))
+    assert not may_oppose(a, replace(b, scope=Scope.USER))
+    assert not may_oppose(a, replace(b, branch="topic"))
+    assert not may_oppose(replace(a, valid_to=a.at + timedelta(days=1)), b)
+    assert not may_oppose(replace(a, superseded_by="m2"), b)
+    by_file = {"trust": Trust.PROJECT, "source": {"type": "convention", "path": "README.md"}}
+    assert not may_oppose(replace(a, **by_file), replace(b, **by_file))  # type: ignore[arg-type]
+    same_place = {"key": "database", "category": "decision"}
+    assert not may_oppose(replace(a, **same_place), replace(b, **same_place))  # type: ignore[arg-type]
+
+
+def test_only_what_is_said_to_hold_now_states_something() -> None:
+    commit = replace(said("m1", "Drop MySQL", kind=Kind.EPISODE), artifacts=(Artifact("commit", "a" * 40),))
+    assert states(said("m2", "The database is MySQL"))
+    assert states(said("m3", "The database is MySQL", kind=Kind.EPISODE))
+    assert not states(commit)
+    assert not states(said("m4", "The database is MySQL", kind=Kind.ERROR))
+    assert not states(replace(said("m5", "The database is MySQL"), status=Status.ARCHIVED))
+
+
+def test_the_newer_one_is_b_and_a_pair_is_opened_once_whatever_became_of_it() -> None:
+    new, old = said("m1", "The database is MySQL", days=9), said("m2", "The database is PostgreSQL")
+    others = [said(f"m1{number}", f"The {name} service has an owner") for number, name in enumerate(_names()[:6])]
+    known = {one.id: one for one in (new, old, *others)}
+
+    [planned] = contradictions(known, NOW)
+    [record] = planned.after
+    told = conflict_json(record)
+    assert (told["a"]["id"], told["b"]["id"], told["status"]) == ("m2", "m1", "open")
+    assert told["reason"] == "they choose something else for the same"
+
+    closed, change = settled(record, Resolution(resolution="a_wins"), known, NOW)
+    lost = next(one for one in change.memories if one.id == "m1")
+    assert (lost.status, lost.superseded_by) == (Status.SUPERSEDED, "m2")
+    assert list(contradictions(known | {closed.id: closed}, NOW)) == []
+    assert list(contradictions(known, NOW, since_run=NOW)) == []
+
+
+@pytest.mark.parametrize("resolution", ["a_wins", "b_wins", "both_valid", "merged"])
+def test_every_resolution_is_taken_back_exactly(resolution: str) -> None:
+    a, b = said("m1", "Logs are kept for 14 days"), said("m2", "Logs are kept for 90 days", days=3)
+    found = opposition(a, b)
+    assert found is not None
+    present = {"m1": a, "m2": b}
+    asked = Resolution(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
+    closed, change = settled(found.record(NOW), asked, present, NOW)
+    after = present | {one.id: one for one in change.memories}
+    holding = {one.content for one in after.values() if one.status is Status.ACTIVE and one.kind is Kind.FACT}
+    assert (
+        holding
+        == {
+            "a_wins": {a.content},
+            "b_wins": {b.content},
+            "both_valid": {a.content, b.content},
+            "merged": {"Logs are kept for 30 days"},
+        }[resolution]
+    )
+
+    opened, back = reopened(closed, after, NOW + timedelta(minutes=1))
+    restored = {one.id: one for one in back.memories} | {opened.id: opened}
+    for side in (a, b):
+        assert replace(restored.get(side.id, side), updated=side.updated) == side
+    assert opened.status is Status.ACTIVE
+    assert all(name not in opened.source for name in ("resolution", "before", "left"))
+    with pytest.raises(Conflict):
+        reopened(opened, after, NOW)
+
+
+def test_merging_two_facts_of_two_keys_leaves_one_with_the_new_value() -> None:
+    a = replace(said("m1", "database: PostgreSQL"), key="database", value="PostgreSQL")
+    b = replace(said("m2", "main database: MySQL", days=2), key="main database", value="MySQL")
+    found = opposition(a, b)
+    assert found is not None
+    with pytest.raises(InvalidInput):
+        settled(found.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
+    _, change = settled(found.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
+    after = {one.id: one for one in change.memories}
+    assert (after["m2"].value, after["m2"].status) == ("CockroachDB", Status.ACTIVE)
+    assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
+
+
+def test_what_was_open_is_closed_when_one_side_holds_no_more() -> None:
+    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=2)
+    found = opposition(a, b)
+    assert found is not None
+    record = found.record(NOW)
+    gone = replace(a, status=Status.SUPERSEDED)
+    [planned] = contradictions({"m1": gone, "m2": b, record.id: record}, NOW)
+    [closed] = planned.after
+    assert (closed.status, closed.source["resolution"]) == (Status.SUPERSEDED, "b_wins")
+
+
+def test_candidates_are_those_that_speak_of_the_same() -> None:
+    mine = said("m0", "The payment gateway times out after 5 seconds")
+    others = [said(f"m{number}", f"The {name} is owned by team {number}") for number, name in enumerate(_names(), 1)]
+    near = said("x", "Timeout of the payment gateway: 30 seconds")
+    known = Statements([*others, near])
+    assert known.near(mine)[0].id == "x"
+    assert [one.b.id for one in opposed_to(mine, known.near(mine))] in (["x"], ["m0"])
+
+
+def _names() -> Sequence[str]:
+    return [f"module{number}" for number in range(60)]
