@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from hunchd.daemon.attempts import Attempts
 from hunchd.daemon.indexing import history_of
+from hunchd.domain.history import Unit, unit_from
 from hunchd.ingestion.history import units
 from hunchd.ingestion.languages import language_of
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id
-from hunchd.patterns.identity import with_known_keys
-from hunchd.patterns.mining import NEWEST_UNITS, Made, mined, with_history
+from hunchd.patterns.companions import NEWEST_UNITS, Head, added_by
+from hunchd.patterns.identity import with_files_changed, with_known_keys
+from hunchd.patterns.mining import Made, mined, with_history
 from hunchd.patterns.pattern import Pattern, pattern_from
 from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import shape_from, shapes_of
@@ -41,24 +43,31 @@ class Quarry:
 
 
 def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Progress by file, then `{"patterns": […]}`: of `paths` what changed, or of the whole tree."""
+    """Progress by file, then `{"patterns": […]}`: of the whole tree, or brought up to date after changes of `paths`."""
     with ShapeCache(quarry.cache) as cache:
-        changed = False
-        for done, total, touched in _shaped(quarry, cache, paths):
-            changed = changed or touched
+        touched: set[str] = set()
+        for done, total, fresh in _shaped(quarry, cache, paths):
+            touched.update(fresh)
             yield {"done": done, "total": total}
         git = history_of(quarry.root)
         head = git.resolve("HEAD") if git is not None and git.exists() else ""
         before = [pattern_from(told) for told in cache.recall("patterns") or ()]
-        if not changed and before and cache.recall("head") == head:
-            yield {"patterns": [pattern.json() for pattern in before], "changed": False}
-            return
-        yield {"patterns": [pattern.json() for pattern in _found(quarry, cache, before, git, head)], "changed": True}
+        moved = cache.recall("head") != head
+        if not before or moved or (touched and paths is None):
+            patterns = _found(quarry, cache, before, git, head)
+        elif touched:
+            shapes = [shape_from(kept.path, kept.language, row) for kept in cache.some(touched) for row in kept.rows]
+            patterns = with_files_changed(before, touched, shapes)
+            cache.keep("patterns", [pattern.json() for pattern in patterns])
+        else:
+            patterns = before
+        yield {"patterns": [pattern.json() for pattern in patterns]}
 
 
 def _found(
     quarry: Quarry, cache: ShapeCache, before: Sequence[Pattern], git: Git | None, head: str
 ) -> Sequence[Pattern]:
+    """All shapes grouped anew."""
     shapes = (shape_from(kept.path, kept.language, row) for kept in cache.all() for row in kept.rows)
     made = {
         key: Made(tuple(digests), Template(**template)) for key, digests, template in cache.recall("templates") or ()
@@ -69,17 +78,54 @@ def _found(
 
     patterns = with_known_keys(mined(shapes, read, made), before)
     if git is not None and head:
-        past = {unit.sha: unit for unit in units(git, newest=NEWEST_UNITS)}
-        patterns = with_history(patterns, read, git, past)
+        past = Past(git, cache, head)
+        patterns = with_history(patterns, read, past.added, past.units)
+        past.keep()
     cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
     cache.keep("patterns", [pattern.json() for pattern in patterns])
     cache.keep("head", head)
     return patterns
 
 
-def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, bool]]:
-    """Read, parse and keep what is not in the cache as it is in the tree: files done, of how many, whether anything
-    was new."""
+class Past:
+    """What history says of instances, asked of git once: which unit added a line, and what else that unit touched."""
+
+    def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
+        self._git = git
+        self._cache = cache
+        self._head = head
+        told = cache.recall("past") or {"head": "", "added": [], "units": []}
+        self._before = str(told["head"])
+        self._added: dict[Head, str] = {(path, line): sha for path, line, sha in told["added"]}  # "": nobody knows
+        self._units = {one["sha"]: unit_from(one) for one in told["units"]}
+
+    def added(self, heads: set[Head]) -> dict[Head, str]:
+        """The unit that added each, where one is known."""
+        if self._before != self._head:
+            open_ones = {head for head in heads if self._added.get(head) == ""}
+            known = self._before and self._git.exists(self._before)
+            self._added |= added_by(self._git, open_ones, since=self._before if known else "")
+        unasked = heads - self._added.keys()
+        self._added |= dict.fromkeys(unasked, "") | added_by(self._git, unasked)
+        self._added = {head: self._added[head] for head in heads}
+        return {head: sha for head, sha in self._added.items() if sha}
+
+    def units(self, shas: set[str]) -> dict[str, Unit]:
+        """Those of the units that are among the newest."""
+        if not shas <= self._units.keys():
+            self._units = {unit.sha: unit for unit in units(self._git, newest=NEWEST_UNITS)}
+        self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
+        return self._units
+
+    def keep(self) -> None:
+        added = [(path, line, sha) for (path, line), sha in self._added.items()]
+        told = [asdict(unit) for unit in self._units.values()]
+        self._cache.keep("past", {"head": self._head, "added": added, "units": told})
+
+
+def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:
+    """Read, parse and keep what is not in the cache as it is in the tree: files done, of how many, and which of them
+    were new, changed or gone."""
     rules = IgnoreRules.load(quarry.root, quarry.extra_ignore)
     blobs, stamps = cache.blobs(), cache.stamps()
     if paths is None:
@@ -95,7 +141,7 @@ def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> I
         waiting = list(wanted)
     cache.remove(gone)
     total, done = len(wanted), len(wanted) - len(waiting)
-    yield done, total, bool(gone)
+    yield done, total, gone
     with Attempts(cache.path) as attempts:
         for start in range(0, len(waiting), BATCH):
             batch = waiting[start : start + BATCH]
@@ -110,8 +156,8 @@ def _kept(
     blobs: dict[str, str],
     stamps: dict[str, int],
     attempts: Attempts,
-) -> bool:
-    """Whether any of these files was new, changed, or gone."""
+) -> list[str]:
+    """Those of the files that were new, changed, or gone."""
     fresh: list[Kept] = []
     same: dict[str, int] = {}
     lost: list[str] = []
@@ -130,7 +176,7 @@ def _kept(
     cache.put(fresh, stamps)
     cache.restamp(same)
     cache.remove(path for path in lost if path in blobs)
-    return bool(fresh) or any(path in blobs for path in lost)
+    return [*(one.path for one in fresh), *(path for path in lost if path in blobs)]
 
 
 def _stamp(found: os.stat_result) -> int:

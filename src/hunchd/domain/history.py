@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 ChangeStatus = Literal["A", "M", "D", "R", "C", "T"]
 
@@ -36,3 +37,9 @@ class Unit:
     tags: tuple[str, ...] = ()
     branch: str = ""  # the merged branch's name where the subject of the merge tells it
     coauthors: tuple[str, ...] = ()
+
+
+def unit_from(told: Mapping[str, Any]) -> Unit:
+    """The unit that was told field by field, as between processes."""
+    lists = {name: tuple(told[name]) for name in ("parents", "tags", "coauthors")}
+    return Unit(**{**told, **lists, "changes": tuple(Change(**change) for change in told["changes"])})

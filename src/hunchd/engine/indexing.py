@@ -13,7 +13,7 @@ from typing import Any
 from hunchd.config.settings import IndexSettings
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.errors import HunchError
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import Unit, unit_from
 from hunchd.domain.sharing import SHARED
 from hunchd.engine import collaborators
 from hunchd.engine.claims import BY_FILES, Claims
@@ -210,12 +210,6 @@ class Indexing:
             "code_cache": str(project.cache / CODE),
             "extra_ignore": list(self._settings.ignore),
         }
-
-
-def unit_from(told: dict[str, Any]) -> Unit:
-    """The unit that the indexer sent."""
-    lists = {name: tuple(told[name]) for name in ("parents", "tags", "coauthors")}
-    return Unit(**told | lists | {"changes": tuple(Change(**change) for change in told["changes"])})
 
 
 def outline_from(told: dict[str, Any]) -> FileOutline:

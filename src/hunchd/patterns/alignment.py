@@ -95,7 +95,7 @@ class Instance:
 
 def instance_of(syntax: Syntax, start: int, end: int) -> Instance | None:
     """The tree of the stretch from `start` to `end`; None where no tree holds it, or it is too large."""
-    for tree in syntax.trees:
+    for tree in reversed(syntax.trees):  # what stands in a macro is code only in the tree made of it
         nodes = _nodes_in(tree.root_node, start, end)
         if nodes:
             budget = [MOST_NODES]

@@ -17,6 +17,7 @@ from hunchd.repository.git import Git
 
 # A line this short (`else:`, `});`) stands in many places: it does not tell when an instance was added.
 SHORTEST_LINE: Final = 10  # characters
+NEWEST_UNITS: Final = 3_000  # of history that are looked at
 MOST_PATHS: Final = 1_500  # given to git by name
 LEAST_UNITS: Final = 2  # that must tell of a companion
 LEAST_SHARE: Final = 0.3  # of the units that added an instance
@@ -41,9 +42,9 @@ _NEW_FILE: Final = re.compile(rb'\+\+\+ "?b/(.*?)"?\t?$')
 Head = tuple[str, str]  # path of an instance, and the line it begins with
 
 
-def added_by(git: Git, heads: Iterable[Head], newest: int) -> dict[Head, str]:
-    """The unit that added each instance, as far as the `newest` units tell: the last that put in its first line without
-    taking it out elsewhere (that would be a move)."""
+def added_by(git: Git, heads: Iterable[Head], *, since: str = "") -> dict[Head, str]:
+    """The unit that added each instance, as far as the newest units tell, or those after the commit `since`: the last
+    that put in its first line without taking it out elsewhere (that would be a move)."""
     waiting: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
         if len(line) >= SHORTEST_LINE:
@@ -53,7 +54,8 @@ def added_by(git: Git, heads: Iterable[Head], newest: int) -> dict[Head, str]:
     paths = sorted(waiting)[:MOST_PATHS]
     found: dict[Head, str] = {}
     reading = _Reading(waiting, found)
-    for record in git.stream(*_LOG, f"--max-count={newest}", "HEAD", "--", *paths, separator=b"\n"):
+    revisions = ["HEAD", *([f"^{since}"] if since else [])]
+    for record in git.stream(*_LOG, f"--max-count={NEWEST_UNITS}", *revisions, "--", *paths, separator=b"\n"):
         reading.take(record)
     reading.finish()
     return found
@@ -121,9 +123,10 @@ def _touched(unit: Unit, own: Sequence[str]) -> Iterable[tuple[str, str]]:
             continue
         if stem_of(path) in stems and is_test(path) != testing:
             yield ("source" if testing else "test"), ""
+        else:
+            yield "kind", kind_of(path)
         if change.status != "A":
             yield "file", path
-        yield "kind", kind_of(path)
 
 
 def kind_of(path: str) -> str:

@@ -15,7 +15,7 @@ FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 def bare(feature: str) -> str:
     """The name in a feature, without the mark that says what it is used as."""
-    return feature.removeprefix("in ").strip("@<()!^~:#=._") or feature
+    return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
 @cache
@@ -36,13 +36,14 @@ _SAYS: Final = {
     ".": 0.6,
     "in ": 0.5,
     ":": 0.5,
+    "->": 0.8,
     "=_": 0.5,
     "=+": 0.4,
     "~": 0.4,
     "#": 0.4,
 }
 # A name that the project defines counts whole. Of others so much:
-FOREIGN: Final = 0.6  # it is from elsewhere, and few projects use it
+FOREIGN: Final = 0.65  # it is from elsewhere, and few projects use it
 COMMON_OWN: Final = 0.6  # the project defines it, like many others
 COMMON: Final = 0.25
 TELLING: Final = 0.45  # weight of a feature that a pattern can begin with
@@ -62,6 +63,8 @@ def use_of(feature: str) -> str:
         return "!"
     if feature.startswith("in "):
         return "in "
+    if feature.startswith("->"):
+        return "->"
     if feature.startswith("=_"):
         return "=_"
     if feature.startswith("="):
@@ -80,7 +83,7 @@ def weight_of(feature: str, language: str, shapes: int, of_all: int, own: Collec
     if use == "~" and mine and language == "python":  # a fixture
         says = 1.0
     elif name in common_names(language):
-        says *= COMMON_OWN if mine else COMMON
+        says *= COMMON_OWN if mine or use in ("=_", "=+") else COMMON
     elif not mine and use not in _OF_DEFINITIONS:
         says *= FOREIGN
     return says * min(1.0, math.log((of_all + UNSEEN) / shapes) / math.log(RARE))

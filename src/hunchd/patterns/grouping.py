@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from hunchd.patterns.features import FAMILIES, bare, is_telling, weight_of
+from hunchd.patterns.features import FAMILIES, bare, is_telling, use_of, weight_of
 from hunchd.patterns.shapes import Shape
 
 LEAST: Final = 3  # instances in two files or more
@@ -24,15 +24,16 @@ STEPS: Final = 6  # in which a core and the shapes that have it find each other,
 SAMPLE: Final = 240  # shapes of a seed that are counted
 CORE_SHARE: Final = 0.75  # of the shapes that must have a feature of the core
 COVERED: Final = 0.75  # of the core's weight that an instance must have
-LEAST_WEIGHT: Final = 1.2  # of a core: two distinctive names
+LEAST_WEIGHT: Final = 1.0  # of a core: two distinctive names
 # A core says no more than this many distinctive names do: what shares twenty is a copy.
 FULL_WEIGHT: Final = 4.0
-# A core that is more than half of another's is the same pattern again, and so are shapes more than half of which are.
+# Shapes that are mostly in a better group are the same pattern again, and so is a core that is mostly another's.
 SAME: Final = 0.5
+SAME_CORE: Final = 0.7
 # Each further pattern of the same kind must be better by so much: ten kinds of tests are not the ten best patterns.
 VARIETY: Final = 0.9
-# A statement is a part of something: it tells less than a whole definition does.
-PART: Final = 0.7
+# A statement is a part of something, and a declaration mostly settings: they tell less than a whole definition does.
+PARTS: Final = {"statement": 0.7, "top": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,13 @@ def groups_of(shapes: Iterable[Shape], most: int) -> list[Group]:
     buckets: dict[tuple[str, str], _Bucket] = {}
     own: set[str] = set()
     for shape in shapes:
+        if shape.kind in ("function", "method", "class", "name"):
+            own.add(shape.name)
+        if shape.kind == "name":
+            continue
         family = FAMILIES.get(shape.language, shape.language)
         kind = "function" if shape.kind == "method" else shape.kind
         buckets.setdefault((family, kind), _Bucket(family, kind)).shapes.append(shape)
-        if shape.kind in ("function", "method", "class"):
-            own.add(shape.name)
     found: list[Group] = []
     for key in sorted(buckets):
         bucket = buckets[key]
@@ -146,7 +149,10 @@ def _core(bucket: _Bucket, members: Sequence[int]) -> dict[str, float]:
     for number in sample:
         counts.update(bucket.shapes[number].features)
     needed = max(CORE_SHARE * len(sample), 2)
-    return {name: bucket.weights[name] for name, count in counts.items() if count >= needed and name in bucket.weights}
+    core = {name: bucket.weights[name] for name, count in counts.items() if count >= needed and name in bucket.weights}
+    if any(use_of(feature) == "=" for feature in core):  # how a name begins and ends says nothing more than the name
+        core = {feature: weight for feature, weight in core.items() if use_of(feature) not in ("=_", "=+")}
+    return core
 
 
 def _enough(core: Mapping[str, float]) -> bool:
@@ -198,7 +204,7 @@ def _group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]) -> G
         * (1 + 0.5 * math.log2(min(files, 16)))
         * (0.3 + cohesion)
         * min(1.0, 0.4 + lines / 10)
-        * (PART if bucket.kind == "statement" else 1.0)
+        * PARTS.get(bucket.kind, 1.0)
     )
     return Group(bucket.language, bucket.kind, core, tuple(shapes), score)
 
@@ -242,9 +248,19 @@ def _known(
     )
     if again > SAME * len(group.members):
         return True
-    names = {bare(feature) for feature in group.core}
+    mine = _by_name(group)
     for other in chosen:
-        others = {bare(feature) for feature in other.core}
-        if len(names & others) > SAME * len(names | others):
+        theirs = _by_name(other)
+        shared = sum(min(weight, theirs[name]) for name, weight in mine.items() if name in theirs)
+        if shared > SAME_CORE * min(sum(mine.values()), sum(theirs.values())):
             return True
     return False
+
+
+def _by_name(group: Group) -> dict[str, float]:
+    """The core by its names: that one calls what another extends is no great difference."""
+    names: dict[str, float] = {}
+    for feature, weight in group.core.items():
+        name = bare(feature)
+        names[name] = max(weight, names.get(name, 0.0))
+    return names

@@ -1,20 +1,24 @@
-"""Which of today's patterns are those of yesterday: a pattern keeps its key while its instances are mostly the same."""
+"""Which of today's patterns are those of yesterday, and what a saved file changes in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hunchd.patterns.pattern import Pattern
+from hunchd.patterns.features import FAMILIES
+from hunchd.patterns.mining import SPOTS
+from hunchd.patterns.pattern import Pattern, Spot
+from hunchd.patterns.shapes import Shape
 
 SAME: Final = 0.5  # of the instances of either
 
 
 def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns, each with the key that it had before, if it was known."""
+    """The patterns, each with the key that it had before, if it was known: it keeps it while its instances are mostly
+    the same."""
     free = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
-    languages = {old.key: (old.language, old.kind) for old in before}
+    sorts = {old.key: (old.language, old.kind) for old in before}
     keys = {pattern.key for pattern in patterns}
     found = []
     for pattern in patterns:
@@ -26,7 +30,7 @@ def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> l
         like = [
             (len(mine & theirs) / len(mine | theirs), key)
             for key, theirs in free.items()
-            if key not in keys and languages[key] == (pattern.language, pattern.kind)
+            if key not in keys and sorts[key] == (pattern.language, pattern.kind)
         ]
         share, key = max(like, default=(0.0, ""))
         if share >= SAME:
@@ -34,3 +38,32 @@ def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> l
             pattern = replace(pattern, key=key)
         found.append(pattern)
     return found
+
+
+def with_files_changed(patterns: Sequence[Pattern], paths: Collection[str], shapes: Sequence[Shape]) -> list[Pattern]:
+    """The patterns after the files `paths` changed, which now hold `shapes`: what no longer matches is no instance any
+    more, what matches now is one. New patterns are not looked for."""
+    return [_with_files_changed(pattern, paths, shapes) for pattern in patterns]
+
+
+def _with_files_changed(pattern: Pattern, paths: Collection[str], shapes: Sequence[Shape]) -> Pattern:
+    kept = [spot for spot in pattern.spots if spot.path not in paths]
+    gone = len(pattern.spots) - len(kept)
+    fresh: list[Spot] = []
+    end = (-1, "")  # of the last one, with its path: a shape within another is no second instance
+    for shape in shapes:
+        if _sort_of(shape) == (pattern.language, pattern.kind) and pattern.matches(shape.features):
+            if shape.path == end[1] and shape.start < end[0]:
+                continue
+            fresh.append(Spot(shape.path, shape.line, shape.name))
+            end = (shape.end, shape.path)
+    if not gone and not fresh:
+        return pattern
+    spots = (*kept, *fresh)[:SPOTS]
+    count = pattern.count - gone + len(fresh)
+    files = len({spot.path for spot in spots}) if count <= SPOTS else pattern.files
+    return replace(pattern, spots=spots, count=count, files=files)
+
+
+def _sort_of(shape: Shape) -> tuple[str, str]:
+    return FAMILIES.get(shape.language, shape.language), "function" if shape.kind == "method" else shape.kind

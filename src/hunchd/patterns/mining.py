@@ -12,14 +12,13 @@ from typing import Final
 from hunchd.domain.history import Unit
 from hunchd.ingestion.parsing import Syntax, syntax_of
 from hunchd.patterns.alignment import Instance, instance_of, most_typical
-from hunchd.patterns.companions import Head, added_by, companions_of
+from hunchd.patterns.companions import Head, companions_of
 from hunchd.patterns.grouping import Group, groups_of
 from hunchd.patterns.pattern import Pattern, Spot
 from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import Shape
 from hunchd.patterns.templates import Template, template_of
 from hunchd.patterns.wording import place_of, steps_of, title_of
-from hunchd.repository.git import Git
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +28,6 @@ LOOKED_AT: Final = 60  # of the most typical, to find that many that differ
 SPOTS: Final = 200  # instances that are kept by name
 LEAST_FIXED: Final = 3  # names in a template that do not vary
 MOST_HOLLOW: Final = 1.2  # holes for each of them
-NEWEST_UNITS: Final = 3_000  # of history in which additions are looked for
 SURPLUS: Final = 1.6  # groups looked at for each pattern wanted: some have no template worth showing
 
 Read = Callable[[str], bytes | None]
@@ -71,13 +69,19 @@ def key_of(group: Group) -> str:
     return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def with_history(patterns: Sequence[Pattern], read: Read, git: Git, units: Mapping[str, Unit]) -> list[Pattern]:
-    """The same, each with the commits that added its instances and what changed together with them. `units` are the
-    newest units by their sha, in any order."""
-    lines = _Lines(read)
+def with_history(
+    patterns: Sequence[Pattern],
+    read: Read,
+    added: Callable[[set[Head]], Mapping[Head, str]],
+    units: Callable[[set[str]], Mapping[str, Unit]],
+) -> list[Pattern]:
+    """The same, each with the commits that added its instances and what changed together with them. `added` tells the
+    unit that put in a line, `units` what they are, as far as known."""
+    lines = Lines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
-    added = added_by(git, set(heads.values()), NEWEST_UNITS)
-    return [_dated(pattern, heads, added, units) for pattern in patterns]
+    shas = added(set(heads.values()))
+    past = units(set(shas.values()))
+    return [_dated(pattern, heads, shas, past) for pattern in patterns]
 
 
 def _dated(
@@ -94,7 +98,7 @@ def _dated(
     return replace(pattern, companions=companions, commits=tuple(order))
 
 
-class _Lines:
+class Lines:
     """First lines of instances. One that several places of a file share does not tell them apart."""
 
     def __init__(self, read: Read) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-SHAPES: Final = ("function", "class", "block", "statement", "top")
+# `name` is no shape: it tells that the project itself defines a type or a macro of that name.
+SHAPES: Final = ("function", "class", "block", "statement", "top", "name")
 
 # How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a
 # function `Plugin` that is called are two features.
@@ -21,6 +22,7 @@ PREFIXES: Final[Mapping[str, str]] = {
     "error": "^",
     "param": "~",
     "type": ":",
+    "returns": "->",
     "key": "#",
     "receiver": "in ",
 }
@@ -38,7 +40,10 @@ _PYTHON = """
 (call function: [(identifier) @call (attribute attribute: (identifier) @call)])
 (parameters [(identifier) @param (typed_parameter (identifier) @param) (default_parameter name: (identifier) @param)
              (typed_default_parameter name: (identifier) @param)])
-(type [(identifier) @type (attribute attribute: (identifier) @type) (generic_type (identifier) @type)])
+(parameters (_ type: (type [(identifier) @type (attribute attribute: (identifier) @type)
+                              (generic_type . (identifier) @type)])))
+(function_definition return_type: (type [(identifier) @returns (attribute attribute: (identifier) @returns)
+                                         (generic_type . (identifier) @returns)]))
 (raise_statement
   [(identifier) @error (call function: [(identifier) @error (attribute attribute: (identifier) @error)])])
 (except_clause [(identifier) @error (attribute attribute: (identifier) @error) (as_pattern (identifier) @error)])
@@ -76,7 +81,8 @@ _TYPESCRIPT = """
                  (implements_clause (generic_type name: (type_identifier) @base))])
 (required_parameter pattern: (identifier) @param)
 (required_parameter type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
-(_ return_type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
+(_ return_type: (type_annotation [(type_identifier) @returns (generic_type name: (type_identifier) @returns)]))
+[(interface_declaration name: (type_identifier) @name) (type_alias_declaration name: (type_identifier) @name)]
 (variable_declarator type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
 """
 _JSX_FREE = _JAVASCRIPT.replace("(jsx_opening_element name: (identifier) @call)\n", "").replace(
@@ -100,8 +106,9 @@ _GO = """
 (function_declaration parameters: (parameter_list (parameter_declaration type: [
   (type_identifier) @type (pointer_type [(type_identifier) @type (qualified_type name: (type_identifier) @type)])
   (qualified_type name: (type_identifier) @type)])))
-(method_declaration result: [(type_identifier) @type (pointer_type (type_identifier) @type)])
-(function_declaration result: [(type_identifier) @type (pointer_type (type_identifier) @type)])
+(method_declaration result: [(type_identifier) @returns (pointer_type (type_identifier) @returns)])
+(function_declaration result: [(type_identifier) @returns (pointer_type (type_identifier) @returns)])
+(type_declaration [(type_spec name: (type_identifier) @name) (type_alias name: (type_identifier) @name)])
 (keyed_element key: (literal_element (identifier) @key))
 """
 
@@ -128,8 +135,10 @@ _RUST = """
                   (generic_type type: (scoped_type_identifier name: (type_identifier) @type))
                   (abstract_type trait: (generic_type type: (type_identifier) @type))
                   (abstract_type trait: (type_identifier) @type)])
-(function_item return_type: [(type_identifier) @type (generic_type type: (type_identifier) @type)
-                             (generic_type type: (scoped_type_identifier name: (type_identifier) @type))])
+(function_item return_type: [(type_identifier) @returns (generic_type type: (type_identifier) @returns)
+                             (generic_type type: (scoped_type_identifier name: (type_identifier) @returns))])
+[(struct_item name: (type_identifier) @name) (enum_item name: (type_identifier) @name)
+ (macro_definition name: (identifier) @name)]
 """
 
 _JAVA = """
@@ -147,7 +156,8 @@ _JAVA = """
 (method_invocation name: (identifier) @call)
 (object_creation_expression type: [(type_identifier) @call (generic_type . (type_identifier) @call)])
 (formal_parameter type: [(type_identifier) @type (generic_type . (type_identifier) @type)])
-(method_declaration type: [(type_identifier) @type (generic_type . (type_identifier) @type)])
+(method_declaration type: [(type_identifier) @returns (generic_type . (type_identifier) @returns)])
+[(interface_declaration name: (identifier) @name) (annotation_type_declaration name: (identifier) @name)]
 (formal_parameter name: (identifier) @param)
 (throws (type_identifier) @error)
 (catch_type (type_identifier) @error)

@@ -31,7 +31,7 @@ class Shape:
 
     path: str
     language: str
-    kind: str  # function, method, class, block, statement, top
+    kind: str  # function, method, class, block, statement, top; name: only its name matters
     name: str
     container: str  # the class, or Go's receiver, that it belongs to
     start: int
@@ -184,6 +184,8 @@ def _give(capture: str, name: str, begin: int, open_drafts: Sequence[_Draft]) ->
             if not heading or draft.node.type != _NAMELESS:
                 return
             continue
+        if capture == "key" and draft.kind == "function" and draft.name == name:
+            continue  # a method of an object is its key itself
         draft.add(feature)
 
 
@@ -196,6 +198,9 @@ def _in_head(draft: _Draft, begin: int) -> bool:
 
 def _shape(draft: _Draft, path: str, syntax: Syntax) -> Shape | None:
     line, end_line = draft.node.start_point[0] + 1, draft.node.end_point[0] + 1
+    if draft.kind == "name":
+        name = _text(draft.node, syntax)
+        return Shape(path, syntax.language, "name", name, "", draft.start, draft.end, line, end_line, (), "")
     if end_line - line >= LONGEST * (3 if draft.kind == "class" else 1):
         return None
     if draft.kind == "statement" and (end_line == line or draft.outer is None):

@@ -103,21 +103,26 @@ def _sketch(part: Part, sketch: _Sketch, typical: Instance) -> None:
             inner.gaps.append((child.start, child.end))
         else:
             inner.holes.append(_Hole(child, _role(child)))
-    hollow = not inner.fixed and (inner.holes or inner.gaps)
-    if hollow and part.type not in _KEPT_APART and "\n" not in typical.text(part):
-        sketch.holes.append(_Hole(part, _role(part)))
-    elif hollow and listed and (inner.gaps or len(inner.holes) > 1):
-        inside = [child for child in part.children if child.text not in ("{", "}", "(", ")", "[", "]", ":")]
-        if inside:
-            sketch.gaps.append((inside[0].start, inside[-1].end))
-    else:
+    if inner.fixed or not (inner.holes or inner.gaps):
         sketch.fixed += inner.fixed
         sketch.holes += inner.holes
         sketch.gaps += inner.gaps
+    elif _bracketed(part) or listed:  # nothing in it is fixed, but the brackets tell more than a hole would
+        inside = part.children[1:-1] if _bracketed(part) else part.children
+        if len(inner.holes) == 1 and not inner.gaps:
+            sketch.holes += inner.holes
+        elif inside:
+            sketch.gaps.append((inside[0].start, inside[-1].end))
+    elif "\n" in typical.text(part):
+        sketch.gaps.append((part.start, part.end))
+    else:
+        sketch.holes.append(_Hole(part, _role(part)))
 
 
-# With nothing fixed in it the brackets still tell more than a hole would.
-_KEPT_APART: Final = frozenset({"parameters", "formal_parameters", "parameter_list", "argument_list", "arguments"})
+def _bracketed(part: Part) -> bool:
+    if len(part.children) < 2:
+        return False
+    return f"{part.children[0].text}{part.children[-1].text}" in ("()", "[]", "{}", "<>")
 
 
 def _role(part: Part) -> str:

@@ -64,6 +64,15 @@ class ShapeCache:
         for path, blob, language, packed in rows:
             yield Kept(path, blob, language, json.loads(zlib.decompress(packed)))
 
+    def some(self, paths: Iterable[str]) -> Iterator[Kept]:
+        """What is kept of these paths."""
+        for path in paths:
+            row = self._connection.execute(
+                "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
+            ).fetchone()
+            if row and row[2]:
+                yield Kept(path, row[0], row[1], json.loads(zlib.decompress(row[2])))
+
     def put(self, kept: Iterable[Kept], stamps: Mapping[str, int]) -> None:
         """Keep these, in one transaction, for what was kept of the same paths."""
         with self._connection:

@@ -1,0 +1,236 @@
+"""Are patterns right? The newest instance of each is hidden: is it matched, and are its companions predicted?
+
+    python benchmarks/patterns.py TREE… [--patterns 30]
+
+For each of the best patterns of a working tree: the unit of history that added its newest instance is taken as the
+future. All instances which that unit added are taken out, the rest is mined again from nothing, companions are learnt
+from older units only. Then it is asked:
+
+- match: is the hidden instance matched by the pattern that is found again (recall), and how many of all shapes of its
+  kind that this pattern matches are instances (precision)? Beside it "same folder, same suffix": whatever shape of its
+  kind stands in a folder, and in files with the ending, where the remaining instances are.
+- companions: which of the other files that the unit changed, and that were there before, are predicted (recall), and
+  how many of the predicted were changed (precision)? Beside it all files of the instance's folder with its ending, and
+  the three of them that were changed last before. Kinds (`changelog/*.rst`) are counted on their own: right when the
+  unit touched a file of the kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import posixpath
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hunchd.domain.history import Unit
+from hunchd.domain.work import is_work
+from hunchd.ingestion.history import units as units_of
+from hunchd.patterns.companions import NEWEST_UNITS, added_by, companions_of, is_of_kind
+from hunchd.patterns.grouping import groups_of
+from hunchd.patterns.mining import SURPLUS, Lines, mined
+from hunchd.patterns.pattern import Companion, Pattern, Spot
+from hunchd.patterns.shapes import Shape, is_test, shapes_of
+from hunchd.prediction.words import stem_of
+from hunchd.repository.git import Git
+from hunchd.repository.ignore import IgnoreRules
+
+SAME_AGAIN = 0.4  # of the instances that a pattern must share with one found before to be that one
+
+
+@dataclass
+class Score:
+    """Sums over patterns: how often, and of how many."""
+
+    asked: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, value: float | None) -> None:
+        if value is not None:
+            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.counts[name] = self.counts.get(name, 0) + 1
+
+    def mean(self, name: str) -> str:
+        return f"{self.sums[name] / self.counts[name]:.2f}" if self.counts.get(name) else "–"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("trees", nargs="+", type=Path)
+    parser.add_argument("--patterns", type=int, default=30)
+    arguments = parser.parse_args()
+    print("repository, asked | again, match, precision | by folder: match, precision | companions: precision, recall")
+    print("| by folder: precision, recall | by its newest 3: precision, recall | kinds: precision", flush=True)
+    total = Score()
+    for tree in arguments.trees:
+        began = time.monotonic()
+        score = scored(tree, arguments.patterns, total)
+        print(line_of(tree.name, score), f"({time.monotonic() - began:.0f} s)", flush=True)
+    print(line_of("mean of all", total))
+
+
+def line_of(name: str, score: Score) -> str:
+    cells = (
+        "again", "matched", "match precision", "|", "folder matched", "folder match precision", "|", "precision",
+        "recall", "|", "folder precision", "folder recall", "|", "near precision", "near recall", "|", "kind precision",
+    )  # fmt: skip
+    return " ".join((f"{name:<12} {score.asked:>3} |", *(cell if cell == "|" else score.mean(cell) for cell in cells)))
+
+
+def scored(root: Path, most: int, total: Score) -> Score:
+    def read(path: str) -> bytes | None:
+        try:
+            return (root / path).read_bytes()
+        except OSError:
+            return None
+
+    shapes = [shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in shapes_of(path, read(path) or b"")]
+    patterns = mined(shapes, read, {}, most)
+    git = Git(root)
+    past = {unit.sha: unit for unit in units_of(git, newest=NEWEST_UNITS)}
+    lines = Lines(read)
+    heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
+    added = added_by(git, set(heads.values()))
+    units = {spot: past[added[head]] for spot, head in heads.items() if added.get(head) in past}
+    score = Score()
+    for pattern in patterns:
+        for one in (score, total):
+            ask(pattern, shapes, units, past, one, most)
+    return score
+
+
+_again: dict[str, list[Pattern]] = {}
+
+
+def ask(
+    pattern: Pattern,
+    shapes: Sequence[Shape],
+    units: Mapping[Spot, Unit],
+    past: Mapping[str, Unit],
+    score: Score,
+    most: int,
+) -> None:
+    """One pattern, its newest instance hidden."""
+    dated = sorted((spot for spot in pattern.spots if spot in units), key=lambda spot: (-units[spot].at, spot.path))
+    if not dated:
+        return
+    newest = dated[0]
+    future = units[newest]
+    hidden = {spot for spot in dated if units[spot].sha == future.sha}
+    rest = [spot for spot in pattern.spots if spot not in hidden]
+    if len(rest) < 3:
+        return
+    score.asked += 1
+    found = found_without(pattern, hidden, shapes, most)
+    score.add("again", float(found is not None))
+    match(pattern, newest, hidden, rest, found, shapes, score)
+    if is_work(future):
+        companions(pattern, newest, hidden, future, units, past, score)
+
+
+def found_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], most: int) -> Pattern | None:
+    """The same pattern among those that are found where the hidden instances are not."""
+    key = f"{id(shapes)}:{pattern.key}"
+    if key not in _again:
+        left = [shape for shape in shapes if Spot(shape.path, shape.line, shape.name) not in hidden]
+        _again[key] = [as_pattern(group) for group in groups_of(left, int(most * SURPLUS))]
+    before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
+
+    def shared(other: Pattern) -> float:
+        theirs = {(spot.path, spot.line) for spot in other.spots}
+        return len(before & theirs) / len(before | theirs)
+
+    best = max(_again[key], key=shared, default=None)
+    return best if best is not None and shared(best) >= SAME_AGAIN else None
+
+
+def as_pattern(group) -> Pattern:  # type: ignore[no-untyped-def]
+    spots = tuple(Spot(shape.path, shape.line, shape.name) for shape in group.members)
+    return Pattern("", group.language, group.kind, "", "", "", 0.0, group.core, spots, len(spots), group.files)
+
+
+def match(
+    pattern: Pattern, newest: Spot, hidden: set[Spot], rest: Sequence[Spot], found: Pattern | None,
+    shapes: Sequence[Shape], score: Score,
+) -> None:  # fmt: skip
+    kinds = {"function", "method"} if pattern.kind == "function" else {pattern.kind}
+    family = [shape for shape in shapes if shape.kind in kinds]
+    members = {(spot.path, spot.line) for spot in pattern.spots}
+    query = next(shape for shape in family if (shape.path, shape.line) == (newest.path, newest.line))
+    folders = {(posixpath.dirname(spot.path), posixpath.splitext(spot.path)[1]) for spot in rest}
+
+    def near(shape: Shape) -> bool:
+        return (posixpath.dirname(shape.path), posixpath.splitext(shape.path)[1]) in folders
+
+    tests: dict[str, Callable[[Shape], bool]] = {"folder ": near}
+    if found is not None:
+        tests[""] = lambda shape: found.matches(shape.features)
+    else:
+        score.add("matched", 0.0)
+    for name, says in tests.items():
+        score.add(f"{name}matched", float(says(query)))
+        matched = [shape for shape in family if says(shape)]
+        right = sum((shape.path, shape.line) in members for shape in matched)
+        if matched:
+            score.add(f"{name}match precision", right / len(matched))
+
+
+def companions(
+    pattern: Pattern, newest: Spot, hidden: set[Spot], future: Unit, units: Mapping[Spot, Unit],
+    past: Mapping[str, Unit], score: Score,
+) -> None:  # fmt: skip
+    own = {spot.path for spot in hidden}
+    gold = {change.path for change in future.changes if change.status not in "AD"} - own
+    touched = {change.path for change in future.changes} - own
+    earlier: dict[str, list[str]] = {}
+    for spot in pattern.spots:
+        unit = units.get(spot)
+        if unit is not None and unit.at < future.at:
+            earlier.setdefault(unit.sha, []).append(spot.path)
+    known = companions_of([(past[sha], paths) for sha, paths in earlier.items()])
+    there = files_before(future, past)
+    predicted = {path for one in known for path in resolved(one, newest.path, there)} - own
+    folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]
+    same = [path for path in there if posixpath.dirname(path) == folder and path.endswith(ending)]
+    same = [path for path in same if path not in own]
+    for name, guess in (("", predicted), ("folder ", set(same)), ("near ", set(same[:3]))):
+        if gold:
+            score.add(f"{name}recall", len(guess & gold) / len(gold))
+        if guess:
+            score.add(f"{name}precision", len(guess & gold) / len(guess))
+    for one in known:
+        if one.kind == "kind":
+            score.add("kind precision", float(any(is_of_kind(path, one.target) for path in touched)))
+
+
+def resolved(one: Companion, path: str, there: Mapping[str, int]) -> set[str]:
+    if one.kind == "file":
+        return {one.target} & there.keys()
+    if one.kind == "kind":
+        return set()
+    wanted = one.kind == "test"
+    like = [other for other in there if stem_of(other) == stem_of(path) and is_test(other) == wanted and other != path]
+    return set(like[:1])
+
+
+def files_before(future: Unit, past: Mapping[str, Unit]) -> dict[str, int]:
+    """The files that older units changed and none took away, the one changed last first."""
+    seen: dict[str, int] = {}
+    gone: set[str] = set()
+    older = sorted((unit for unit in past.values() if unit.at < future.at), key=lambda unit: -unit.at)
+    for unit in older:
+        for change in unit.changes:
+            if change.old_path:
+                gone.add(change.old_path)
+            if change.status == "D":
+                gone.add(change.path)
+            elif change.path not in gone:
+                seen.setdefault(change.path, unit.at)
+    return seen
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""What a project repeats is found and put into a template as a person would have written it; what all write is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hunchd.ingestion.history import units
+from hunchd.patterns.companions import added_by, companions_of
+from hunchd.patterns.identity import with_files_changed, with_known_keys
+from hunchd.patterns.mining import Made, mined, with_history
+from hunchd.patterns.pattern import Pattern, pattern_from
+from hunchd.patterns.shapes import Shape, shape_from, shapes_of
+from hunchd.repository.git import Git
+from tests.patterns.sources import LANGUAGES, NAMES, PYTHON, project
+from tests.repositories import commit, git
+
+TEMPLATES = {
+    "python": [
+        '@register_format("‹name›")',
+        "def load_‹name›(source: TextSource, options):",
+        "    document = parser.read_all(source)",
+        '        raise EmptyDocument("‹name›")',
+    ],
+    "go": ["func load‹name›(source TextSource) (*Document, error) {", "        return nil, badDocument(err)"],
+    "rust": ["impl Format for ‹type›Format {", "    fn file_ending(&self) -> &str {"],
+    "java": ['@RegisterFormat("‹text›")', "public Document loadDocument(TextSource source) throws BadDocument {"],
+    "typescript": [
+        "export function ‹name›Format(options: FormatOptions): TextFormat {",
+        "      return checkedDocument(parser.readAll(source, options))",
+    ],
+    "javascript": ["  expect(checkedDocument(document)).toBe(‹number›)"],
+}
+
+
+def patterns_in(files: Mapping[str, bytes], made: dict[str, Made] | None = None) -> list[Pattern]:
+    return mined(shapes_in(files), files.get, {} if made is None else made)
+
+
+def shapes_in(files: Mapping[str, bytes]) -> list[Shape]:
+    return [shape for path, source in sorted(files.items()) for shape in shapes_of(path, source)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_differs_is_a_hole_and_the_rest_stands_as_it_is_written(language: str) -> None:
+    patterns = patterns_in(project(language))
+
+    template = patterns[0].template.splitlines()
+    assert [line for line in TEMPLATES[language] if line not in template] == [], patterns[0].template
+    assert patterns[0].count == len(NAMES)
+    assert not any(name in patterns[0].template.lower() for name in NAMES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_shapes_survive_their_cache(language: str) -> None:
+    shapes = shapes_in(project(language))
+
+    assert shapes
+    assert [shape_from(shape.path, shape.language, shape.row()) for shape in shapes] == shapes
+
+
+def test_what_every_project_writes_is_no_pattern() -> None:
+    loop = (
+        "def f{n}(items):\n    found = []\n    for item in items:\n        if item:\n"
+        "            found.append(str(item))\n    return found\n"
+    )
+    files = {f"m{n}.py": loop.format(n=n).encode() for n in range(9)}
+
+    assert patterns_in(files) == []
+
+
+def test_two_are_no_pattern_and_neither_are_three_in_one_file() -> None:
+    two = project("python", NAMES[:2])
+    together = {"formats.py": b"\n".join(project("python", NAMES[:3]).values())}
+
+    assert patterns_in(two) == []
+    assert patterns_in(together) == []
+
+
+def test_a_line_that_few_have_is_left_out_and_one_that_most_have_stays() -> None:
+    files = project("python", (*NAMES, "ini", "csv"))
+    odd = files["formats/csv.py"].replace(b"    if document", b"    tell_somebody(document)\n    if document")
+    files["formats/csv.py"] = odd.replace(b"    return checked", b"    return rather_well_checked")
+
+    template = patterns_in(files)[0].template
+
+    assert "tell_somebody" not in template
+    assert "return checked_document(document)" in template
+
+
+def test_a_pattern_says_where_the_next_one_goes() -> None:
+    pattern = patterns_in(project("java"))[0]
+
+    assert pattern.place.text == "src/main/java/formats/*Format.java"
+    assert pattern.place.holds("src/main/java/formats/CsvFormat.java")
+    assert not pattern.place.holds("src/test/java/formats/CsvFormat.java")
+    assert not pattern.place.holds("src/main/java/formats/Csv.java")
+
+
+def test_a_new_instance_matches_and_another_function_does_not() -> None:
+    pattern = patterns_in(project("python"))[0]
+    fresh = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
+    other = shapes_of("formats/other.py", b"def write_csv(rows):\n    return checked_document(rows)\n")
+
+    assert any(pattern.matches(shape.features) for shape in fresh)
+    assert not any(pattern.matches(shape.features) for shape in other)
+
+
+def test_a_saved_file_changes_the_instances_and_nothing_else() -> None:
+    files = project("python")
+    before = patterns_in(files)
+    csv = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
+
+    more = with_files_changed(before, {"formats/csv.py"}, csv)
+    fewer = with_files_changed(more, {"formats/toml.py"}, ())
+
+    assert more[0].count == len(NAMES) + 1
+    assert {spot.path for spot in fewer[0].spots} == {*files, "formats/csv.py"} - {"formats/toml.py"}
+    assert (fewer[0].key, fewer[0].template) == (before[0].key, before[0].template)
+
+
+def test_a_pattern_keeps_its_key_while_its_instances_are_mostly_the_same() -> None:
+    before = patterns_in(project("python"))
+    changed = {
+        path: source.replace(b"checked_document", b"verified_document")
+        for path, source in project("python", (*NAMES, "csv")).items()
+    }
+    now = patterns_in(changed)
+
+    assert now[0].key != before[0].key
+    assert with_known_keys(now, before)[0].key == before[0].key
+
+
+def test_templates_are_not_made_again_while_their_instances_are_the_same() -> None:
+    files = project("python")
+    made: dict[str, Made] = {}
+    first = patterns_in(files, made)
+    unread = dict.fromkeys(files, b"")
+
+    again = mined(shapes_in(files), unread.get, made)
+
+    assert again == first
+
+
+def test_the_same_files_give_the_same_patterns_in_the_same_order() -> None:
+    files = {path: source for language in LANGUAGES for path, source in project(language).items()}
+    shapes = shapes_in(files)
+
+    assert mined(shapes, files.get, {}) == mined(list(reversed(shapes)), files.get, {})
+
+
+def test_a_pattern_is_the_same_after_it_was_told() -> None:
+    pattern = patterns_in(project("go"))[0]
+
+    assert pattern_from(pattern.json()) == pattern
+
+
+def test_code_that_cannot_be_parsed_or_is_no_code_has_no_shapes() -> None:
+    assert shapes_of("a.py", b"\0\1\2") == ()
+    assert shapes_of("a.md", b"# A heading") == ()
+    assert isinstance(shapes_of("a.py", b"def f(:\n  ((((" * 2_000), tuple)
+
+
+def test_a_secret_in_an_instance_is_in_no_feature() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    shapes = shapes_of("a.py", f'def connect_to_hub(token="{secret}"):\n    hub_client("{secret}")\n'.encode())
+
+    assert shapes
+    assert not any(secret in str(shape.row()) for shape in shapes)
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Path:
+    """Formats that came one by one, each with a line in the registry, its test, and a note among the changes."""
+    root = tmp_path / "formats"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    for number, name in enumerate(NAMES):
+        files = {f"formats/{name}.py": PYTHON.format(name=name), f"tests/test_{name}.py": f"import {name}\n"}
+        files["formats/registry.py"] = "\n".join(NAMES[: number + 1])
+        files[f"changes/{number}.md"] = f"{name} is read.\n"
+        commit(root, f"Read {name}", files)
+    return root
+
+
+def test_history_says_what_changes_with_a_new_instance(past: Path) -> None:
+    files = {path: (past / path).read_bytes() for path in project("python")}
+    repository = Git(past)
+    known = {unit.sha: unit for unit in units(repository)}
+
+    pattern = with_history(
+        patterns_in(files), files.get, lambda heads: added_by(repository, heads), lambda shas: known
+    )[0]
+
+    told = {(one.kind, one.target): (one.times, one.of) for one in pattern.companions}
+    assert told == {
+        ("file", "formats/registry.py"): (3, 4),  # in the first commit it was new
+        ("test", ""): (4, 4),
+        ("kind", "changes/*.md"): (4, 4),
+    }
+    assert set(pattern.commits) == set(git(past, "log", "--format=%H").split())
+
+
+def test_a_moved_instance_was_added_where_it_was_new(past: Path) -> None:
+    head = ("formats/toml.py", "def load_toml(source: TextSource, options):")
+    added = added_by(Git(past), [head])
+    (past / "formats/toml.py").write_text("# A comment.\n" + PYTHON.format(name="toml"))
+    commit(past, "Say what it is", {})
+
+    assert added_by(Git(past), [head]) == added
+    assert added_by(Git(past), [head], since=added[head]) == {}
+
+
+def test_one_commit_is_not_enough_to_tell_what_changes_together(past: Path) -> None:
+    newest = next(units(Git(past), newest=1))
+
+    assert companions_of([(newest, ["formats/plist.py"])]) == ()
