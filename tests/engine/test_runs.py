@@ -77,3 +77,17 @@ def test_what_failed_long_ago_or_too_often_is_not_kept() -> None:
         runs.failed(failed(f"e{number}", 60 * 24 * 8 + number), ONE)
 
     assert len(runs.passed(passed(60 * 24 * 8 + 60))) == SIGHTINGS
+
+
+def test_of_several_errors_of_one_editor_those_are_mended_that_it_names() -> None:
+    runs = Runs()
+    several = [failed("e1", 1, "editor diagnostics"), failed("e2", 1, "editor diagnostics")]
+    for one in several:
+        assert not runs.heard(one)
+        runs.failed(one, ONE)
+    assert all(runs.heard(one) for one in several)
+
+    gone = Passed("/shop", ("e1",), "editor diagnostics", at(2), named=True)
+
+    assert runs.passed(gone) == [Mended("e1", ONE, None)]
+    assert runs.passed(passed(3, "editor diagnostics")) == [Mended("e2", ONE, None)]

@@ -31,6 +31,11 @@ def _service(parser: ArgumentParser) -> None:
     parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
 
 
+def _error(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="with the error's text (default: standard input)")
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+
+
 SYSTEM_COMMANDS: Final = (
     Command(
         "hooks",
@@ -57,6 +62,16 @@ SYSTEM_COMMANDS: Final = (
         ("hunch run -- pytest -x", "hunch run -- cargo test"),
         prints_data=False,
         asks_daemon=False,
+    ),
+    Command(
+        "error",
+        TOOLS,
+        "what is known of an error that you paste",
+        "Reads an error's text, from a file or standard input, keeps it as one that was seen, and prints what it is,\n"
+        "what mended it before, and the files it most likely concerns.",
+        f"{RUN}.pasted:error",
+        _error,
+        ("hunch error < trace.txt", "kubectl logs shop | hunch error"),
     ),
     Command(
         "shell-init",

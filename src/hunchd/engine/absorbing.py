@@ -90,7 +90,8 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
             return _error(signal, project, tree)
         case signals.ErrorCleared():
             gone = _clear(signal, project)
-            return Effect(happened=Passed(str(tree.root), gone, signal.command, signal.at))
+            named = signal.file is not None or signal.text is not None
+            return Effect(happened=Passed(str(tree.root), gone, signal.command, signal.at, named))
         case signals.CommandFinished(exit_code=0, command=command):
             gone = _clear(signals.ErrorCleared(project=signal.project, at=signal.at, command=command), project)
             return Effect(happened=Passed(str(tree.root), gone, command, signal.at))

@@ -36,6 +36,7 @@ class Passed:
     errors: tuple[str, ...]  # as far as they were at hand
     command: str | None
     at: datetime
+    named: bool = False  # these errors are gone; others of the same command are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,11 @@ class Runs:
 
     def heard(self, happened: Failed | Passed) -> bool:
         """Whether this, or something later of the same command, is known already: a replay changes nothing."""
-        return happened.at <= self.until.get(key_of(happened), happened.at - OPEN_FOR)
+        key = key_of(happened)
+        until = self.until.get(key, happened.at - OPEN_FOR)
+        if happened.at == until and isinstance(happened, Failed):  # an editor tells of several at once
+            return any(one.error == happened.error and one.at == until for one in self.open.get(key, ()))
+        return happened.at <= until
 
     def failed(self, failed: Failed, picture: Picture | None) -> Sighting | None:
         """Take in a failure; the last sighting of the same error by the same command, if it is still open."""
@@ -93,10 +98,15 @@ class Runs:
         for key in keys:
             seen = [one for one in self.open.pop(key, []) if passed.at - one.at <= OPEN_FOR]
             self._note(key, passed.at)
+            if passed.named:
+                if rest := [one for one in seen if one.error not in passed.errors]:
+                    self.open[key] = rest
+                seen = [one for one in seen if one.error in passed.errors]
             for number, one in enumerate(seen):
                 mended.pop(one.error, None)
                 if one.picture is not None:
-                    after = seen[number + 1].picture if number + 1 < len(seen) else None
+                    # Of several that are open at a time none ends the others.
+                    after = seen[number + 1].picture if number + 1 < len(seen) and not passed.named else None
                     mended[one.error] = Mended(one.error, one.picture, after)
         return list(mended.values())
 
