@@ -1,0 +1,321 @@
+"""How well workflows are found in commands, and the next step told, on streams made by a generator.
+
+    python benchmarks/workflows.py --seeds 100-109 --noise 0 0.15 0.3 0.45
+
+A made-up developer has some workflows (two to seven commands each; several begin alike or share commands) and gives
+commands for weeks: runs of workflows, looking around in between, other terminals. With noise n, between two steps
+of a run a foreign command comes in with probability n (again and again), a step is left out with n/5, two are
+swapped with n/10, a run is given up with n/5, a command fails and is given again with n/4. Values (messages, paths,
+branches, versions) are new each time, so what they stand for has to be recognised too.
+
+Recovered: a workflow found is right if no planted one is nearer to it and their longest common subsequence has an F1
+of 0.8 or more (`exact`: all steps and no other). Those must be found of which at least three whole runs are in the
+stream; finding one of which fewer are is no mistake.
+Next step: hit@1 and hit@3, prequential over the last 60 % of the stream, on steps inside of runs ("inside") and on all
+commands ("all"), beside the most popular commands and a Markov chain of order 1, both on the same templates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from hunchd.domain.workflow import Ran
+from hunchd.ingestion.workflows.habits import IDLE, habits
+from hunchd.ingestion.workflows.steps import steps_of
+from hunchd.ingestion.workflows.triggers import branch_kind
+from hunchd.prediction.next_step import Moment, NextStep
+
+COMMANDS = (
+    "git add -A", "git add {path}", 'git commit -m "{text}"', "git push", "git push origin {branch}", "git pull",
+    "git pull --rebase", "git fetch", "git checkout main", "git checkout -b {branch}", "git rebase main",
+    "git stash", "git stash pop", "git tag {version}", "git push --tags", "git merge {branch}",
+    "git branch -d {branch}",
+    "pytest", "pytest {path}", 'pytest -k "{word}" {path}', "ruff check .", "ruff format .", "mypy src",
+    "pip install -r requirements.txt", "pip install {word}", "python -m build", "twine upload dist/{version}.whl",
+    "npm install", "npm run build", "npm test", "npm run lint", "npm run dev", "npm version patch", "npm publish",
+    "cargo build", "cargo test", "cargo fmt", "cargo clippy", "cargo publish", "go build ./...", "go test ./...",
+    "go vet ./...", "go mod tidy", "make", "make test", "make lint", "make docs", "make release", "tox -e {word}",
+    "docker build -t {word} .", "docker push {word}", "docker compose up -d", "docker compose down",
+    "docker compose logs", "kubectl apply -f {path}", "kubectl rollout status {word}", "kubectl get pods",
+    "terraform plan", "terraform apply", "helm upgrade {word} {path}", "alembic upgrade head",
+    'alembic revision -m "{text}"', "python manage.py migrate", "python manage.py makemigrations",
+    "flask run", "mkdocs build", "mkdocs gh-deploy", "vim CHANGELOG.md", "bump-my-version bump minor",
+    "gh pr create --fill", "gh pr checks", "gh pr merge --squash", "gh release create {version}", "./deploy.sh staging",
+    "./deploy.sh production", "ansible-playbook {path}", "pre-commit run --all-files",
+)  # fmt: skip
+AROUND = (
+    "ls", "ls -la", "cd {path}", "cd ..", "cat {path}", "git status", "git diff", "git log", "less {path}",
+    "vim {path}",
+    "grep -rn {word} {path}", "rg {word}", "pwd", "clear", "htop", "which {word}", "man {word}", "history", "tree",
+    "head {path}", "curl {url}", "code {path}", "rm {path}", "mkdir {path}", "echo {word}", "env", "df -h", "ps aux",
+)  # fmt: skip
+WORDS = "login parser cache index token reader border window signal layout worker export filter search client".split()  # noqa: SIM905
+STARTS = 1_750_000_000.0  # 2025-06-15
+GOOD = 0.8  # F1 of the longest common subsequence
+ENOUGH = 3  # whole runs of a planted workflow
+
+
+@dataclass(frozen=True)
+class Planted:
+    commands: tuple[str, ...]
+    weight: float
+    branch: str = ""  # "" any
+    hour: int = -1
+
+
+@dataclass(frozen=True)
+class Given:
+    """A command of the stream; `inside` of a run, and not its first step."""
+
+    ran: Ran
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Stream:
+    planted: tuple[Planted, ...]
+    given: tuple[Given, ...]
+    whole: Counter[Planted]
+
+
+def stream(seed: int, noise: float, length: int) -> Stream:
+    """The commands of a made-up developer."""
+    chance = random.Random(seed)
+    planted = _planted(chance)
+    given: list[Given] = []
+    whole: Counter[Planted] = Counter()
+    at = STARTS + chance.random() * 86_400
+    branch = "main"
+    while len(given) < length:
+        at = _next_session(chance, at)
+        branch = chance.choice(("main", f"feature/{chance.choice(WORDS)}", f"fix/{chance.choice(WORDS)}", "release/2"))
+        for _ in range(chance.randint(1, 4)):
+            for line in _looking_around(chance, noise):
+                at += chance.uniform(3, 120)
+                given += _given(chance, line, at, branch, False)
+            hour = int(at % 86_400 // 3_600)
+            weights = [one.weight * _fits(one, branch, hour) for one in planted]
+            if not any(weights):
+                continue
+            run = chance.choices(planted, weights)[0]
+            before = len(given)
+            lines, is_whole = _run(chance, run, noise)
+            for number, (line, own) in enumerate(lines):
+                at += chance.uniform(3, 200)
+                failed = own and chance.random() < noise / 4
+                given += _given(chance, line, at, branch, own and number > 0 and len(given) > before, failed)
+                if failed:
+                    at += chance.uniform(20, 300)
+                    given += _given(chance, line, at, branch, False)
+            whole[run] += is_whole
+    return Stream(planted, tuple(given), whole)
+
+
+def _planted(chance: random.Random) -> tuple[Planted, ...]:
+    """Five to nine workflows; a third begin or end like another one."""
+    made: list[tuple[str, ...]] = []
+    for _ in range(chance.randint(5, 9)):
+        steps = chance.sample(COMMANDS, chance.randint(2, 7))
+        if made and chance.random() < 0.35:
+            other = chance.choice(made)
+            steps = [*other[: chance.randint(1, len(other) - 1)], *(one for one in steps if one not in other)][:7]
+        if len({_template(one) for one in steps}) == len(steps) > 1:
+            made.append(tuple(steps))
+    triggers = [("", -1), ("", -1), ("release/2", -1), ("", 9), ("", 16)]
+    return tuple(
+        Planted(steps, 1 / (1 + rank) ** 0.7, *chance.choice(triggers))
+        for rank, steps in enumerate(dict.fromkeys(made))
+    )
+
+
+def _fits(one: Planted, branch: str, hour: int) -> float:
+    """A workflow with a trigger is mostly run when it is due."""
+    due = (not one.branch or one.branch == branch) and (one.hour < 0 or abs(one.hour - hour) <= 1)
+    return 1.0 if due else 0.08
+
+
+def _next_session(chance: random.Random, at: float) -> float:
+    at += chance.uniform(IDLE + 60, 4 * 3_600)
+    hour = at % 86_400 / 3_600
+    return at + (24 - hour + 8 + chance.random()) * 3_600 if not 8 <= hour <= 18 else at
+
+
+def _looking_around(chance: random.Random, noise: float) -> Iterator[str]:
+    while chance.random() < 0.35 + noise / 2:
+        yield _noise(chance)
+
+
+def _noise(chance: random.Random) -> str:
+    """Mostly looking around; now and then a command that is a step elsewhere."""
+    if chance.random() < 0.15:
+        return chance.choice(COMMANDS)
+    return chance.choices(AROUND, [1 / (1 + rank) for rank in range(len(AROUND))])[0]
+
+
+def _run(chance: random.Random, run: Planted, noise: float) -> tuple[list[tuple[str, bool]], bool]:
+    """The lines of one run, each with whether it is a step, and whether the run is whole and in order."""
+    steps = list(run.commands)
+    kept = [one for one in steps if chance.random() >= noise / 5]
+    if len(kept) > 1 and chance.random() < noise / 10:
+        place = chance.randrange(len(kept) - 1)
+        kept[place], kept[place + 1] = kept[place + 1], kept[place]
+    if chance.random() < noise / 5:
+        kept = kept[: chance.randint(0, len(kept))]
+    lines: list[tuple[str, bool]] = []
+    for number, one in enumerate(kept):
+        while number and chance.random() < noise:
+            lines.append((_noise(chance), False))
+        lines.append((one, True))
+    return lines, kept == steps
+
+
+def _given(
+    chance: random.Random, line: str, at: float, branch: str, inside: bool, failed: bool = False
+) -> Iterator[Given]:
+    word = chance.choice(WORDS)
+    text = " ".join(chance.sample(WORDS, 3))
+    path = f"{chance.choice(('src', 'tests', 'docs'))}/{word}.{chance.choice(('py', 'ts', 'md'))}"
+    filled = line.format(
+        word=word,
+        text=text,
+        path=path,
+        branch=f"feature/{word}",
+        version=f"v{chance.randint(0, 9)}.{chance.randint(0, 30)}.{chance.randint(0, 9)}",
+        url=f"https://example.org/{word}",
+    )
+    for step in steps_of(filled):
+        yield Given(Ran(at, step.template, step.command, failed, branch), inside)
+
+
+def _template(line: str) -> str:
+    return next(_given(random.Random(0), line, 0.0, "", False)).ran.template
+
+
+def recovered(made: Stream) -> dict[str, float]:
+    """Precision and recall of what is found, and how long that took."""
+    planted = [tuple(map(_template, one.commands)) for one in made.planted]
+    due = {number for number, one in enumerate(made.planted) if made.whole[one] >= ENOUGH}
+    began = time.perf_counter()
+    found = [tuple(step.template for step in one.steps) for one in habits([one.ran for one in made.given])]
+    seconds = time.perf_counter() - began
+    pairs = sorted(
+        ((_alike(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)), reverse=True
+    )
+    right: dict[int, int] = {}  # found → planted
+    for score, a, b in pairs:
+        if score >= GOOD and a not in right and b not in right.values():
+            right[a] = b
+    exact = {a: b for a, b in right.items() if found[a] == planted[b]}
+    return {
+        "precision": len(right) / len(found) if found else 1.0,
+        "recall": len(due & set(right.values())) / len(due) if due else 1.0,
+        "exact precision": len(exact) / len(found) if found else 1.0,
+        "exact recall": len(due & set(exact.values())) / len(due) if due else 1.0,
+        "found": float(len(found)),
+        "planted": float(len(due)),
+        "seconds": seconds,
+    }
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> float:
+    row = [0] * (len(other) + 1)
+    for left in one:
+        before = 0
+        for place, right in enumerate(other, start=1):
+            before, row[place] = row[place], before + 1 if left == right else max(row[place], row[place - 1])
+    return 2 * row[-1] / (len(one) + len(other))
+
+
+class Popular:
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def note(self, step: str) -> None:
+        self.counts[step] += 1
+
+    def expected(self) -> list[str]:
+        return [step for step, _ in self.counts.most_common(3)]
+
+
+class Markov:
+    """Order 1; what was never seen after the last step is filled up by what is common."""
+
+    def __init__(self) -> None:
+        self.after: dict[str, Counter[str]] = defaultdict(Counter)
+        self.popular = Popular()
+        self.last = ""
+
+    def note(self, step: str) -> None:
+        self.after[self.last][step] += 1
+        self.popular.note(step)
+        self.last = step
+
+    def expected(self) -> list[str]:
+        likely = [step for step, _ in self.after[self.last].most_common(3)]
+        return [*likely, *(step for step in self.popular.expected() if step not in likely)][:3]
+
+
+def next_steps(made: Stream, *, mine_every: int = 100) -> dict[str, float]:
+    """Hit rates of the models, one step after the other."""
+    popular, markov, own = Popular(), Markov(), NextStep()
+    hits: dict[str, list[float]] = defaultdict(list)
+    log: list[Ran] = []
+    begin = int(len(made.given) * 0.4)
+    spent = 0.0
+    for number, one in enumerate(made.given):
+        ran = one.ran
+        began = time.perf_counter()
+        if log and ran.at - log[-1].at > IDLE:
+            own.pause()
+        hour = int(ran.at % 86_400 // 3_600)
+        moment = Moment(branch_kind(ran.branch), hour, int(ran.at // 86_400 + 3) % 7)
+        told = [each.step for each in own.expected(3, moment=moment)]
+        spent += time.perf_counter() - began
+        if number >= begin:
+            for name, said in (("popular", popular.expected()), ("markov", markov.expected()), ("own", told)):
+                for kind in ("all", "inside") if one.inside else ("all",):
+                    hits[f"{name} {kind} @1"].append(ran.template in said[:1])
+                    hits[f"{name} {kind} @3"].append(ran.template in said)
+        popular.note(ran.template)
+        markov.note(ran.template)
+        began = time.perf_counter()
+        own.note(ran.template, failed=ran.failed, moment=moment)
+        spent += time.perf_counter() - began
+        log.append(ran)
+        if number % mine_every == mine_every - 1:
+            own.knows([[step.template for step in habit.steps] for habit in habits(log)])
+    return {name: mean(told) for name, told in hits.items()} | {"ms a step": spent / len(made.given) * 1_000}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0-4", help="FIRST-LAST (0-4)")
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.15, 0.3, 0.45])
+    parser.add_argument("--length", type=int, default=1_500, help="commands of a stream (1,500)")
+    parser.add_argument("--only", choices=("recovered", "next"), help="one of the two")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    first, _, last = asked.seeds.partition("-")
+    for noise in asked.noise:
+        rows: list[dict[str, float]] = []
+        for seed in range(int(first), int(last or first) + 1):
+            made = stream(seed, noise, asked.length)
+            row = {} if asked.only == "next" else recovered(made)
+            rows.append(row | ({} if asked.only == "recovered" else next_steps(made)))
+        summary = {name: round(mean(row[name] for row in rows), 3) for name in rows[0]}
+        print(json.dumps({"noise": noise, "streams": len(rows)} | summary) if asked.json else _table(noise, summary))
+
+
+def _table(noise: float, summary: dict[str, float]) -> str:
+    return f"noise {noise:.2f}: " + ", ".join(f"{name} {value:g}" for name, value in summary.items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Workflows: steps in the order in which they are done, what starts them, the commands they are learnt from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command. In the `template` values stand as holes (`git commit -m <msg>`); `command` is as it was given last,
+    or as it stands in a file."""
+
+    template: str
+    command: str
+    name: str = ""  # what the file calls it
+    after: tuple[str, ...] = ()  # templates that may have to be done before, where the order is not that of the list
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One command that ended, and what was the case then."""
+
+    at: float  # seconds since the epoch
+    template: str
+    command: str
+    failed: bool = False
+    branch: str = ""
+    touched: tuple[str, ...] = ()  # kinds of files saved since the command before: "*.py", "docs/"
+
+
+Cause = Literal["after", "failure", "branch", "files", "hours", "weekday", "start", "event"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What a workflow begins with more often than anything else does."""
+
+    cause: Cause
+    value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"
+    share: float = 1.0  # of the runs
+    usual: float = 0.0  # of all commands
+
+    @property
+    def words(self) -> str:
+        match self.cause:
+            case "after":
+                return f"after {self.value}"
+            case "failure":
+                return f"after {self.value} failed"
+            case "branch":
+                return f"on {self.value}"
+            case "files":
+                return f"after changes of {self.value}"
+            case "hours":
+                first, _, last = self.value.partition("-")
+                return f"between {first}:00 and {(int(last) + 1) % 24}:00"
+            case "weekday":
+                return f"on {self.value}s"
+            case "start":
+                return "when work begins"
+            case "event":
+                return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """Steps that belong together: a script that says so, or a habit that was seen (`runs` times)."""
+
+    name: str
+    steps: tuple[Step, ...]
+    origin: Literal["habit", "script", "ci", "hook"]
+    triggers: tuple[Trigger, ...] = ()
+    path: str = ""  # of the file that says so
+    line: int = 0  # in it, from 1
+    about: str = ""  # what the file says it is for
+    purpose: str = ""  # test, lint, format, types, build, release, docs, …
+    runs: int = 0
+    cohesion: float = 1.0  # how seldom something else came in between, 0..1
+    first: float = 0.0  # seconds since the epoch: the first and the last run
+    last: float = 0.0

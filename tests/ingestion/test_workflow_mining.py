@@ -1,0 +1,128 @@
+"""Sequences that come back are found through what lies between them; what comes by chance is not."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.workflow import Ran
+from hunchd.ingestion.workflows.habits import habits
+from hunchd.ingestion.workflows.mining import MISSING, patterns
+
+RELEASE = ("git tag <version>", "python -m build", "twine upload <path>", "git push --tags")
+AROUND = ("ls", "cd <path>", "cat <path>", "git status", "vim <path>", "htop", "git log", "rg <text>")
+MONDAY = 1_750_000_000.0 - 1_750_000_000.0 % 604_800 + 4 * 86_400  # a Monday, 0:00 UTC
+
+
+def stream(runs: int, *, noise: float = 0.3, seed: int = 1, hour: int | None = None, branch: str = "main") -> list[Ran]:
+    """Days on which a release is made, each with much looking around."""
+    chance = random.Random(seed)
+    log: list[Ran] = []
+    for day in range(runs):
+        at = MONDAY + day * 86_400 + (hour if hour is not None else chance.randint(8, 18)) * 3_600
+        for template in (*chance.choices(AROUND, k=4), *RELEASE, *chance.choices(AROUND, k=4)):
+            log.append(Ran(at, template, template, branch=branch if template in RELEASE else "main"))
+            at += 60
+            while template in RELEASE[:-1] and chance.random() < noise:
+                other = chance.choice(AROUND)
+                log.append(Ran(at, other, other, branch="main"))
+                at += 60
+    return log
+
+
+def test_a_sequence_is_found_whatever_lies_in_between() -> None:
+    [habit] = habits(stream(12))
+
+    assert tuple(step.template for step in habit.steps) == RELEASE
+    assert habit.runs == 12
+    assert habit.first < habit.last
+
+
+def test_what_is_done_everywhere_is_no_step_of_anything() -> None:
+    chance = random.Random(3)
+    at = MONDAY
+    log = []
+    for _ in range(600):
+        at += 60 if chance.random() < 0.95 else 7_200
+        template = chance.choice(AROUND)
+        log.append(Ran(at, template, template))
+
+    assert habits(log) == []
+
+
+def test_a_step_that_is_left_out_now_and_then_still_belongs_to_it() -> None:
+    log = [ran for number, ran in enumerate(stream(14, noise=0.1)) if ran.template != RELEASE[0] or number % 3]
+
+    [habit] = habits(log)
+
+    assert tuple(step.template for step in habit.steps) == RELEASE
+
+
+def test_a_part_that_is_done_alone_as_often_is_a_habit_of_its_own() -> None:
+    alone = []
+    for number in range(30):
+        at = MONDAY + 100 * 86_400 + number * 86_400
+        for template in (AROUND[number * 3 % 8], AROUND[number * 5 % 7], *RELEASE[1:3], AROUND[number % 8]):
+            at += 60
+            alone.append(Ran(at, template, template))
+
+    found = {tuple(step.template for step in habit.steps) for habit in habits([*stream(12), *alone])}
+
+    assert RELEASE in found
+    assert RELEASE[1:3] in found
+
+
+def test_the_same_again_and_again_is_one_step() -> None:
+    log = [again for ran in stream(8, noise=0.0) for again in ((ran,) * 3 if ran.template == RELEASE[1] else (ran,))]
+
+    [habit] = habits(log)
+
+    assert tuple(step.template for step in habit.steps) == RELEASE
+
+
+def test_the_branch_the_hour_and_the_command_before_are_learnt_as_triggers() -> None:
+    chance = random.Random(5)
+    busy = [
+        Ran(MONDAY + day * 86_400 + hour * 3_600 + minute * 60, chance.choice(AROUND), "x", branch="main")
+        for day in range(12)
+        for hour in (9, 11, 14, 18)
+        for minute in range(5)
+    ]
+    log = sorted([*stream(12, hour=16, branch="release/1.2"), *busy], key=lambda ran: ran.at)
+
+    [habit] = habits(log, zone=UTC)
+
+    causes = {trigger.cause: trigger.value for trigger in habit.triggers}
+    assert causes["branch"] == "release/*"
+    assert causes["hours"].startswith("16")
+
+
+def test_after_a_failure_is_told_apart_from_after_it() -> None:
+    log = []
+    for day in range(12):
+        at = MONDAY + day * 86_400
+        for number, template in enumerate(("ls", "pytest", "git diff", "git stash", "htop", "pytest", AROUND[day % 8])):
+            at += 60
+            log.append(Ran(at, template, template, failed=number == 1))
+
+    triggers = [trigger for habit in habits(log) for trigger in habit.triggers]
+
+    assert all(trigger.cause != "after" or trigger.value != "pytest" for trigger in triggers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 5), max_size=30), max_size=12))
+def test_places_are_where_they_say_and_never_overlap_within_a_pattern(sessions: list[list[int]]) -> None:
+    for pattern in patterns(sessions):
+        ends: dict[int, int] = {}
+        for number, positions in sorted(pattern.places, key=lambda place: (place[0], max(place[1]))):
+            there = [position for position in positions if position != MISSING]
+            assert there == sorted(set(there))
+            for symbol, position in zip(pattern.symbols, positions, strict=True):
+                assert position == MISSING or sessions[number][position] == symbol
+            ends[number] = max(there)
+        assert len(set(pattern.symbols)) >= 2
+        assert pattern.support >= 3

@@ -1,0 +1,88 @@
+"""A command line becomes steps: what is done stays, values become holes, secrets never stay."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.ingestion.workflows.steps import steps_of
+
+
+def templates(line: str) -> list[str]:
+    return [step.template for step in steps_of(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "template"),
+    [
+        ('git commit -m "fix the login"', "git commit -m <msg>"),
+        ("git commit -am wip", "git commit -a -m <msg>"),
+        ("git push origin feature/login", "git push origin <branch>"),
+        ("git checkout main", "git checkout main"),
+        ("git checkout -b fix/x", "git checkout -b <branch>"),
+        ("git rebase -i HEAD~3", "git rebase -i HEAD~<n>"),
+        ("git stash pop", "git stash pop"),
+        ("git log -5", "git log -<n>"),
+        ("git tag v1.2.3", "git tag <version>"),
+        ("pytest -x -q tests/test_a.py::test_b", "pytest -x <path>"),
+        ("pytest tests/test_a.py tests/test_b.py", "pytest <path>"),
+        ("/home/me/.venv/bin/pytest tests", "pytest <path>"),
+        ("python -m pytest tests", "python -m pytest <path>"),
+        ("python manage.py migrate", "python manage.py migrate"),
+        ("FOO=1 sudo -u bob docker compose up -d", "docker compose up -d"),
+        ("uv run --locked tox run -e py3.13", "uv run tox run -e <env>"),
+        ("npm run build", "npm run build"),
+        ("make -j8 test lint", "make -j<n> test lint"),
+        ("docker push example/app:1.2", "docker push <path>"),
+        ("hunch run -- pytest -x", "pytest -x"),
+        ("cat errors.log | grep -n timeout > found 2>&1", "grep -n <text>"),
+        ("for x in a b; do make test; done", "make test"),
+        ("curl https://example.org/a?b=c", "curl <url>"),
+        ("./dev check", "./dev check"),
+    ],
+)
+def test_values_become_holes_and_what_is_done_stays(line: str, template: str) -> None:
+    assert templates(line) == [template]
+
+
+def test_a_line_is_as_many_steps_as_it_has_commands() -> None:
+    line = 'git add -A && git commit -m "a; b && c" && git push || echo "no"; make test'
+
+    assert templates(line) == ["git add -A", "git commit -m <msg>", "git push", "echo <text>", "make test"]
+
+
+def test_what_stands_in_a_here_document_is_no_command() -> None:
+    assert templates("cat <<EOF > settings\nrm -rf build\nEOF\nmake test") == ["cat", "make test"]
+
+
+@pytest.mark.parametrize("line", ["", "   ", "# a note", "done", "))((", '"', "$(", "export A=1", "\x00"])
+def test_what_is_no_command_is_no_step(line: str) -> None:
+    assert all(step.template for step in steps_of(line))
+    assert len(steps_of(line)) <= 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "deploy --token hunter2value prod",
+        "mysql -u root -phunter2value shop",
+        "curl -u me:hunter2value https://example.org",
+        "docker login -u me -p hunter2value",
+        "sshpass -p hunter2value ssh me@host",
+        "DB_PASSWORD=hunter2value make migrate",
+        "tool --api-key=hunter2value",
+    ],
+)
+def test_what_follows_a_password_option_is_in_no_step(line: str) -> None:
+    [step] = steps_of(line)
+
+    assert "hunter2value" not in step.template
+    assert "hunter2value" not in step.command
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_understood_or_passed_over(line: str) -> None:
+    for step in steps_of(line):
+        assert 0 < len(step.template) <= 120
+        assert len(step.command) <= 300
