@@ -1,0 +1,53 @@
+"""What a workflow is for, by its name and by the programs it runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hunchd.domain.workflow import Workflow
+
+# The first that fits counts: a release builds and tests too.
+_NAMES: Final = (
+    ("release", r"releas|publish|deploy|dist(?:ribut\w*)?\b|ship\b|upload"),
+    ("hook", r"pre-?commit|pre-?push|commit-?msg"),
+    ("format", r"format|\bfmt\b|prettier|autofix"),
+    ("types", r"typecheck|check-types|type-check|\btypes?\b|typing|mypy|pyright"),
+    ("lint", r"lint|style|clippy|spell|zizmor|static-analysis"),
+    ("coverage", r"cov(?:erage)?\b"),
+    ("bench", r"bench"),
+    ("docs", r"\bdocs?\b|documentation|sphinx|mkdocs"),
+    ("test", r"tests?\b|\bunit\b|integration|e2e|\bspec\b|smoke|fuzz|miri|loom"),
+    ("check", r"\bchecks?\b|\bci\b|verify|validate|audit|\ball\b"),
+    ("clean", r"clean|prune|purge"),
+    ("setup", r"setup|bootstrap|install|\binit\b|\bdeps\b|env\b"),
+    ("build", r"build|compile|bundle|package|\bmake\b|assemble"),
+    ("run", r"\brun\b|\bdev\b|start|serve|watch|\bup\b|preview"),
+)
+_PROGRAMS: Final = (
+    ("release", r"twine upload|npm publish|cargo publish|goreleaser|gh release|uv publish|pypi-publish|poetry publish"),
+    (
+        "test",
+        r"\bpytest\b|cargo (?:nex)?test|go test|\bvitest\b|\bjest\b|npm test|\btox\b|mvn .*(?:verify|test)|unittest",
+    ),
+    ("types", r"\bmypy\b|\bpyright\b|\btsc\b|ty check"),
+    ("lint", r"\bruff\b|flake8|eslint|clippy|golangci-lint|pylint|pre-commit run|shellcheck"),
+    ("format", r"\bblack\b|prettier|cargo fmt|gofmt|rustfmt"),
+    ("docs", r"sphinx-build|mkdocs|cargo doc|typedoc|vitepress"),
+    (
+        "build",
+        r"cargo build|go build|npm run build|python -m build|\bwebpack\b|vite build|rollup|mvn .*package|docker build",
+    ),
+)
+_BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for purpose, pattern in _NAMES]
+_BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAMS]
+
+
+def purpose_of(workflow: Workflow) -> str:
+    """test, lint, build, release, …; "" for what tells nothing."""
+    name = workflow.name.replace("_", "-")
+    for purpose, pattern in _BY_NAME:
+        if pattern.search(name):
+            return purpose
+    commands = "\n".join(step.command for step in workflow.steps)
+    return next((purpose for purpose, pattern in _BY_PROGRAM if pattern.search(commands)), "")

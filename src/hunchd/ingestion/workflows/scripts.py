@@ -1,0 +1,89 @@
+"""Files that say how things are done here → workflows: CI, Makefile, justfile, package scripts, hooks, shell scripts.
+
+A file is a stranger's: it is read within bounds, nothing in it is executed or expanded, and one that is not what its
+name promises says nothing.
+"""
+
+from __future__ import annotations
+
+import configparser
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from hunchd.domain.workflow import Workflow
+from hunchd.ingestion.screening import screened
+from hunchd.ingestion.workflows import build_files, continuous, manifest_scripts, shell_files
+from hunchd.ingestion.workflows.memories import without_secrets
+from hunchd.ingestion.workflows.places import Form, form_of, is_script
+from hunchd.ingestion.workflows.purposes import purpose_of
+from hunchd.repository.reading import read_file
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
+MOST_FILES: Final = 120  # of one project, the nearest to its root first
+MOST_OF_A_FILE: Final = 80  # workflows
+MOST: Final = 400  # of one project
+Reader = Callable[[str, str], Iterable[Workflow]]
+
+
+def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
+    """What the files below `root` say, those of its own first."""
+    told = filter(is_script, files)
+    found: list[Workflow] = []
+    for path in sorted(told, key=lambda path: (not path.startswith("."), path.count("/"), path))[:MOST_FILES]:
+        source = read_file(root, path, limit=MAX_BYTES)
+        if source is not None and b"\0" not in source:
+            found += workflows_in(path, source.decode("utf-8", "replace").removeprefix("\ufeff"))
+        if len(found) >= MOST:
+            break
+    return found[:MOST]
+
+
+def workflows_in(path: str, text: str) -> list[Workflow]:
+    """What one file says; one that cannot be read says nothing."""
+    form = form_of(path)
+    if form is None:
+        return []
+    try:
+        read = list(_bounded(_READERS[form](path, screened(text))))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
+        logger.debug("%s is not what its name promises", path, exc_info=True)
+        return []
+    return [without_secrets(replace(workflow, purpose=workflow.purpose or purpose_of(workflow))) for workflow in read]
+
+
+def _bounded(found: Iterable[Workflow]) -> Iterator[Workflow]:
+    named: set[str] = set()
+    for workflow in found:
+        if workflow.steps and workflow.name not in named:  # of two of one name the first counts
+            named.add(workflow.name)
+            yield workflow
+        if len(named) >= MOST_OF_A_FILE:
+            return
+
+
+_READERS: Final[Mapping[Form, Reader]] = {
+    Form.GITHUB: continuous.github,
+    Form.GITLAB: continuous.gitlab,
+    Form.TRAVIS: continuous.travis,
+    Form.CIRCLE: continuous.circle,
+    Form.AZURE: continuous.azure,
+    Form.PRE_COMMIT: continuous.pre_commit,
+    Form.LEFTHOOK: continuous.lefthook,
+    Form.TASKFILE: continuous.taskfile,
+    Form.MAKE: build_files.make,
+    Form.JUST: build_files.just,
+    Form.NPM: manifest_scripts.package_json,
+    Form.DENO: manifest_scripts.deno,
+    Form.COMPOSER: manifest_scripts.composer,
+    Form.PYPROJECT: manifest_scripts.pyproject,
+    Form.TOX: manifest_scripts.tox,
+    Form.NOX: manifest_scripts.nox,
+    Form.CARGO: manifest_scripts.cargo_aliases,
+    Form.HOOK: shell_files.hook,
+    Form.SHELL: shell_files.script,
+}

@@ -1,0 +1,138 @@
+"""The history files of shells → commands with their time and, as far as `cd` tells, the folder they were given in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Final, Literal
+
+Shell = Literal["bash", "zsh", "fish"]
+MOST_BYTES: Final = 32 * 1024 * 1024  # of the end of a file: some hundred thousand commands
+LONGEST: Final = 4_000  # characters of one command
+
+_BASH_TIME = re.compile(r"#(\d{9,11})$")
+_ZSH = re.compile(r": (\d{9,11}):\d+;(.*)", re.DOTALL)
+_FISH_TIME = re.compile(r"  when: (\d{9,11})$")
+_MOVES = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One command of earlier. `at` is in seconds since the epoch, None where the file does not tell; `folder` None
+    where nothing does."""
+
+    command: str
+    at: float | None = None
+    folder: str | None = None
+
+
+def past(file: Path, shell: Shell, home: str) -> list[Past]:
+    """What the file tells, oldest first. Raises OSError."""
+    with file.open("rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(max(0, size - MOST_BYTES))
+        content = opened.read()
+    if size > MOST_BYTES:
+        content = content.partition(b"\n")[2]
+    read = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
+    text = (_unmetafied(content) if shell == "zsh" else content).decode("utf-8", "replace")
+    return list(_placed(read(text.splitlines()), home))
+
+
+def shell_of(file: Path) -> Shell:
+    """Which shell's history a file is, by its name."""
+    name = file.name.lower()
+    return "fish" if "fish" in name else "zsh" if "zsh" in name or name == ".histfile" else "bash"
+
+
+def usual_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
+    """Where a shell keeps its history unless told otherwise."""
+    if shell == "fish":
+        data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
+        return Path(data) / "fish" / "fish_history"
+    return Path(home) / f".{shell}_history"
+
+
+def _bash(lines: list[str]) -> Iterator[Past]:
+    at: float | None = None
+    for line in lines:
+        if (found := _BASH_TIME.match(line)) is not None:
+            at = float(found[1])
+        elif line.strip():
+            yield Past(line[:LONGEST], at)
+
+
+def _zsh(lines: list[str]) -> Iterator[Past]:
+    whole = ""
+    for line in lines:
+        whole = f"{whole}\n{line}" if whole else line
+        if whole.endswith("\\"):
+            whole = whole[:-1]
+            continue
+        found = _ZSH.match(whole)
+        command = found[2] if found else whole
+        if command.strip():
+            yield Past(command[:LONGEST], float(found[1]) if found else None)
+        whole = ""
+
+
+def _fish(lines: list[str]) -> Iterator[Past]:
+    command = ""
+    for line in lines:
+        if line.startswith("- cmd: "):
+            if command.strip():
+                yield Past(command[:LONGEST])
+            command = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], line[7:])
+        elif command and (found := _FISH_TIME.match(line)) is not None:
+            yield Past(command[:LONGEST], float(found[1]))
+            command = ""
+    if command.strip():
+        yield Past(command[:LONGEST])
+
+
+def _unmetafied(content: bytes) -> bytes:
+    """zsh writes some bytes as 0x83 and the byte with its sixth bit turned."""
+    return re.sub(rb"\x83(.)", lambda found: bytes([found[1][0] ^ 32]), content, flags=re.DOTALL)
+
+
+def _placed(commands: Iterator[Past], home: str) -> Iterator[Past]:
+    """The commands with the folder that the `cd` before them led to; where it cannot be known nothing is guessed."""
+    folder: str | None = None
+    before: str | None = None
+    for one in commands:
+        yield replace(one, folder=folder)
+        if not _MOVES.search(one.command):
+            continue
+        for part in re.split(r"&&|;|\n", one.command):
+            moved = _moved(part, folder, before, home)
+            if moved != folder:
+                folder, before = moved, folder
+
+
+def _moved(command: str, folder: str | None, before: str | None, home: str) -> str | None:
+    """Where one is after a command."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None if _MOVES.search(command) else folder
+    if not words or words[0] not in ("cd", "pushd", "popd", "z", "j", "autojump", "zoxide"):
+        return folder
+    if words[0] not in ("cd", "pushd") or len(words) > 2:
+        return None
+    if len(words) == 1:
+        return home
+    target = words[1]
+    if target == "-":
+        return before
+    target = home + target[1:] if target == "~" or target.startswith("~/") else target
+    if any(mark in target for mark in "$*?`~"):
+        return None
+    if not PurePath(target).is_absolute():
+        if folder is None:
+            return None
+        target = f"{folder}/{target}"
+    return os.path.normpath(target)

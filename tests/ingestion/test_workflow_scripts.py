@@ -1,0 +1,287 @@
+"""CI files, makefiles, package scripts and hooks say what is done; a hostile one says nothing and costs nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.domain.memory import Trust
+from hunchd.domain.workflow import Workflow
+from hunchd.ingestion.workflows import yaml_files
+from hunchd.ingestion.workflows.memories import hint_of, is_edited, memory_of, workflow_from
+from hunchd.ingestion.workflows.places import is_script
+from hunchd.ingestion.workflows.scripts import workflows, workflows_in
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+GITHUB = """\
+name: Tests
+on:
+  push:
+    branches: [main]
+    tags: ['v*']
+  pull_request:
+jobs:
+  publish:
+    needs: test
+    runs-on: ubuntu-latest
+    steps:
+      - run: twine upload dist/*
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - name: Install and test
+        run: |
+          set -e
+          pip install -e . --group ${{ matrix.group }}
+          if [ -n "$CI" ]; then
+            pytest -x \\
+              --cov
+          fi
+      - uses: codecov/codecov-action@v4
+"""
+
+
+def told(path: str, text: str) -> dict[str, list[str]]:
+    return {one.name: [step.command for step in one.steps] for one in workflows_in(path, text)}
+
+
+def test_jobs_of_github_come_in_the_order_of_their_needs_with_their_commands_word_for_word() -> None:
+    found = workflows_in(".github/workflows/ci.yml", GITHUB)
+
+    assert [one.name for one in found] == ["CI ci.yml / test", "CI ci.yml / publish"]
+    test, publish = found
+    assert [step.command.split()[0] for step in test.steps] == ["pip", "pytest"]
+    assert test.steps[0].command == "pip install -e . --group ${{ matrix.group }}"
+    assert all(" ".join(step.command.split()) in " ".join(GITHUB.split()) for step in test.steps)
+    assert test.steps[0].name == "Install and test"
+    assert [trigger.words for trigger in test.triggers] == ["push of main and tag v*", "pull request"]
+    assert test.line == 13
+    assert (test.purpose, publish.purpose) == ("test", "release")
+
+
+def test_gitlab_jobs_come_by_stage_with_what_goes_before_each() -> None:
+    text = """
+stages: [check, ship]
+before_script: [make setup]
+ship it:
+  stage: ship
+  script: [make ship]
+  only: [main]
+lint:
+  stage: check
+  before_script: []
+  script:
+    - make lint
+    - [make types, make docs]
+.hidden: {script: [rm -rf /]}
+"""
+
+    assert told(".gitlab-ci.yml", text) == {
+        "CI lint": ["make lint", "make types", "make docs"],
+        "CI ship it": ["make setup", "make ship"],
+    }
+
+
+def test_targets_of_a_makefile_have_what_they_need_first_and_their_recipe() -> None:
+    text = (
+        "PYTHON := python3\n.PHONY: all test\n\n## Everything\nall: lint test ; @echo done\n\n"
+        "test: build/x.o | dirs ## Runs the tests\n\t@$(PYTHON) -m pytest \\\n\t  -x\n\t-rm -rf tmp\n\n"
+        "build/%.o: %.c\n\tcc $<\nlint:\n\t@echo linting\n\truff check .\ndefine X\nall: nothing\nendef\n"
+    )
+
+    found = {one.name: one for one in workflows_in("Makefile", text)}
+
+    assert set(found) == {"make all", "make test", "make lint"}
+    assert [step.command for step in found["make all"].steps][:2] == ["make lint", "make test"]
+    assert [step.command for step in found["make test"].steps][2:] == ["$(PYTHON) -m pytest \\\n-x", "rm -rf tmp"]
+    assert [step.command for step in found["make lint"].steps] == ["ruff check ."]
+    assert found["make test"].about == "Runs the tests"
+    assert found["make test"].line == 7
+
+
+def test_recipes_of_a_justfile() -> None:
+    text = """set shell := ['bash']
+# Runs the tests
+@test *args: build
+    cargo test {{args}}
+
+build:
+  cargo build
+"""
+
+    assert told("justfile", text) == {"just test": ["just build", "cargo test {{args}}"], "just build": ["cargo build"]}
+
+
+def test_package_scripts_run_with_what_stands_before_and_behind_them() -> None:
+    scripts = {"pretest": "pnpm lint", "test": "vitest run && tsc", "lint": "eslint ."}
+    text = json.dumps({"packageManager": "pnpm@9", "scripts": scripts})
+
+    assert told("package.json", text) == {
+        "pnpm run test": ["pnpm lint", "vitest run", "tsc"],
+        "pnpm run lint": ["eslint ."],
+    }
+    assert list(told("web/package.json", text)) == ["pnpm run test (in web)", "pnpm run lint (in web)"]
+
+
+def test_tox_nox_and_task_runners_of_python() -> None:
+    tox = """
+[tox]
+envlist = py
+[testenv:lint]
+description = Checks
+commands =
+  ruff check {posargs}
+  mypy: mypy src
+"""
+    nox = """
+import nox
+
+@nox.session(name="tests")
+def run(session):
+    session.install("-e", ".")
+    session.run("pytest", *session.posargs)
+"""
+    pyproject = """
+[tool.tox.env.style]
+commands = [["pre-commit", "run", {replace = "posargs"}]]
+[tool.poe.tasks]
+ship = "twine upload dist/*"
+"""
+
+    assert told("tox.ini", tox) == {"tox -e lint": ["ruff check {posargs}", "mypy src"]}
+    assert told("noxfile.py", nox) == {"nox -s tests": ["pip install -e .", "pytest *session.posargs"]}
+    assert told("pyproject.toml", pyproject) == {
+        "tox run -e style": ["pre-commit run {posargs}"],
+        "poe ship": ["twine upload dist/*"],
+    }
+
+
+def test_hooks_of_pre_commit_come_in_their_order_before_a_commit() -> None:
+    text = """
+repos:
+- repo: x
+  hooks:
+  - id: ruff-check
+    args: [--fix]
+  - id: slow
+    stages: [pre-push]
+  - id: mypy
+"""
+
+    found = workflows_in(".pre-commit-config.yaml", text)
+
+    assert [(one.name, [step.command for step in one.steps]) for one in found] == [
+        ("pre-commit hooks", ["ruff-check --fix", "mypy"]),
+        ("pre-commit hooks (before a push)", ["slow"]),
+    ]
+
+
+def test_a_shell_script_is_what_it_runs_and_not_its_bookkeeping() -> None:
+    text = """#!/bin/sh
+# Makes a release.
+set -eu
+for x in a b; do
+  make $x
+done
+cat <<END >notes
+rm -rf /
+END
+git push --tags
+"""
+
+    [found] = workflows_in("scripts/release.sh", text)
+
+    assert [step.command.partition("\n")[0] for step in found.steps] == [
+        "make $x",
+        "cat <<END >notes",
+        "git push --tags",
+    ]
+    assert found.about == "Makes a release."
+    assert found.purpose == "release"
+
+
+def test_the_same_workflow_comes_back_from_its_memory() -> None:
+    [workflow] = workflows_in("justfile", "test:\n  cargo test\n")
+    memory = memory_of(workflow, "p1", NOW)
+
+    assert workflow_from(memory) == workflow
+    assert memory.trust is Trust.UNTRUSTED
+    assert hint_of(workflow) == "just test: cargo test"
+    assert memory.id == memory_of(workflow, "p1", NOW).id != memory_of(workflow, "p2", NOW).id
+    assert not is_edited(memory)
+
+
+def test_secrets_in_scripts_are_masked() -> None:
+    key = "AKIA" + "Q7RZ3LWX5TYB2NM4"
+    text = f"deploy:\n\tAWS_ACCESS_KEY_ID={key} aws s3 sync . s3://x\n"
+
+    [workflow] = workflows_in("Makefile", text)
+
+    assert key not in str(memory_of(workflow, "p1", NOW))
+
+
+BOMB = "a0: &a0 [x,x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1},*a{n - 1},*a{n - 1}]\n" for n in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB,
+        "jobs: " + "[" * 5_000,
+        "jobs: " + "{a: " * 3_000,
+        "a: &a [*a]",
+        "jobs: !!python/object/apply:os.system ['true']",
+        "&x : " * 500,
+        "\x00\x01",
+        "- " * 20_000,
+    ],
+)
+def test_hostile_yaml_is_refused_or_says_nothing_in_no_time(text: str) -> None:
+    began = time.perf_counter()
+    with contextlib.suppress(yaml_files.Refused):
+        yaml_files.read(text[:256_000])
+    assert workflows_in(".github/workflows/ci.yml", text) == []
+    assert time.perf_counter() - began < 60  # an unfolded bomb would take years
+
+
+PATHS = (
+    ".github/workflows/a.yml",
+    ".gitlab-ci.yml",
+    "Makefile",
+    "justfile",
+    "package.json",
+    "pyproject.toml",
+    "tox.ini",
+    "noxfile.py",
+    ".pre-commit-config.yaml",
+    "Taskfile.yml",
+    ".circleci/config.yml",
+    "scripts/a.sh",
+    "lefthook.yml",
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(PATHS), st.text(max_size=400))
+def test_whatever_stands_in_a_file_is_read_or_passed_over(path: str, text: str) -> None:
+    assert all(isinstance(one, Workflow) and one.steps for one in workflows_in(path, text))
+
+
+def test_what_belongs_to_others_is_not_read(tmp_path: Path) -> None:
+    text = '{"scripts": {"test": "vitest"}}'
+    paths = ["package.json", "node_modules/x/package.json", "examples/a/package.json", "a/b/c/d/package.json"]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    assert [one.path for one in workflows(tmp_path, paths)] == ["package.json"]
+    assert not is_script("src/app.py")
