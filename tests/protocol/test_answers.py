@@ -88,6 +88,7 @@ def test_a_prediction_names_files_and_the_memories_of_commits_best_first() -> No
     assert prediction_json(prediction, k=1, memories=[other]) == {
         "predicted_files": [{"path": "a.py", "score": 2.0, "confidence": 0.9, "reasons": ["why"]}],
         "predicted_memories": [other],
+        "predicted_commands": [],
         "confidence": 0.9,
     }
     assert prediction_json(prediction, k=2, episode_id=lambda sha: f"e-{sha}")["predicted_memories"] == [

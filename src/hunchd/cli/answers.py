@@ -15,6 +15,7 @@ from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json
 from hunchd.cli.progress import watched
 from hunchd.cli.targets import root_of, text_file
 
+NEXT_COMMANDS: Final = 3  # shown behind the files
 _LOOK: Final = 0.1  # seconds between two looks at a project that is being read
 
 
@@ -67,6 +68,10 @@ def predict(arguments: Namespace) -> int:
         path = clean(file["path"])
         reasons = " · ".join(clean(reason) for reason in file["reasons"])
         print(f"{file['confidence']:4.0%}  {coloured(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
+    for command in prediction.get("predicted_commands", ())[:NEXT_COMMANDS]:
+        reasons = " · ".join(clean(reason) for reason in command["reasons"])
+        shown = coloured(f"$ {clean(command['command'])}", BOLD)
+        print(f"{command['confidence']:4.0%}  {shown}  {reasons}".rstrip())
     for reason in prediction.get("degraded", ()):
         note(clean(reason))
     if not files and not prediction.get("degraded"):

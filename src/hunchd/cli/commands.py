@@ -8,6 +8,7 @@ from typing import Final
 from hunchd.cli.agent_commands import AGENT_COMMANDS
 from hunchd.cli.command import DAEMON, DATA, KNOWN, NEXT, PROJECTS, RUN, Command
 from hunchd.cli.knowledge_commands import KNOWLEDGE_COMMANDS
+from hunchd.cli.routine_commands import ROUTINE_COMMANDS
 from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
 
@@ -367,6 +368,7 @@ COMMANDS: Final = (
     *SYSTEM_COMMANDS,
     *KNOWLEDGE_COMMANDS,
     *SESSION_COMMANDS,
+    *ROUTINE_COMMANDS,
     Command(
         "export",
         DATA,

@@ -11,11 +11,11 @@ import re
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, history_of, index, parse
+from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, habits_of, history_of, index, parse
 from hunchd.daemon.stepping import in_thread as in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
@@ -55,6 +55,12 @@ async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
 async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
     """Facts from manifests and decision files, and the topics that can be asked for."""
     return await asyncio.to_thread(conventions_of, _scope(params))
+
+
+async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
+    """The workflows that are done again and again in the commands kept in the folder `log`."""
+    zone = timedelta(seconds=float(params.get("zone") or 0.0))
+    return await asyncio.to_thread(habits_of, _scope(params), Path(str(params["log"])), zone)
 
 
 async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
@@ -136,6 +142,7 @@ def main() -> None:
             "units": handle_units,
             "conventions": handle_conventions,
             "reached": handle_reached,
+            "habits": handle_habits,
         },
         idle_after=IDLE_AFTER,
     )

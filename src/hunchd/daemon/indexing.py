@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,10 @@ from hunchd.ingestion.parsing import blob_id, outline_of
 from hunchd.ingestion.shared import shared_memories
 from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
+from hunchd.ingestion.workflows.habits import habits
+from hunchd.ingestion.workflows.log import read
+from hunchd.ingestion.workflows.memories import memory_of
+from hunchd.ingestion.workflows.scripts import workflows
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.memories import memory_json
 from hunchd.repository import layout
@@ -96,14 +100,26 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
 
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
-    """The facts that the project's own files state, what colleagues shared, and what it could be asked about."""
+    """The facts and workflows that the project's own files state, what colleagues shared, what it could be asked
+    about."""
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     files = [path for path, _ in rules.walk() if may_be_named(path)]
     facts = [memory_json(fact) for fact in conventions(scope.root, files, project=scope.project, now=scope.now)]
     shared = [memory_json(one) for one in shared_memories(scope.root, files, project=scope.project, now=scope.now)]
-    return {"facts": facts, "shared": shared, "topics": list(topics(defined))}
+    said = [memory_json(memory_of(one, scope.project, scope.now)) for one in workflows(scope.root, files)]
+    return {"facts": facts, "shared": shared, "workflows": said, "topics": list(topics(defined))}
+
+
+def habits_of(scope: Scope, log: Path, zone: timedelta) -> dict[str, Any]:
+    """What is done again and again in the commands kept at `log`, as memories on the wire, and since when they tell."""
+    ran = read(log)
+    found = habits(sorted(ran, key=lambda one: one.at), zone=timezone(zone))
+    return {
+        "workflows": [memory_json(memory_of(habit, scope.project, scope.now)) for habit in found],
+        "since": ran[0].at if ran else 0.0,
+    }
 
 
 def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from hunchd.engine.bundles import Bundles, Key, size_of
 from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
 from hunchd.engine.project import Own, Project, Tree
+from hunchd.engine.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
@@ -110,8 +111,13 @@ class Answers:
             for memory, relevance in self._found(focus)
         ]
         found += project.patterns.predicted(focus.file)
+        now = self._now()
         return prediction_json(
-            prediction, k=request.k, episode_id=lambda sha: episode_id(project.id, sha), memories=found
+            prediction,
+            k=request.k,
+            episode_id=lambda sha: episode_id(project.id, sha),
+            memories=[*found, *predicted_workflows(project, focus, now)],
+            commands=predicted_commands(project, tree, request.k, now),
         )
 
     def wish(self, project: Project, tree: Tree, path: str | None) -> None:
@@ -232,7 +238,12 @@ class Answers:
         )
         return assemble(
             _header(focus, project),
-            [*pieces(known), *project.patterns.pieces(focus), *collaborators.pieces(project, now)],
+            [
+                *pieces(known),
+                *project.patterns.pieces(focus),
+                *collaborators.pieces(project, now),
+                *workflow_pieces(project, focus, now),
+            ],
             key.budget,
             focus.activity,
             degraded=key.degraded,

@@ -19,13 +19,23 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, recall_errors, signal_row, without_secrets_in
+from hunchd.engine.absorbing import (
+    NOTHING,
+    Effect,
+    absorb,
+    cleaned,
+    event_id,
+    recall_errors,
+    signal_row,
+    without_secrets_in,
+)
 from hunchd.engine.answers import Answers
 from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded, memory_at
 from hunchd.engine.fixing import Fixing
+from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
@@ -94,6 +104,7 @@ class Engine:
         self._projects = Projects(parts, self._indexing, self._watching.watch)
         self._fixing = Fixing(self._memories, self._projects.known, parts)
         self._mining = Mining(self._memories, self._projects.known, parts, self.events)
+        self._habits = Habits(self._memories, self._projects.known, parts)
         self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed, self._mining.note)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
@@ -138,6 +149,7 @@ class Engine:
         tasks.start("fixes", self._fixing.run)
         tasks.start("patterns", self._mining.run)
         tasks.start("contradictions", self._contradicting.run)
+        tasks.start("habits", self._habits.run)
         tasks.start("condensing", self.conversations.keep_condensing)
         if self._reading is not None:
             tasks.start("reading", self._reading.run)
@@ -193,6 +205,7 @@ class Engine:
                 project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
                 project.notice(Change(tuple(memories), project=project.id))
                 recall_errors(project, memories)
+                self._habits.look_at(project)
                 project.touch()
 
     async def nightly(self) -> None:
@@ -292,7 +305,8 @@ class Engine:
     def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
             return
-        effect = absorb(signal, project, tree)
+        # What a shell's history tells is long past: it teaches habits and changes nothing else.
+        effect = NOTHING if signal.source == "history" else absorb(signal, project, tree)
         for memory in effect.memories:
             self._parts.hot.upsert(memory)
         self._writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
@@ -301,6 +315,7 @@ class Engine:
             self.conversations.wish_end(signal.session)
         self._upkeep.note(project, effect)
         self._fixing.note(project, effect.happened)
+        self._habits.note(project, tree, signal)
         self.events.tell("signal", project=project.id, signal=record.data)
 
     def _replay(self, sequence: int, record: Record) -> None:
@@ -430,6 +445,7 @@ class Engine:
         elif (owner := self._projects.known(change.project)) is not None:
             self._mining.noticed(owner, change)
             owner.notice(change)
+            self._habits.noticed(owner)
 
     # Everything else
 

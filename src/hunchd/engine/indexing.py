@@ -18,11 +18,13 @@ from hunchd.domain.sharing import SHARED
 from hunchd.engine import collaborators
 from hunchd.engine.claims import BY_FILES, Claims
 from hunchd.engine.events import Events
+from hunchd.engine.habits import keep_said
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
 from hunchd.engine.rewriting import move_episodes, rename
 from hunchd.engine.shared import Shared
 from hunchd.ingestion.conventions import speaks
+from hunchd.ingestion.workflows.places import is_script
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
@@ -135,7 +137,7 @@ class Indexing:
                     for path in step["removed"]:
                         project.predictor.remove(path)
                 project.touch()
-        if paths is None or any(map(speaks, paths)):
+        if paths is None or any(speaks(path) or is_script(path) for path in paths):
             await self._conventions(project)
 
     async def _from_scratch(self, project: Project) -> None:
@@ -172,6 +174,8 @@ class Indexing:
         project.topics = tuple(answer["topics"])
         await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
         await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
+        said = [memory_from_json(memory) for memory in answer["workflows"]]
+        await keep_said(self._memories, project, said)
 
     async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):

@@ -305,7 +305,7 @@ class Memories:
     async def warm(self, project: str | None) -> list[Memory]:
         """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
         found: dict[str, Memory] = {}
-        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN):
+        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
             filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
             page = await self._store.list(filters, WARM)
             for memory in reversed(page.items):

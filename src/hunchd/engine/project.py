@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,9 @@ from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.known_fixes import KnownFixes
 from hunchd.engine.known_patterns import KnownPatterns
+from hunchd.engine.routine import Routine
 from hunchd.ingestion.redaction import redacted_name
+from hunchd.ingestion.workflows.memories import workflow_from
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
 from hunchd.repository.layout import Layout, head
@@ -146,6 +149,8 @@ class Project:
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
     shared: dict[str, str | None] | None = None  # ids read from the repository's shared files, with their branch
+    workflows: dict[str, Memory] = field(default_factory=dict)  # by id
+    routine: Routine = field(default_factory=Routine)  # what is done, and what is likely done next
     topics: tuple[str, ...] = ()
     joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
     revision: int = 0
@@ -183,12 +188,21 @@ class Project:
         """What holds now is what the next bundle tells."""
         noticed(change, self.facts, Kind.FACT)
         noticed(change, self.conflicts, Kind.CONTRADICTION)
+        self._forget_workflows(change.deletions)
+        noticed(change, self.workflows, Kind.WORKFLOW)
         self.fixes.notice(change)
         self.patterns.notice(change)
         for identifier in change.deletions:
             self.errors.pop(identifier, None)
             self.mended.pop(identifier, None)
         self.touch()
+
+    def _forget_workflows(self, deletions: Iterable[str]) -> None:
+        """What is forgotten is not learnt again."""
+        for identifier in deletions:
+            known = self.workflows.get(identifier)
+            if known is not None and (workflow := workflow_from(known)) is not None:
+                self.routine.forget(identifier, workflow)
 
     def saw(self, error: SeenError) -> SeenError:
         """Count one more occurrence; the newest comes last."""

@@ -57,9 +57,10 @@ def prediction_json(
     k: int,
     episode_id: Callable[[str], str] = str,
     memories: Sequence[Mapping[str, Any]] = (),
+    commands: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The best `k` files and memories. `episode_id` names the memory that keeps a commit; `memories` are further
-    ones, {"id", "kind", "title", "confidence", "reasons"}."""
+    """The best `k` files, memories and commands. `episode_id` names the memory that keeps a commit; `memories` are
+    further ones, {"id", "kind", "title", "confidence", "reasons"}; a memory that is named twice is told once."""
     units: list[Mapping[str, Any]] = [
         {
             "id": episode_id(unit.sha),
@@ -71,6 +72,7 @@ def prediction_json(
         for unit in prediction.units
     ]
     ranked = sorted([*units, *memories], key=lambda memory: -memory["confidence"])
+    ranked = list({memory["id"]: memory for memory in reversed(ranked)}.values())[::-1]
     return {
         "predicted_files": [
             {
@@ -82,6 +84,7 @@ def prediction_json(
             for file in prediction.files[:k]
         ],
         "predicted_memories": [dict(memory) for memory in ranked[:k]],
+        "predicted_commands": [dict(command) for command in commands[:k]],
         "confidence": round(prediction.confidence, 4),
     }
 

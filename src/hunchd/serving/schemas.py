@@ -175,6 +175,17 @@ _PREDICTION: Final = record(
         "predicted_memories": list_of(
             record({"id": text(), "kind": text(), "title": text(), "confidence": FRACTION, "reasons": TEXTS})
         ),
+        "predicted_commands": list_of(
+            record(
+                {
+                    "command": text("what changes each time stands as a hole: `git commit -m <msg>`"),
+                    "example": text("as it was given last"),
+                    "confidence": FRACTION,
+                    "reasons": TEXTS,
+                    "workflow": text("id of the workflow it is a step of"),
+                }
+            )
+        ),
         "confidence": FRACTION,
         "degraded": TEXTS,
     },

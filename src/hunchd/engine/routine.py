@@ -1,0 +1,151 @@
+"""What is done in a project, step by step, as it is held in memory: the last commands, and a hunch of the next one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from hunchd.domain.signal import CommandFinished
+from hunchd.domain.workflow import Ran, Workflow
+from hunchd.ingestion.workflows.habits import IDLE
+from hunchd.ingestion.workflows.log import MOST
+from hunchd.ingestion.workflows.steps import steps_of
+from hunchd.ingestion.workflows.triggers import branch_kind, file_kind
+from hunchd.prediction.next_step import Expected, Moment, NextStep
+
+TOUCHED: Final = 6  # kinds of files saved between two commands
+KNOWN_TWICE: Final = 500  # newest commands among which one that comes again is recognised
+SHOWN_FROM: Final = 0.35  # probability of a next step that is shown unasked
+FRESH: Final = 900.0  # seconds after a command in which somebody may wonder what comes next
+
+
+@dataclass(slots=True)
+class Routine:
+    """`fresh` waits to be written to the log; `shown` is what the last bundle said comes next."""
+
+    log: deque[Ran] = field(default_factory=lambda: deque(maxlen=MOST))
+    fresh: list[Ran] = field(default_factory=list)
+    model: NextStep = field(default_factory=NextStep)
+    examples: dict[str, str] = field(default_factory=dict)  # template → the command as it was given last
+    forgotten: set[str] = field(default_factory=set)  # ids of workflows that are not to be learnt again
+    changed: bool = False  # `forgotten` was
+    unmined: int = 0  # commands since habits were looked for last
+    shown: str = ""
+    _touched: dict[str, None] = field(default_factory=dict)
+    _late: bool = False  # commands of earlier came: the model has to learn in order again
+
+    def saved(self, path: str) -> None:
+        """A file was changed: what is done next may have to do with it."""
+        kind = file_kind(path)
+        self._touched.pop(kind, None)
+        self._touched[kind] = None
+        while len(self._touched) > TOUCHED:
+            del self._touched[next(iter(self._touched))]
+
+    def ran(self, signal: CommandFinished, branch: str) -> bool:
+        """A command ended. False if that was known, or it is no command."""
+        at = signal.at.timestamp()
+        steps = steps_of(signal.command)
+        if not steps or self._knows(at, steps[0].command):
+            return False
+        touched = tuple(self._touched) if signal.source != "history" else ()
+        last = len(steps) - 1
+        for number, step in enumerate(steps):
+            failed = number == last and signal.exit_code != 0
+            ran = Ran(at + number / 1_000, step.template, step.command, failed, branch, touched if number == 0 else ())
+            if self.log and ran.at < self.log[-1].at:
+                self._late = True
+            else:
+                self.learn(ran)
+            self.log.append(ran)
+            self.fresh.append(ran)
+        self.unmined += len(steps)
+        self._touched.clear()
+        return True
+
+    def _knows(self, at: float, command: str) -> bool:
+        newest = (self.log[-number] for number in range(1, min(len(self.log), KNOWN_TWICE) + 1))
+        return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
+
+    def learn(self, ran: Ran) -> None:
+        """Teach the model one command, the newest so far."""
+        if self.log and ran.at - self.log[-1].at > IDLE:
+            self.model.pause()
+        self.model.note(ran.template, failed=ran.failed, moment=moment_of(ran.at, ran.branch, ran.touched))
+        self.examples[ran.template] = ran.command
+
+    @property
+    def is_out_of_order(self) -> bool:
+        return self._late
+
+    def take(self, log: Iterable[Ran]) -> None:
+        """Begin with `log`, whose commands the model is going to be taught."""
+        self.log = deque(sorted(log, key=lambda ran: ran.at), maxlen=MOST)
+        self.model, self._late = NextStep(), False
+
+    def expected(self, now: datetime, branch: str, k: int = 3) -> list[Expected]:
+        """The likeliest next steps."""
+        at = now.timestamp()
+        if not self.log:
+            return []
+        if at - self.log[-1].at > IDLE:
+            self.model.pause()
+        return self.model.expected(k, moment=moment_of(at, branch, tuple(self._touched)))
+
+    def to_show(self, now: datetime, branch: str) -> Expected | None:
+        """The next step, if somebody is at work and it is likely enough to be shown unasked."""
+        if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH:
+            return None
+        best = next(iter(self.expected(now, branch, 1)), None)
+        return best if best is not None and best.probability >= SHOWN_FROM else None
+
+    @property
+    def last(self) -> Ran | None:
+        return self.log[-1] if self.log else None
+
+    def forget(self, identifier: str, workflow: Workflow) -> None:
+        """A workflow that is not to come back; with a habit goes what it was learnt from."""
+        self.forgotten.add(identifier)
+        self.changed = True
+        if workflow.origin == "habit":
+            steps = {step.template for step in workflow.steps}
+            kept = [
+                ran for ran in self.log if not (workflow.first <= ran.at <= workflow.last and ran.template in steps)
+            ]
+            self.log = deque(kept, maxlen=MOST)
+            self._late = True
+
+
+def moment_of(at: float, branch: str, touched: Sequence[str]) -> Moment:
+    """What the model is told of a moment, in the user's own time zone."""
+    local = datetime.fromtimestamp(at).astimezone()
+    return Moment(branch_kind(branch) if branch else "", local.hour, local.weekday(), touched[-1] if touched else "")
+
+
+def reason_of(expected: Expected, last: Ran | None, workflows: Iterable[Workflow]) -> str:
+    """Why a step is expected, in words."""
+    counted = f": {expected.followed:.0f} of {expected.seen:.0f} times" if expected.seen >= 2 else ""
+    match expected.because:
+        case "workflow":
+            for workflow in workflows:
+                templates = [step.template for step in workflow.steps]
+                if expected.step in templates and (last is None or last.template in templates or not counted):
+                    place = templates.index(expected.step) + 1
+                    return f"step {place} of {len(templates)} of what was done {workflow.runs} times"
+            return f"next in what you often do{counted}"
+        case "hour" | "begin":
+            return f"usual at this time{counted}"
+        case "branch":
+            return f"usual on such a branch{counted}"
+        case "files":
+            return f"usual after such changes{counted}"
+        case "always":
+            return "often done here"
+        case _ if last is not None:
+            failed = " failed" if last.failed else ""
+            return f"after `{last.template}`{failed}{counted}"
+        case _:
+            return f"often follows{counted}"
