@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunchd.retrieval.grains import Passage, evidence, rarities
@@ -75,6 +75,7 @@ Passages = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(Passages, st.lists(st.none() | st.floats(0, 40), min_size=12, max_size=12))
 def test_evidence_is_a_share_of_what_can_be_said(passages: list[Passage], scores: list[float | None]) -> None:
     weights = rarities(["a", "b", "c"], passages, scores[: len(passages)])

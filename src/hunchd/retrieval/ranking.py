@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities
 from hunchd.retrieval.moments import Then, agrees, named
-from hunchd.retrieval.wording import counted, said, snippet, stem, terms
+from hunchd.retrieval.wording import counted, snippet, stem, terms
 from hunchd.store.hits import Hit
 
 Depth = Literal["specific", "shallow", "deep"]
@@ -84,29 +84,37 @@ def ranked(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: dateti
 def ranking(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime) -> list[Ranked]:
     """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
-    found = [
-        one
-        for hit, (speaks, relevance) in zip(hits, _weighed(query, asked, hits), strict=True)
-        if (one := _judged(query, asked, hit, speaks, relevance, now)) is not None
-    ]
-    found.sort(key=lambda one: (-one.score, one.memory.id))
-    if depth == "specific" and any(_names(query, one.memory) for one in found):
-        found = [one for one in found if _names(query, one.memory)]
-    return found[: min(k, DEEP_MOST if depth == "deep" else max(k, SHALLOW_MOST))]
+    found = [one for one in _weighed(query, asked, hits, now) if _is_answer(asked, one)]
+    found.sort(key=lambda one: (-one.score, one.hit.memory.id))
+    if depth == "specific" and any(one.named for one in found):
+        found = [one for one in found if one.named]
+    return [_shown(asked, one, now) for one in found[: min(k, DEEP_MOST if depth == "deep" else max(k, SHALLOW_MOST))]]
 
 
-def _weighed(query: str, asked: Sequence[str], hits: Sequence[Hit]) -> list[tuple[Evidence, float]]:
-    """What speaks for each hit, and how much that is: between 0 and about 1."""
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    hit: Hit
+    said: Mapping[str, int]  # stems of the question, in the memory's own text
+    around: frozenset[str]  # and in the texts beside it
+    named: bool
+    score: float
+
+
+def _weighed(query: str, asked: Sequence[str], hits: Sequence[Hit], now: datetime) -> list[_Weighed]:
+    """What speaks for each hit, and how much that is."""
     stems = list(dict.fromkeys(stem(word) for word in asked))
     passages = [_passage(hit, frozenset(stems)) for hit in hits]
     weights = rarities(stems, passages, [hit.lexical for hit in hits])
     weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
     found = evidence(passages, weights)
     then, speaker = named(query), _speaker(stems, hits)
-    return [
-        (one, (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST)
-        for hit, passage, one in zip(hits, passages, found, strict=True)
-    ]
+    weighed = []
+    for hit, passage, one in zip(hits, passages, found, strict=True):
+        called = _names(query, hit.memory)
+        relevance = 1.0 if called else (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST
+        score = max(relevance, 0.0) * _boost(hit.memory, now)
+        weighed.append(_Weighed(hit, passage.said, one.said, called, score))
+    return weighed
 
 
 def emphasis(place: int) -> float:
@@ -147,21 +155,15 @@ def _of_message(memory: Memory, passage: Passage, then: Then | None, speaker: st
     return worth + LENGTH * math.log((1 + min(passage.length, LONGEST)) / (1 + USUAL_LENGTH))
 
 
-def _judged(
-    query: str, asked: Sequence[str], hit: Hit, speaks: Evidence, relevance: float, now: datetime
-) -> Ranked | None:
-    memory = hit.memory
-    covered = sum(stem(word) in speaks.said for word in asked) / min(len(asked), ENOUGH_WORDS) if asked else 0.0
-    called = _names(query, memory)
-    if not called and not hit.why and not _answers(covered, hit.similarity):
-        return None
-    words = said(asked, _text(memory))
-    return Ranked(
-        memory,
-        (1.0 if called else max(relevance, 0.0)) * _boost(memory, now),
-        snippet(memory.content, words),
-        tuple(_reasons(hit, words, called, now)),
-    )
+def _is_answer(asked: Sequence[str], one: _Weighed) -> bool:
+    covered = sum(stem(word) in one.around for word in asked) / min(len(asked), ENOUGH_WORDS) if asked else 0.0
+    return one.named or bool(one.hit.why) or _answers(covered, one.hit.similarity)
+
+
+def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
+    words = [word for word in asked if stem(word) in one.said]
+    reasons = _reasons(one.hit, words, one.named, now)
+    return Ranked(one.hit.memory, one.score, snippet(one.hit.memory.content, words), tuple(reasons))
 
 
 def _answers(covered: float, similarity: float | None) -> bool:
