@@ -1,6 +1,6 @@
 """A consolidation over many memories in the real daemon: how long it takes, what it weighs, who has to wait for it.
 
-    python benchmarks/consolidation.py REPOSITORY [--memories 20000] [--embedding]
+    python benchmarks/consolidation.py REPOSITORY [--memories 20000]
 
 The memories are stretches of work of the last two years with made-up texts out of the repository's own words, a tenth
 of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does;
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import re
 import subprocess
@@ -26,9 +25,13 @@ import aiohttp
 from daemon import add, daemon, session
 
 from hunchd.engine.vitals import memory_of
+from hunchd.protocol.memories import memory_from_json
+from hunchd.store.collection import Collection, of_project
+from hunchd.store.lance import new_session
+from hunchd.store.tables import row_of
 
 PAUSE = 0.05  # seconds between two questions of the editor
-BATCH = 500  # memories in one import
+BATCH = 2_000  # memories in one commit
 
 
 def words_of(repository: Path) -> tuple[list[str], list[str]]:
@@ -74,16 +77,13 @@ def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]
     return made
 
 
-async def fill(client: aiohttp.ClientSession, lines: Sequence[dict[str, Any]]) -> None:
+async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> None:
+    """Straight into the tables: no daemon runs."""
+    collection = await Collection.open(of_project(home / "data", project), new_session())
     for begin in range(0, len(lines), BATCH):
-        batch = lines[begin : begin + BATCH]
-        body = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in batch)
-        while True:
-            async with client.post("/import", data=body, headers={"Content-Type": "application/x-ndjson"}) as answer:
-                if answer.status != 429:
-                    answer.raise_for_status()
-                    break
-            await asyncio.sleep(0.5)
+        await collection.put([row_of(memory_from_json(one)) for one in lines[begin : begin + BATCH]])
+    await collection.optimise(force=True)
+    await collection.close()
 
 
 async def ask(client: aiohttp.ClientSession, root: str, files: Sequence[str], stop: asyncio.Event) -> list[float]:
@@ -131,28 +131,44 @@ def quantiles(seconds: Sequence[float]) -> str:
     return f"{shown}, worst {ordered[-1] * 1e3:.0f} ms of {len(ordered)}"
 
 
-async def measure(repository: Path, count: int, home: Path) -> None:
+async def prepare(repository: Path, count: int, home: Path) -> None:
+    """Fill a store, and leave it behind."""
+    with daemon(home) as (told, _):
+        async with session(told) as client:
+            await add(client, repository)
+            project = await known(client)
+            while any((await status(client))["queues"].values()):
+                await asyncio.sleep(0.5)
+    await asyncio.sleep(1)  # the store's process ends with its daemon
+    began = time.monotonic()
+    await fill(home, project["id"], memories(count, repository, project["id"]))
+    print(f"{count:,} memories beside those of its history, stored in {time.monotonic() - began:.0f} s", flush=True)
+
+
+async def known(client: aiohttp.ClientSession) -> dict[str, Any]:
+    async with client.get("/projects") as answer:
+        project: dict[str, Any] = (await answer.json())["items"][0]
+        return project
+
+
+async def status(client: aiohttp.ClientSession) -> dict[str, Any]:
+    async with client.get("/status") as answer:
+        told: dict[str, Any] = await answer.json()
+        return told
+
+
+async def measure(repository: Path, home: Path, *, quiet: float, back: bool) -> None:
     with daemon(home) as (told, pid):
         async with session(told) as client:
             client._timeout = aiohttp.ClientTimeout(total=1_800)
             await add(client, repository)
-            async with client.get("/projects") as answer:
-                project = (await answer.json())["items"][0]
-            began = time.monotonic()
-            await fill(client, memories(count, repository, project["id"]))
-            while True:
-                async with client.get("/status") as answer:
-                    status = await answer.json()
-                if status["queues"]["writer"] == 0:
-                    break
-                await asyncio.sleep(0.5)
-            print(f"{count:,} memories stored in {time.monotonic() - began:.0f} s", flush=True)
+            project = await known(client)
             _, files = words_of(repository)
             stop = asyncio.Event()
-            quiet = asyncio.create_task(ask(client, project["path"], files[:40], stop))
-            await asyncio.sleep(8)
+            asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
+            await asyncio.sleep(quiet)
             stop.set()
-            print(f"/context before: {quantiles(await quiet)}", flush=True)
+            print(f"/context before: {quantiles(await asking)}", flush=True)
             stop = asyncio.Event()
             asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
             weighing = asyncio.create_task(weigh(client, pid, stop))
@@ -165,36 +181,35 @@ async def measure(repository: Path, count: int, home: Path) -> None:
                 log = (home / "state" / "hunchd.log").read_text()[-3_000:]
                 raise SystemExit(f"the run failed after {took:.0f} s: {run}\n{log}")
             counts = {name: value for name, value in run.items() if isinstance(value, int) and value}
-            print(f"run: {run.get('status')} in {took:.1f} s: {counts}")
+            print(f"run: {run['status']} in {took:.1f} s: {counts}")
             print(f"gate: {run.get('gate')}")
             print(f"/context during: {quantiles(await asking)}")
             print(f"memory in MB at most: {await weighing}", flush=True)
-            began = time.monotonic()
-            async with client.post("/consolidate", json={}) as answer:
-                again = await answer.json()
-            print(
-                f"a second run: {again.get('status')} in {time.monotonic() - began:.1f} s, {again.get('total')} changes"
-            )
-            began = time.monotonic()
-            async with client.post(f"/consolidate/{again['run']}/undo", json={}) as answer:
-                await answer.read()
-            async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:
-                print(f"undone in {time.monotonic() - began:.1f} s: {await answer.json()}")
+            if back:
+                began = time.monotonic()
+                async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:
+                    print(f"undone in {time.monotonic() - began:.1f} s: {await answer.json()}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path)
     parser.add_argument("--memories", type=int, default=20_000)
-    parser.add_argument("--embedding", action="store_true", help="with vectors: storing takes minutes then")
+    parser.add_argument(
+        "--home", type=Path, help="where the store is, or will be; default: a folder for this time only"
+    )
+    parser.add_argument("--only", choices=("fill", "run"), help="one half of it")
+    parser.add_argument("--quiet", type=float, default=8.0, help="seconds of questions before the run (default 8)")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hunchd-consolidation-") as folder:
-        home = Path(folder)
-        settings = home / "config"
-        settings.mkdir(mode=0o700)
-        lines = ["[signals]", "watch_files = false", "[embedding]", f"enabled = {str(asked.embedding).lower()}"]
-        (settings / "config.toml").write_text("\n".join(lines) + "\n")
-        asyncio.run(measure(asked.repository.resolve(), asked.memories, home))
+        home, repository = asked.home or Path(folder), asked.repository.resolve()
+        (home / "config").mkdir(mode=0o700, parents=True, exist_ok=True)
+        lines = ("[signals]", "watch_files = false", "[embedding]", "enabled = false", "[index]", "patterns = false")
+        (home / "config" / "config.toml").write_text("\n".join(lines) + "\n")
+        if asked.only != "run":
+            asyncio.run(prepare(repository, asked.memories, home))
+        if asked.only != "fill":
+            asyncio.run(measure(repository, home, quiet=asked.quiet, back=asked.only is None))
 
 
 if __name__ == "__main__":

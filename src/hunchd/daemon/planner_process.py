@@ -25,7 +25,7 @@ from hunchd.store.tables import memory_from_plain
 
 IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it lasts
 NICENESS: Final = 10
-PLANNED_AT_ONCE: Final = 32  # changes handed over together
+PLANNED_AT_ONCE: Final = 256  # changes handed over together
 
 
 class Planning:

@@ -43,6 +43,7 @@ class Change:
     memories: tuple[Memory, ...] = ()
     deletions: tuple[str, ...] = ()
     project: str | None = None
+    silent: bool = False  # nothing that a bundle tells is other than before: warm ones stay right
 
 
 @dataclass(frozen=True, slots=True)

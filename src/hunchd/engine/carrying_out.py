@@ -19,10 +19,11 @@ from hunchd.consolidation.usefulness import Tally
 from hunchd.domain.errors import NotFound, Overloaded, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Memory, Status
+from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.memories import Memories, tells_of
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict, without
+from hunchd.engine.session_log import HEAD_TAG
 from hunchd.engine.usage import Usage
 from hunchd.engine.writing import Writer
 from hunchd.protocol.child import Child
@@ -36,11 +37,12 @@ logger = logging.getLogger(__name__)
 
 # Changes that are committed together: few enough that a question waits no more than 5 ms for them.
 AT_ONCE: Final = 8
+# Changes that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
+LOGGED_AT_ONCE: Final = 256
 QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
 ROOM_LOOK: Final = 0.1  # seconds
 ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
 PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
-DRAINED_EVERY: Final = 256  # changes: the store keeps pace, and signals find the writer's queue nearly empty
 PLANNER_PATIENCE: Final = 600.0  # seconds: it gives way to everybody
 ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
 OPTIMISED_FROM: Final = 50  # changes
@@ -179,14 +181,11 @@ class CarryingOut:
                     continue
                 said(str(step))
                 async for entries in planning.plan(step):
-                    for begin in range(0, len(entries), AT_ONCE):
-                        done = await self._apply(run, owner.id, entries[begin : begin + AT_ONCE])
-                        did(done)
-                        changed += len(done)
-                        if changed % DRAINED_EVERY < len(done):
-                            await self._settled()
-                        if stopping.is_set():
-                            raise Stopped
+                    done = await self._apply(run, entries, stopping)
+                    did(done)
+                    changed += len(done)
+                    if stopping.is_set():
+                        raise Stopped
                 await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
             said("gate")
             verdict = await self._gate(run, owner, probes)
@@ -201,14 +200,14 @@ class CarryingOut:
         """Undo what a run changed, the last change first: all of it, an owner's, or one. How many changes are as they
         were, and how many were left because somebody has changed them since."""
         changes = self._changes(run, only)
-        undone = left = rounds = 0
-        while entries := await asyncio.to_thread(lambda: list(islice(changes, AT_ONCE))):
+        undone = left = 0
+        while entries := await asyncio.to_thread(lambda: list(islice(changes, LOGGED_AT_ONCE))):
             back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
-            done, skipped = await self._commit(back)
-            undone, left, rounds = undone + len(done), left + skipped, rounds + 1
-            if rounds % (DRAINED_EVERY // AT_ONCE) == 0:
-                await self._settled()
-        await self._settled()
+            known = await self._known(back)
+            applicable, done = _sequence(back, known)
+            made = await self._make(applicable, known)
+            undone, left = undone + len(made) + done, left + len(back) - len(made) - done
+            await self._kept_pace()
         return undone, left
 
     def _changes(self, run: str, only: int | None) -> Iterator[Entry]:
@@ -218,57 +217,62 @@ class CarryingOut:
         changes = (line for line in self._log.lines(run) if line["type"] == "change")
         return (Entry.of_json(line) for line in islice(changes, only, only + 1))
 
-    async def _apply(self, run: str, owner: str | None, entries: Sequence[Entry]) -> list[Entry]:
-        """Log the changes that can be made, then make them."""
-
-        async def logged(chosen: Sequence[Entry]) -> None:
-            await asyncio.to_thread(self._log.append, run, [{"type": "change", **one.json()} for one in chosen])
-
-        done, _ = await self._commit(entries, first=logged)
-        await asyncio.sleep(0)
-        return done
-
-    async def _commit(
-        self, entries: Sequence[Entry], *, first: Callable[[Sequence[Entry]], Any] | None = None
-    ) -> tuple[list[Entry], int]:
-        """Make those changes whose memories are as they were; which, and how many others there were. One that is made
-        already counts as made."""
+    async def _apply(self, run: str, entries: Sequence[Entry], stopping: asyncio.Event) -> list[Entry]:
+        """Log the changes that can be made, then make them; which were made."""
         await self._room()
-        owners = {entry.project for entry in entries}
-        wanted = list(dict.fromkeys(identifier for entry in entries for identifier in entry.ids))
-        at_hand = {one for one in wanted if self._hot.get(one) is not None}
-        done: list[Entry] = []
-        changes: list[Change] = []
-        async with self._memories.changing:
-            present: dict[str, Memory] = {}
-            for owner in owners:
-                present |= await self._memories.known(wanted, owner)
-            left = 0
-            fresh: list[Entry] = []
-            for entry in entries:
-                if not applies(entry, present):
-                    left += not applied(entry, present)
-                    done += [entry] if first is None and applied(entry, present) else []
-                    continue
-                written, gone = outcome(entry, present)
-                present |= {memory.id: memory for memory in written}
-                for identifier in gone:
-                    present.pop(identifier, None)
-                fresh.append(entry)
-                changes.append(Change(written, gone, entry.project))
-            if fresh and first is not None:
-                await first(fresh)
-            await self._accepted(changes)
-        self._passing += [one for one in wanted if one not in at_hand]
-        await self._make_room()
-        return [*done, *fresh], left
+        known = await self._known(entries)
+        applicable, _ = _sequence(entries, known)
+        lines = [{"type": "change", **entry.json()} for entry in applicable]
+        await asyncio.to_thread(self._log.append, run, lines)
+        made = await self._make(applicable, known, stopping)
+        await self._kept_pace()
+        return made
 
-    async def _make_room(self) -> None:
-        """What was not at hand before does not stay there: it would drive out what questions need."""
-        if len(self._passing) >= DRAINED_EVERY:
-            await self._settled()
-            self._hot.release(self._passing)
-            self._passing = []
+    async def _kept_pace(self) -> None:
+        """Wait for the store; what is at hand only because it was changed would drive out what questions need."""
+        await self._settled()
+        self._hot.release(self._passing)
+        self._passing = []
+
+    async def _known(self, entries: Sequence[Entry]) -> dict[str, Memory]:
+        """The memories that the changes are about, as they are."""
+        known: dict[str, Memory] = {}
+        for owner in {entry.project for entry in entries}:
+            wanted = dict.fromkeys(one for entry in entries if entry.project == owner for one in entry.ids)
+            known |= await self._memories.known(list(wanted), owner)
+        self._passing += [one for entry in entries for one in entry.ids if self._hot.get(one) is None]
+        return known
+
+    async def _make(
+        self, entries: Sequence[Entry], known: dict[str, Memory], stopping: asyncio.Event | None = None
+    ) -> list[Entry]:
+        """Make the changes, a few at a time so that nobody waits for them; what was changed meanwhile is left alone."""
+        made: list[Entry] = []
+        for begin in range(0, len(entries), AT_ONCE):
+            if stopping is not None and stopping.is_set():
+                break
+            some = entries[begin : begin + AT_ONCE]
+            async with self._memories.changing:
+                present = {one: memory for entry in some for one in entry.ids if (memory := self._present(one, known))}
+                applicable, _ = _sequence(some, present)
+                changes: list[Change] = []
+                for entry in applicable:
+                    written, gone = outcome(entry, present)
+                    changes.append(
+                        Change(written, gone, entry.project, silent=not gone and all(map(_is_past, written)))
+                    )
+                    _step(present, written, gone)
+                    _step(known, written, gone)
+                made += applicable
+                await self._accepted(changes)
+            await asyncio.sleep(0)
+        return made
+
+    def _present(self, identifier: str, known: Mapping[str, Memory]) -> Memory | None:
+        """What somebody has changed since it was read is at hand."""
+        if self._hot.is_tombstoned(identifier):
+            return None
+        return self._hot.get(identifier) or known.get(identifier)
 
     async def _note(self, run: str, line: dict[str, Any]) -> None:
         await asyncio.to_thread(self._log.append, run, [line])
@@ -368,6 +372,31 @@ class CarryingOut:
         self._usage.forget(gone)
         await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(gone), None))
         await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
+
+
+def _sequence(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[Entry], int]:
+    """Those of the changes that can be made one after the other, and how many others are made already."""
+    present = dict(known)
+    applicable: list[Entry] = []
+    done = 0
+    for entry in entries:
+        if applies(entry, present):
+            _step(present, *outcome(entry, present))
+            applicable.append(entry)
+        else:
+            done += applied(entry, present)
+    return applicable, done
+
+
+def _is_past(memory: Memory) -> bool:
+    """Whether bundles hold it only where a question finds it; what is told of sessions is held elsewhere too."""
+    return memory.kind is Kind.EPISODE and HEAD_TAG not in memory.tags
+
+
+def _step(present: dict[str, Memory], written: Sequence[Memory], gone: Sequence[str]) -> None:
+    present.update({memory.id: memory for memory in written})
+    for identifier in gone:
+        present.pop(identifier, None)
 
 
 def tally_json(tally: Tally) -> dict[str, Any]:

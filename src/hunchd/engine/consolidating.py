@@ -164,12 +164,12 @@ class Consolidation:
         if self._settings.nightly and self._current is None:
             await self.consolidate(ConsolidateRequest(), trigger="nightly")
 
-    async def is_due(self) -> bool:
-        """Whether a night was missed: none within a day, on a machine that has had runs or has memories for a day."""
+    async def is_due(self, installed: datetime) -> bool:
+        """Whether a night was missed: no run within a day, nor anything new `installed` within it."""
         for run in await asyncio.to_thread(self._log.runs):
             record = await asyncio.to_thread(recorded, self._log, run)
             return self._now() - record.began > DUE_AFTER
-        return False
+        return self._now() - installed > DUE_AFTER
 
     async def keep_going(self) -> None:
         """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from hunchd.domain.context import Bundle
@@ -51,6 +51,7 @@ class Housekeeping:
         idle: Callable[[], float],
     ) -> None:
         self._file = parts.places.state / USAGE_FILE
+        self._birth = parts.places.data / "secret"  # made with the first start
         self._projects = projects
         self._idle = idle
         self._remember = indexing.remember
@@ -169,8 +170,15 @@ class Housekeeping:
     async def catch_up(self) -> None:
         """After a start: do what the last night should have done, if nobody was there to do it."""
         await asyncio.sleep(CATCH_UP_AFTER)
-        if self._settings.nightly and await self.runs.is_due():
+        if self._settings.nightly and await self.runs.is_due(self._installed()):
             await self.consolidate_when_idle()
+
+    def _installed(self) -> datetime:
+        """When this installation began."""
+        try:
+            return datetime.fromtimestamp(self._birth.stat().st_mtime, UTC)
+        except OSError:
+            return self._now()
 
     def _owners(self, named: str | None) -> list[Owner]:
         if named is not None:

@@ -123,7 +123,8 @@ class Memories:
                 self._hot.upsert(memory)
         deletions = tuple((change.project, identifier) for identifier in change.deletions)
         self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
-        self._noticed(change)
+        if not change.silent:
+            self._noticed(change)
 
     # Found
 
