@@ -63,6 +63,8 @@ class Shared:
         claims, changes, contests = list[Memory](), list[Change](), list[tuple[Memory, Memory]]()
         for everywhere, here in said:
             standing = next((head for fact in (here, everywhere) if _holds(head := heads.get(fact.id))), None)
+            if standing is None and await self._is_merged(heads.get(here.id), here):
+                continue
             if standing is None:
                 claims.append(here if here.id not in heads else replace(here, valid_from=now))
             elif same_value(standing, here):
@@ -77,6 +79,13 @@ class Shared:
         for begin in range(0, len(claims), CLAIMED_AT_ONCE):
             await self._memories.claim(claims[begin : begin + CLAIMED_AT_ONCE])
         await self._memories.commit([_contradiction(claim, standing, now) for claim, standing in contests])
+
+    async def _is_merged(self, head: Memory | None, said: Memory) -> bool:
+        """Whether another memory stands for what is said since they were found to say the same."""
+        if head is None or head.superseded_by is None or not same_value(head, said):
+            return False
+        keeper = (await self._memories.known([head.superseded_by], head.project)).get(head.superseded_by)
+        return _holds(keeper)
 
     async def _take_others(self, project: Project, said: Sequence[Memory]) -> None:
         known = await self._memories.known([memory.id for memory in said], project.id) if said else {}
