@@ -19,6 +19,7 @@ MOST_ROWS: Final = 60  # changes printed; --json prints all
 _COUNTS: Final = {
     "deduped": "merged",
     "contradictions_found": "contradictions found",
+    "contradictions_closed": "contradictions closed",
     "retired": "retired",
     "doubted": "doubted",
     "trusted_again": "trusted again",

@@ -54,6 +54,7 @@ class Housekeeping:
         self._birth = parts.places.data / "secret"  # made with the first start
         self._projects = projects
         self._idle = idle
+        self._shown = ""  # etag of the bundle that was noted last
         self._remember = indexing.remember
         self._store = parts.store
         self._kept = parts.settings.store
@@ -83,7 +84,10 @@ class Housekeeping:
     # What happens
 
     def showed(self, bundle: Bundle) -> Bundle:
-        """A bundle that was asked for, with what is in it noted."""
+        """A bundle that was asked for, with what is in it noted; the same one again costs a comparison."""
+        if bundle.etag == self._shown:
+            return bundle
+        self._shown = bundle.etag
         items = ((item.id, _paths_in(item.source)) for item in bundle.items if item.kind != "file")
         self.usage.shown(items, self._now())
         return bundle
