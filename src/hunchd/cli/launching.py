@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-READY: Final = 10.0  # seconds a start may take
+READY: Final = 30.0  # seconds a start may take: the first one reads 200 MB of libraries, maybe from a slow disk
 GRACEFUL: Final = 8.0  # seconds a stop may take before it is forced; the daemon allows itself 5
 _PAUSE: Final = 0.02  # seconds between two looks
 # The daemon's exit code for "another one runs".

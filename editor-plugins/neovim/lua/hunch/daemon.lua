@@ -10,7 +10,7 @@ local M = {
 }
 
 local PATIENCE = 5000 -- ms for an answer; a busy machine may take one or two seconds
-local START = 20000 -- ms for `hunch start`
+local START = 40000 -- ms for `hunch start`, which gives up before
 local LUANIL = { luanil = { object = true, array = true } }
 
 local known -- the token of the daemon that answered last
