@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import type { Started } from "./connection";
 import type { Surroundings } from "./rendezvous";
 
-const PATIENCE = 30_000; // ms; the command itself allows the daemon 10 s
+const PATIENCE = 45_000; // ms; the command itself allows the daemon 30 s
 
 /** The command's path: what the setting says, else the first that exists; undefined where there is none. */
 export async function commandPath(setting: string, around: Surroundings): Promise<string | undefined> {
