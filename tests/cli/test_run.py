@@ -167,6 +167,15 @@ def test_much_output_costs_no_memory() -> None:
     assert len(tail._bytes) <= 2_000
 
 
+def test_what_is_kept_begins_with_a_whole_line() -> None:
+    tail = Tail(10)
+    tail.add(b"first\nsecond\nthird\n")
+    assert tail.kept() == b"third\n"
+    tail = Tail(10)
+    tail.add(b"no end of the line in sight")
+    assert tail.kept() == b"e in sight"
+
+
 def test_at_a_terminal_the_command_has_one_too() -> None:
     code = "import os, sys\nprint([os.isatty(each) for each in range(3)], os.get_terminal_size().columns)\nsys.exit(3)"
     with at_terminal([*RUN, *python(f"input()\n{code}")]) as at:

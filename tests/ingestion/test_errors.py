@@ -109,3 +109,26 @@ def test_what_says_nothing_is_known_by_the_lines_above_it() -> None:
     assert understood("copying a\ncopying b\nthe shelf is gone\nFAIL\n").fingerprint != first.fingerprint
     assert understood("copying a\ncopying b\nno space left on the shelf\nFAIL\n").fingerprint == first.fingerprint
     assert understood("make: *** [Makefile:4: a] Error 1").fingerprint != understood("no rule\nError 1").fingerprint
+
+
+def test_a_module_that_pytest_cannot_parse_is_named_by_what_is_wrong_with_it() -> None:
+    text = (
+        "ImportError while loading conftest '/w/tests/conftest.py'.\ntests/conftest.py:3: in <module>\n"
+        '    from shop import cart\nE     File "/w/shop/cart.py", line 7\nE       if total\nE               ^\n'
+        "E   SyntaxError: expected ':'\n"
+    )
+    error = understood(text)
+    assert (error.type, error.headline) == ("SyntaxError", "SyntaxError: expected ':'")
+    assert error.places[-1] == Place("/w/shop/cart.py", 7)
+
+
+def test_another_missing_module_is_another_error() -> None:
+    for text in (
+        "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/w/src/{}.mjs' imported from /w/src/app.mjs",
+        "Error: Cannot find module './{}'\n    at load (/w/src/app.js:3:1)\n",
+        'app.go:5:2: cannot find package "encoding/{}" in any of:\n',
+        "cat: /etc/{}: No such file or directory",
+    ):
+        first = understood(text.format("cart")).fingerprint
+        assert understood(text.format("basket")).fingerprint != first
+        assert understood(text.format("cart").replace("/w/", "/home/ann/copy/")).fingerprint == first

@@ -212,7 +212,9 @@ def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
 
 
 def inside(path: str, root: str) -> str | None:
-    """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages."""
+    """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages, or is no file."""
+    if path.startswith("<"):
+        return None
     if PurePath(path).is_absolute():
         if not PurePath(path).is_relative_to(root):
             return None

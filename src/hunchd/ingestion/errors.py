@@ -47,6 +47,12 @@ _QUOTED = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 _REPEATED = re.compile(r"(<(?:value|n|path|hex|address|time|uuid)>)(?:, \1)+")
+_MISSING = re.compile(
+    r"(?:cannot|could not|can't|failed to) (?:find|resolve|load) (?:module|package|import|entry module)"
+    r"|module not found|no required module|unresolved import|no such file or directory",
+    re.IGNORECASE,
+)
+_FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@+-]*[/\\])+")
 _WORDS = re.compile(r"[^\W\d_]+")
 _MASKED = re.compile(r"<\w+>")
 _OF_ANYTHING = frozenset(
@@ -102,10 +108,13 @@ def understood(text: str) -> ErrorText:
         if all(place.path != at.path for place in places):
             places = (*places, at)
     named = kind in _OF_NAMES or not any(place.function for place in places)
-    template = masked(_without_values(headline[: 2 * _HEADLINE_LENGTH], names_stay=named))[:_HEADLINE_LENGTH]
+    said = headline[: 2 * _HEADLINE_LENGTH]
+    # Which module is missing is the error, wherever it was looked for.
+    said = _FOLDERS.sub("", said) if _MISSING.search(said) else _without_values(said, names_stay=named)
+    template = masked(said)[:_HEADLINE_LENGTH]
     if not frames and _says_nothing(template):
-        said = [line for line in plain.splitlines() if line.strip()]
-        frames = [masked(line[:_HEADLINE_LENGTH]) for line in said[-_TOLD_INSTEAD:]]
+        lines = [line for line in plain.splitlines() if line.strip()]
+        frames = [masked(line[:_HEADLINE_LENGTH]) for line in lines[-_TOLD_INSTEAD:]]
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at)
@@ -196,6 +205,8 @@ def _marked(lines: list[str]) -> tuple[str, str] | None:
     while first > 0 and lines[first - 1].startswith("E"):
         first -= 1
     headline = lines[first][1:].strip()
+    if headline.startswith('File "'):  # what cannot be parsed is shown first, and named last
+        headline = lines[last][1:].strip()
     if named := _NAMED.match(headline):
         return named[1].rsplit(".", 1)[-1], headline
     ended = _ENDED.match(lines[last + 1]) if last + 1 < len(lines) else None

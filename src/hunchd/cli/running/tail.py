@@ -23,4 +23,8 @@ class Tail:
             del self._bytes[: -self._most]
 
     def kept(self) -> bytes:
-        return bytes(self._bytes[-self._most :])
+        """The end, from the beginning of a line if something is left out before it."""
+        if len(self._bytes) <= self._most:
+            return bytes(self._bytes)
+        whole = self._bytes.find(b"\n", len(self._bytes) - self._most - 1) + 1
+        return bytes(self._bytes[whole or -self._most :])

@@ -1,0 +1,135 @@
+"""How the tests of a language are run, which of them one runs again when they fail, and what truly went wrong.
+
+What went wrong is read from a report for machines, never from the text that hunchd reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+SECONDS = 120  # a run of all tests; what takes longer hangs
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    code: int
+    said: str
+
+
+def run(command: str, tree: Path, environment: Mapping[str, str]) -> Ran:
+    """What a shell would have shown; the code is 124 if it took too long."""
+    try:
+        done = subprocess.run(
+            shlex.split(command), cwd=tree, env=os.environ | environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Ran(124, "")
+    return Ran(done.returncode, done.stdout.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tongue:
+    """`narrowed` is the command that one gives next; `truth` its exit code and what
+    machines are told of it; `comment` a line of code
+    that says nothing."""
+
+    suffixes: tuple[str, ...]
+    comment: str
+    is_test: re.Pattern[str]
+    narrowed: Callable[[str, str, random.Random], str]
+    truth: Callable[[str, Path, Mapping[str, str]], tuple[int, list[str]]]
+
+
+def _pytest_narrowed(whole: str, said: str, drawn: random.Random) -> str:
+    """All of it again, or the file that failed, in one of pytest's styles."""
+    failed = re.findall(r"^(?:FAILED|ERROR) ([^\s:]+\.py)", said, re.MULTILINE)
+    start = whole.partition(" -x")[0]
+    form = drawn.choice(("whole", "file", "file", "--tb=short", "--tb=native"))
+    if form == "whole" or not failed:
+        return whole
+    return f"{start} {form} {failed[0]}" if form.startswith("--") else f"{start} {failed[0]}"
+
+
+def _pytest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> tuple[int, list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        ran = run(f"{command} -o junit_family=xunit2 --junitxml={report}", tree, environment)
+        if not report.exists():  # a conftest.py that cannot be loaded
+            return ran.code, _last_named(ran.said)
+        told = []
+        for case in ElementTree.parse(report).iter("testcase"):
+            for kind in ("failure", "error"):
+                for one in case.findall(kind):
+                    told += _last_named(one.text or "") if kind == "error" else []
+                    told.append((one.get("message") or "").splitlines()[0] if one.get("message") else "")
+        return ran.code, [one for one in told if one] or _last_named(ran.said)
+
+
+def _last_named(said: str) -> list[str]:
+    return re.findall(r"^(?:E +)?((?:\w+\.)*\w*(?:Error|Exception)\b:?.*)$", said, re.MULTILINE)[-3:]
+
+
+def _go_narrowed(whole: str, said: str, drawn: random.Random) -> str:
+    failed = re.findall(r"^--- FAIL: (\w+)", said, re.MULTILINE)
+    form = drawn.choice(("whole", "verbose", "one", "all"))
+    if form == "one" and failed:
+        return f"go test -run {failed[0]} ."
+    return {"verbose": "go test -v .", "all": "go test ./..."}.get(form, whole)
+
+
+def _go_truth(command: str, tree: Path, environment: Mapping[str, str]) -> tuple[int, list[str]]:
+    ran = run(command.replace("go test", "go test -json"), tree, environment)
+    told = []
+    for line in ran.said.splitlines():
+        if not line.startswith("{"):
+            told += re.findall(r"^(?:vet: )?\S+\.go:\d+:(?:\d+:)? (.+)$", line)
+            continue
+        event = json.loads(line)
+        if event.get("Action") == "fail" and event.get("Test"):
+            told.append(event["Test"])
+        elif str(event.get("Output", "")).startswith("panic: "):
+            told.append(event["Output"].strip().removeprefix("panic: ").partition(" [recovered]")[0])
+    return ran.code, told
+
+
+def _vitest_narrowed(whole: str, said: str, drawn: random.Random) -> str:
+    failed = re.findall(r"^ *FAIL +(?:\S+ +)?(\S+\.tsx?)", said, re.MULTILINE)
+    if not failed or drawn.random() < 0.25:
+        return whole
+    return f"{whole.partition(' run ')[0]} run {failed[0]}"
+
+
+def _vitest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> tuple[int, list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        ran = run(f"{command} --reporter=json --outputFile={report}", tree, environment)
+        if not report.exists():
+            return ran.code, []
+        told = []
+        for file in json.loads(report.read_text())["testResults"]:
+            told += [(file.get("message") or "").partition("\n")[0]]
+            for test in file["assertionResults"]:
+                told += [message.partition("\n")[0] for message in test.get("failureMessages") or ()]
+        return ran.code, [one for one in told if one]
+
+
+TONGUES = {
+    "python": Tongue(
+        (".py",), "# moved", re.compile(r"(?:^|/)tests?/|test_[^/]*\.py$"), _pytest_narrowed, _pytest_truth
+    ),
+    "go": Tongue((".go",), "// moved", re.compile(r"_test\.go$"), _go_narrowed, _go_truth),
+    "typescript": Tongue(
+        (".ts",), "// moved", re.compile(r"(?:^|/)tests?/|\.test\.tsx?$"), _vitest_narrowed, _vitest_truth
+    ),
+}

@@ -1,0 +1,93 @@
+"""What benchmarks/real_failures.py has found, as a table: one line a folder, one for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HEADS = ("repository", "faults", "kinds", "recognised", "fix kept", "again first", "false alarms", "of one type")
+
+
+def table(folders: Sequence[Path]) -> str:
+    rows, total = [], [0] * 11
+    for folder in folders:
+        found = counts(folder)
+        total = [a + b for a, b in zip(total, found, strict=True)]
+        rows.append(_row(folder.name, found))
+    rows.append(_row("all", total))
+    widths = [max(len(row[place]) for row in (HEADS, *rows)) for place in range(len(HEADS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (HEADS, *rows)
+    )
+
+
+def _row(name: str, found: Sequence[int]) -> tuple[str, ...]:
+    faults, kinds, recognised, mended, kept, came, first, alarms, strangers, pairs, wrong = found
+    return (
+        name, str(faults), str(kinds), _share(recognised, mended), _share(kept, mended), _share(first, came),
+        _share(alarms, strangers), f"{wrong} of {pairs} pairs",
+    )  # fmt: skip
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part}/{whole} {100 * part / whole:.0f} %" if whole else "-"
+
+
+def counts(folder: Path) -> list[int]:
+    """Faults, their kinds, recognised, mended (of all that failed and passed), fixes kept; came again, fix first;
+    false alarms among faults with one of their type known; pairs of one type, those of them that are confused."""
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()]
+    faults = {line["fault"]: line for line in lines if line["stage"] == "plant"}
+    mends = [line for line in lines if line["stage"] == "mend" and line["failed"] and line["passed"]]
+    agains = [line for line in lines if line["stage"] == "again" and line["failed"]]
+    kinds = len({fault["operator"] for fault in faults.values()})
+    alarms = strangers = pairs = wrong = 0
+    known: list[dict[str, Any]] = []
+    for line in mends:
+        seen = line["seen"] or {}
+        alike = [other for other in known if other["seen"] and other["seen"]["type"] == seen.get("type")]
+        strangers += bool(alike)
+        alarms += bool(alike) and bool(seen.get("told"))
+        pairs += len(alike)
+        wrong += sum(other["seen"]["id"] == seen["id"] for other in alike)
+        known.append(line)
+    return [
+        len(faults), kinds,
+        sum(recognised(line, faults[line["fault"]]) for line in mends), len(mends),
+        sum(kept(line, faults[line["fault"]]) for line in mends),
+        len(agains), sum(first(line, faults[line["fault"]]) for line in agains),
+        alarms, strangers, pairs, wrong,
+    ]  # fmt: skip
+
+
+def recognised(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+    """Whether what is shown is one of the things that truly went wrong."""
+    headline = _plain((line["seen"] or {}).get("headline", ""))
+    return any(_plain(one)[:30] in headline or headline[:60] in _plain(one) for one in fault["truth"]) and bool(
+        headline
+    )
+
+
+def kept(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+    return (
+        line["fix"] is not None and fault["path"] in line["fix"]["paths"] and _restores(line["fix"]["content"], fault)
+    )
+
+
+def first(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+    """Whether the first thing said is this error, with the change that mends it."""
+    seen = line["seen"]
+    return bool(seen and seen["place"] == 0 and seen["told"] and line["shown"]) and _restores(line["shown"], fault)
+
+
+def _restores(content: str, fault: dict[str, Any]) -> bool:
+    """Whether a diff puts the line back that was broken."""
+    added = [_plain(line[1:]) for line in content.splitlines() if line.startswith("+")]
+    removed = [_plain(line[1:]) for line in content.splitlines() if line.startswith("-")]
+    return _plain(fault["old"]) in added or (not added and bool(removed))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
