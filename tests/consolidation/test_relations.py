@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.chronicling import histories, history_id
+from hunchd.consolidation.chronicling import histories, history_id, quoting
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.doubting import DOUBT, cascaded
 from hunchd.consolidation.ground import ListedGround, NoGround
@@ -97,6 +97,21 @@ def test_old_episodes_of_a_module_are_told_in_one_memory_that_grows() -> None:
     assert more.after[0].id == told.id
     assert "work on later" in more.after[0].content
     assert "work on m3" in more.after[0].content
+
+
+def test_who_forgets_an_episode_means_its_history_too_which_is_told_anew_without_it() -> None:
+    old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(7)]
+    [change] = histories(by_id(*old), Vocabulary(), SETTINGS, NOW)
+    told = after([change], *old)
+    [history] = quoting(told["m3"])
+
+    assert history == change.after[0].id
+    left = {name: one for name, one in told.items() if name not in ("m3", history)}
+    [again] = histories(left, Vocabulary(), SETTINGS, NOW)
+    assert again.after[0].id == history
+    assert "work on m3" not in again.after[0].content
+    assert "work on m4" in again.after[0].content
+    assert all(len(one.links) == 1 for one in again.after[1:])
 
 
 def test_a_merge_keeps_what_the_user_said_and_all_use_and_raises_no_trust() -> None:

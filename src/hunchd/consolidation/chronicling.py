@@ -11,6 +11,7 @@ from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.condensing import INDEX, Vocabulary, cut
+from hunchd.consolidation.merging import MERGED_FROM
 from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
@@ -32,7 +33,7 @@ def histories(
     old = timedelta(days=settings.compress_days)
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
     for memory in memories.values():
-        if _tells(memory) and now - memory.at >= old and (module := module_of(memory)) is not None:
+        if _tells(memory, memories) and now - memory.at >= old and (module := module_of(memory)) is not None:
             modules[memory.project, module].append(memory)
     for (project, module), episodes in sorted(modules.items(), key=lambda one: (one[0][0] or "", one[0][1])):
         known = memories.get(history_id(project, module))
@@ -91,22 +92,28 @@ def _chronicle(
         trust=_least([*((known.trust,) if known is not None else ()), *(one.trust for one in fresh)]),
         source={"type": "consolidation", "told": [*sorted(told), *(one.id for one in fresh)][-MOST_LINES:]},
     )
-    parts = tuple(replace(one, links=(*one.links, {"type": PART_OF, "ref": after.id})) for one in fresh)
+    link = {"type": PART_OF, "ref": after.id}
+    parts = tuple(replace(one, links=(*(known for known in one.links if known != link), link)) for one in fresh)
     what = f"tell {len(fresh)} episodes of {module} in one"
     why = f"older than a month, all in {module}"
     before = (*((known,) if known is not None else ()), *fresh)
     return Planned(Step.HISTORY, "histories", what, why, before, (after, *parts))
 
 
-def _tells(memory: Memory) -> bool:
-    """Whether an episode is one that its module's history should tell of."""
+def quoting(memory: Memory) -> tuple[str, ...]:
+    """The memories that say what `memory` says, made or put away by a run: who forgets it means them too."""
+    return tuple(link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
+
+
+def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
+    """Whether an episode is one that its module's history should tell of, and does not."""
     return (
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
         and memory.category != HISTORY
         and not _QUIET & set(memory.tags)
         and "conversation" not in memory.tags
-        and not any(link.get("type") == PART_OF for link in memory.links)
+        and not any(link.get("type") == PART_OF and link.get("ref") in memories for link in memory.links)
     )
 
 

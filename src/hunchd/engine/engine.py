@@ -13,6 +13,7 @@ from typing import Any
 
 from hunchd.assembly.tokens import count
 from hunchd.config.places import make_private
+from hunchd.consolidation.chronicling import quoting
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import Change
@@ -124,6 +125,7 @@ class Engine:
         known = (self._projects, self._memories, self._writer, self.events)
         self._housekeeping = Housekeeping(parts, *known, self._indexing, idle=lambda: self.idle_seconds)
         self.runs = self._housekeeping.runs
+        self._sessions.gone = self._housekeeping.forgotten
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._asked = time.monotonic()
@@ -417,8 +419,10 @@ class Engine:
         return await self._housekeeping.told_of(await self.memory(identifier))
 
     async def forget(self, identifier: str) -> None:
-        await self.knowledge.forget(identifier)
-        await self._housekeeping.forgotten([identifier])
+        for one in (identifier, *quoting(await self.memory(identifier))):
+            with suppress(NotFound):
+                await self.knowledge.forget(one)
+            await self._housekeeping.forgotten([one])
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,8 @@ from hunchd.consolidation.plan import COUNTS, Step
 from hunchd.consolidation.probing import Probe
 from hunchd.protocol.answers import iso
 from hunchd.store.run_log import RunLog
+
+_TEXT = re.compile(r'"([^"\\]{1,200})"')  # short texts of a line of JSON: ids are among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
     match line["type"]:
         case "change":
             mine = project is not None and line["project"] == project
-            if mine or any(edit["id"].partition(".")[0] in gone or edit["id"] in gone for edit in line["edits"]):
+            if mine or (gone and _speaks_of(line["edits"], gone)):
                 return {**line, "what": "(erased)", "why": "", "edits": []}
         case "probes":
             if project is not None and line["owner"] == project:
@@ -124,3 +128,9 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
         case "verdict" if gone or line["owner"] == project:
             return {**line, "gate": {name: told for name, told in line["gate"].items() if name != "losses"}}
     return line
+
+
+def _speaks_of(edits: list[dict[str, Any]], gone: frozenset[str]) -> bool:
+    """Whether a change holds text of one of these: as its own, as a version, or quoted by its id."""
+    told = set(_TEXT.findall(json.dumps(edits, ensure_ascii=False)))
+    return not gone.isdisjoint(told) or not gone.isdisjoint(one.partition(".")[0] for one in told)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -81,6 +81,7 @@ class Sessions:
         self._own: set[str] = set()  # ids of what is being kept or forgotten by us
         self.heads: dict[str, Head] = {}
         self.grown: Callable[[str], None] = lambda session: None  # told of each session that has new messages
+        self.gone: Callable[[Sequence[str]], Awaitable[None]] | None = None  # waits until ids stand nowhere else
 
     # What is known at the start, and what changes behind our back
 
@@ -356,6 +357,8 @@ class Sessions:
         await self._journal.rewrite(lambda record: _tells_of(record, barred), up_to=last)
         for owner in owners:
             await self._store.purge(owner)
+        if self.gone is not None:
+            await self.gone(gone)
         return {"erased": session, "memories": len(gone)}
 
     async def _everything(self, filters: Filters) -> AsyncIterator[Memory]:
