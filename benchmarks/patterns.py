@@ -135,7 +135,10 @@ def found_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], 
     """The same pattern among those that are found where the hidden instances are not."""
     key = f"{id(shapes)}:{pattern.key}"
     if key not in _again:
-        left = [shape for shape in shapes if Spot(shape.path, shape.line, shape.name) not in hidden]
+        kinds = {"name", "class", "function", "method", pattern.kind}  # what tells the project's own names
+        left = [
+            shape for shape in shapes if shape.kind in kinds and Spot(shape.path, shape.line, shape.name) not in hidden
+        ]
         _again[key] = [as_pattern(group) for group in groups_of(left, int(most * SURPLUS))]
     before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
 

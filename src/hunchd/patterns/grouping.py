@@ -45,6 +45,7 @@ class Group:
     core: Mapping[str, float]
     members: tuple[Shape, ...]  # the most typical first
     score: float
+    testing: bool  # most of them are in tests
 
     @property
     def files(self) -> int:
@@ -196,6 +197,7 @@ def _group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]) -> G
     cohesion = sum(explained.values()) / len(shapes)
     shapes.sort(key=lambda shape: (-explained[id(shape)], shape.end_line - shape.line, shape.path, shape.start))
     files = len({shape.path for shape in shapes})
+    testing = sum(shape.testing for shape in shapes) * 2 > len(shapes)
     digests = len({shape.digest for shape in shapes})
     lines = sum(min(shape.end_line - shape.line + 1, 12) for shape in shapes) / len(shapes)
     score = (
@@ -206,7 +208,7 @@ def _group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]) -> G
         * min(1.0, 0.4 + lines / 10)
         * PARTS.get(bucket.kind, 1.0)
     )
-    return Group(bucket.language, bucket.kind, core, tuple(shapes), score)
+    return Group(bucket.language, bucket.kind, core, tuple(shapes), score, testing)
 
 
 def _chosen(groups: Sequence[Group], most: int) -> list[Group]:
@@ -230,8 +232,7 @@ def _chosen(groups: Sequence[Group], most: int) -> list[Group]:
 
 
 def _sort_of(group: Group) -> tuple[str, str, bool]:
-    testing = sum(shape.testing for shape in group.members) * 2 > len(group.members)
-    return group.language, "function" if group.kind == "block" else group.kind, testing
+    return group.language, "function" if group.kind == "block" else group.kind, group.testing
 
 
 def _known(

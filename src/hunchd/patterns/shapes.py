@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from hunchd.ingestion.definitions import SyntaxNode
@@ -67,6 +68,7 @@ def shape_from(path: str, language: str, row: Sequence[Any]) -> Shape:
     return Shape(path, language, kind, name, container, start, end, line, end_line, told, digest)
 
 
+@lru_cache(maxsize=1 << 15)
 def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 

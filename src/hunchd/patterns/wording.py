@@ -55,7 +55,7 @@ def noun_of(group: Group) -> str:
     cores = {use_of(feature): bare(feature) for feature in reversed(list(group.core))}
     decorators = {bare(feature) for feature in _shared(group) if feature.startswith("@")}
     typical = group.members[0]
-    testing = sum(shape.testing for shape in group.members) * 2 > len(group.members)
+    testing = group.testing
     if group.kind == "class":
         bases = [bare(feature) for feature in group.core if feature.startswith("<")]
         word = "impl" if group.language == "rust" else "type" if group.language == "go" else "class"
