@@ -11,6 +11,7 @@ import pytest
 
 from hunchd.cli import http
 from tests.daemon.running import RunningDaemon, running_daemon
+from tests.repositories import make_shop
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -204,3 +205,74 @@ def test_the_commands_print_a_table_and_take_it_back(filled: RunningDaemon, caps
     assert run in capsys.readouterr().out
     assert main(["consolidate", "--undo", run]) == 0
     assert "are taken back" in capsys.readouterr().out
+
+
+def test_what_rests_on_a_file_that_is_gone_says_so_in_bundles_and_no_more_when_it_is_back(
+    hunchd_home: Path, tmp_path: Path
+) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        project = daemon.add(shop)
+        daemon.post(
+            "/memories",
+            {"kind": "fact", "project": str(shop), "content": "discounts are computed in shop/checkout.py only"},
+        )
+
+        def told() -> str:
+            return str(daemon.get("/context", project=str(shop), file="shop/basket.py")["context"])
+
+        def run() -> dict[str, Any]:
+            answer: dict[str, Any] = daemon.post(
+                "/consolidate", {"project": project["id"], "steps": ["cascade", "links"]}
+            )
+            assert answer["status"] == "done", answer
+            return answer
+
+        assert run()["linked"] >= 1
+        assert run()["doubted"] == 0
+        assert "in doubt" not in told()
+
+        (shop / "shop/checkout.py").rename(shop / "paying.py")
+        assert run()["doubted"] == 1
+        assert "in doubt: shop/checkout.py is gone" in told()
+
+        (shop / "paying.py").rename(shop / "shop/checkout.py")
+        assert run()["trusted_again"] == 1
+        assert "in doubt" not in told()
+
+
+def test_a_run_counts_what_was_shown_and_why_tells_of_it(filled: RunningDaemon) -> None:
+    found = filled.post("/search", {"query": "billing lazy start 4", "k": 3})["results"]
+    first = found[0]["id"]
+    filled.post("/feedback", {"items": [{"id": first, "outcome": "cited"}]})
+
+    done = filled.post("/consolidate", {"steps": ["use"]})
+
+    assert done["counted"] >= len(found)
+    used = filled.get(f"/memories/{first}/usage")
+    assert used["usage"]["retrieved"] == 1
+    assert used["usage"]["cited"] == 1
+    assert [event["what"] for event in used["events"]] == ["you said: cited"]
+    assert [change["step"] for change in used["changes"]] == ["use"]
+
+
+def test_what_is_forgotten_stands_in_no_log_of_a_run(filled: RunningDaemon) -> None:
+    take(filled, episode(77, age=9) | {"id": "m7777", "title": "A quokkaword in the title", "content": "x y z " * 40})
+    done = filled.post("/consolidate", {"steps": ["summarise", "links"]})
+    log = filled.places.data / "consolidation" / f"{done['run']}.jsonl"
+    assert b"quokkaword" in log.read_bytes()
+
+    assert filled.request("DELETE", "/memories/m7777")[0] == 200
+
+    assert b"quokkaword" not in log.read_bytes()
+    undone = filled.post(f"/consolidate/{done['run']}/undo", {})
+    assert undone["left"] == 0
+
+
+def test_a_run_stops_within_a_second_when_asked(filled: RunningDaemon) -> None:
+    begun = filled.post("/consolidate", {"wait": False})["run"]
+    stopped, answer = filled.request("POST", f"/consolidate/{begun}/stop", {})
+    assert stopped in (200, 404), answer  # it may have ended by itself
+    assert filled.get(f"/consolidate/{begun}")["status"] in ("stopped", "done")
+    filled.post(f"/consolidate/{begun}/undo", {})
+    assert all(told["status"] == "active" for told in exported(filled).values())

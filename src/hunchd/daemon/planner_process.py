@@ -108,12 +108,11 @@ class ProjectGround:
     def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
         self._root = root
         self._cache = cache
-        self._files = frozenset(cache.blobs())
-        self.known = known and bool(self._files)
+        self.known = known and root.is_dir() and bool(cache.blobs())
         self._defined = lru_cache(maxsize=20_000)(self._look_up)
 
     def has_file(self, path: str) -> bool:
-        return path in self._files or self._is_there(path)
+        return self._is_there(path)  # what was read of it may be a moment behind
 
     def has_folder(self, path: str) -> bool:
         return self._is_there(path)
