@@ -31,6 +31,8 @@ def status(arguments: Namespace) -> int:
         for name in ("queues", "store", "prefetch", "language", "resources")
         if told.get(name)
     ]
+    if patterns := _patterns(told.get("projects", ())):
+        rest.append(("patterns", patterns))
     rest.append(("tasks", _tasks(told.get("tasks", ()))))
     print()
     width = max(len(name) for name, _ in rest) + 2
@@ -44,6 +46,18 @@ def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
     troubled = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
     words = [f"{len(tasks) - len(troubled)} well"]
     words += [f"{task['name']} {task['state']}" for task in troubled]
+    return " · ".join(clean(word) for word in words)
+
+
+def _patterns(projects: Sequence[Mapping[str, Any]]) -> str:
+    """How many code shapes are known of each project, or how far the search for them is."""
+    words = []
+    for project in projects:
+        told, progress = project.get("patterns") or {}, (project.get("progress") or {}).get("patterns") or {}
+        if told.get("state") == "mining":
+            words.append(f"{project['name']} {progress.get('done', 0)} of {progress.get('total', 0)} files looked at")
+        elif told.get("known"):
+            words.append(f"{project['name']} {told['known']}")
     return " · ".join(clean(word) for word in words)
 
 

@@ -12,20 +12,19 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.places import make_private
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import Change
-from hunchd.domain.memory import Memory, Status
+from hunchd.domain.memory import Memory
 from hunchd.engine.absorbing import Effect
 from hunchd.engine.events import Events
 from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project
-from hunchd.patterns.memories import memory_of, pattern_id, renewed
+from hunchd.patterns.memories import gone, memory_of, pattern_id, renewed
 from hunchd.patterns.pattern import Pattern, pattern_from
 
 logger = logging.getLogger(__name__)
@@ -154,15 +153,11 @@ class Mining:
                 if pattern_id(project.id, pattern.key) not in forgotten
             ]
             ids = [memory.id for memory in mined]
-            gone = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
-            known = await self._memories.known([*ids, *gone], project.id)
+            lost = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
+            known = await self._memories.known([*ids, *lost], project.id)
             fresh = [_again(known.get(memory.id), memory) for memory in mined]
             changed = [memory for memory in fresh if known.get(memory.id) != memory]
-            archived = [
-                replace(known[name], status=Status.ARCHIVED, valid_to=now, updated=now)
-                for name in gone
-                if name in known
-            ]
+            archived = [gone(known[name], now) for name in lost if name in known]
             await self._memories.keep([*changed, *archived])
         return len(changed) + len(archived)
 

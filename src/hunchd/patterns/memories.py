@@ -12,6 +12,8 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.patterns.pattern import Companion, Pattern, Place
 
 TYPE: Final = "pattern"  # of the source
+TOLD: Final = "told"  # source field: a digest of the text as it was mined; another text is its owner's
+GONE: Final = "gone"  # source field: when the code no longer had it
 SHOWN_SPOTS: Final = 24  # instances in the full text
 FILES: Final = 40  # … and as artifacts
 COMMITS: Final = 5
@@ -59,7 +61,7 @@ def memory_of(pattern: Pattern, project: str, now: datetime, *, strength: float 
         frozenset(),
     )
     paths = list(dict.fromkeys(spot.path for spot in pattern.spots))
-    return Memory(
+    memory = Memory(
         id=known.id,
         kind=Kind.PATTERN,
         title=pattern.title,
@@ -88,9 +90,9 @@ def memory_of(pattern: Pattern, project: str, now: datetime, *, strength: float 
             "shares": sorted(pattern.core),
             "place": asdict(pattern.place),
             "companions": [asdict(companion) for companion in pattern.companions],
-            "first": paths[0] if paths else "",
         },
     )
+    return replace(memory, source={**memory.source, TOLD: _digest(memory)})
 
 
 def _full(pattern: Pattern) -> str:
@@ -135,9 +137,34 @@ def known_from(memory: Memory) -> KnownPattern | None:
         return None
 
 
-def renewed(known: Memory, now_mined: Memory) -> Memory:
-    """The pattern as it was mined now; unchanged it stays as it was kept."""
+def renewed(known: Memory, mined: Memory) -> Memory:
+    """The pattern as it was mined now, with what became of the kept one since: its use, its links, how the night judged
+    it. What its owner wrote stays, and so does what was archived or merged for other reasons than that it was gone."""
+    if known.status is not Status.ACTIVE and GONE not in known.source:
+        return known
+    source = {name: told for name, told in known.source.items() if name != GONE} | dict(mined.source)
+    same_strength = known.source.get("strength") == mined.source["strength"]
     again = replace(
-        now_mined, at=known.at, created=known.created, updated=known.updated, usage=known.usage, status=Status.ACTIVE
+        mined,
+        at=known.at,
+        created=known.created,
+        updated=known.updated,
+        usage=known.usage,
+        links=known.links,
+        importance=known.importance if same_strength else mined.importance,
+        source=source,
     )
-    return known if again == known else replace(again, updated=now_mined.updated)
+    if known.source.get(TOLD) != _digest(known):
+        again = replace(again, title=known.title, content=known.content, levels=known.levels, trust=known.trust)
+    return known if again == known else replace(again, updated=mined.updated)
+
+
+def gone(known: Memory, now: datetime) -> Memory:
+    """The pattern as it is kept when the code has it no more."""
+    source = {**known.source, GONE: now.isoformat()}
+    return replace(known, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
+
+
+def _digest(memory: Memory) -> str:
+    told = f"{memory.title}\x1f{memory.content}"
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

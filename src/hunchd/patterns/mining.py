@@ -11,6 +11,7 @@ from typing import Final
 
 from hunchd.domain.history import Unit
 from hunchd.ingestion.parsing import Syntax, syntax_of
+from hunchd.ingestion.redaction import redact
 from hunchd.patterns.alignment import Instance, instance_of, most_typical
 from hunchd.patterns.companions import Head, companions_of
 from hunchd.patterns.grouping import Group, groups_of
@@ -166,14 +167,14 @@ def _pattern(group: Group, key: str, template: Template) -> Pattern:
         key=key,
         language=group.language,
         kind=group.kind,
-        title=title_of(group),
-        hint=steps_of(group),
-        template=template.text,
+        title=redact(title_of(group)).text,
+        hint=redact(steps_of(group)).text,
+        template=redact(template.text).text,
         score=round(group.score * min(1.0, (2 + template.fixed) / 12), 3),
         core={name: round(weight, 4) for name, weight in sorted(group.core.items())},
         spots=spots,
         count=len(group.members),
         files=group.files,
         place=place_of(group.members),
-        holes=template.examples,
+        holes={name: tuple(redact(text).text for text in texts) for name, texts in template.examples.items()},
     )

@@ -1,0 +1,96 @@
+"""A kept pattern goes on being itself: what was made of it since is not lost when it is mined again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Memory, Status, Usage
+from hunchd.engine.known_patterns import KnownPatterns
+from hunchd.patterns.memories import gone, known_from, memory_of, renewed
+from hunchd.patterns.pattern import Companion, Pattern, Place, Spot
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOW + timedelta(days=1)
+PATTERN = Pattern(
+    key="k1",
+    language="python",
+    kind="function",
+    title="function load_‹name›: @register_format",
+    hint="@register_format",
+    template="def load_‹name›(source): …",
+    score=9.0,
+    core={"@register_format": 1.0},
+    spots=(Spot("formats/toml.py", 3, "load_toml"), Spot("formats/yaml.py", 3, "load_yaml")),
+    count=2,
+    files=2,
+    place=Place("formats", "", ".py", "", 1.0),
+    companions=(Companion("formats/registry.py", 4, 5), Companion("changes/*.md", 5, 5, "kind")),
+)
+
+
+@pytest.fixture
+def kept() -> Memory:
+    return memory_of(PATTERN, "p1", NOW, strength=1.0)
+
+
+def test_mined_again_unchanged_it_stays_as_it_was_kept(kept: Memory) -> None:
+    used = replace(kept, usage=Usage(cited=3), importance=0.9, links=({"type": "near", "ref": "m1"},))
+
+    assert renewed(used, memory_of(PATTERN, "p1", LATER, strength=1.0)) == used
+
+
+def test_a_further_instance_is_told_and_its_use_is_kept(kept: Memory) -> None:
+    used = replace(kept, usage=Usage(cited=3))
+    more = replace(PATTERN, count=3, spots=(*PATTERN.spots, Spot("formats/csv.py", 3, "load_csv")))
+
+    again = renewed(used, memory_of(more, "p1", LATER, strength=1.0))
+
+    assert "formats/csv.py:3" in again.content
+    assert (again.usage.cited, again.created, again.updated) == (3, NOW, LATER)
+
+
+def test_what_its_owner_wrote_stays(kept: Memory) -> None:
+    edited = replace(kept, content="Ask Ada before you add a format.")
+
+    again = renewed(edited, memory_of(replace(PATTERN, count=3), "p1", LATER, strength=1.0))
+
+    assert again.content == "Ask Ada before you add a format."
+    assert again.source["instances"] == 3
+
+
+def test_what_the_code_had_no_more_comes_back_with_it_and_what_the_night_archived_does_not(kept: Memory) -> None:
+    mined = memory_of(PATTERN, "p1", LATER, strength=1.0)
+
+    assert renewed(gone(kept, LATER), mined).status is Status.ACTIVE
+    assert renewed(gone(kept, LATER), mined).valid_to is None
+    assert renewed(replace(kept, status=Status.ARCHIVED), mined).status is Status.ARCHIVED
+
+
+def test_a_pattern_matters_where_its_instances_live_and_where_new_ones_go(kept: Memory) -> None:
+    patterns = KnownPatterns()
+    patterns.notice(Change((kept,), project="p1"))
+
+    here, could_be, elsewhere = (patterns.at(path) for path in ("formats/toml.py", "formats/new.py", "docs/new.py"))
+
+    assert here[0][1] > could_be[0][1] > 0
+    assert elsewhere == []
+    patterns.notice(Change(deletions=(kept.id,), project="p1"))
+    assert patterns.at("formats/toml.py") == []
+
+
+def test_only_files_are_predicted_for_a_new_file_and_none_that_are_open(kept: Memory) -> None:
+    patterns = KnownPatterns()
+    patterns.notice(Change((kept,), project="p1"))
+
+    assert [file.path for file in patterns.companions("formats/new.py", ())] == ["formats/registry.py"]
+    assert patterns.companions("formats/new.py", {"formats/registry.py"}) == []
+
+
+def test_a_memory_of_a_later_version_is_no_pattern_and_no_failure(kept: Memory) -> None:
+    strange = replace(kept, source={**kept.source, "place": {"somewhere": 1}})
+
+    assert known_from(strange) is None
