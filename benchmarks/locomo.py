@@ -1,6 +1,7 @@
 """Long conversations between two people: is the turn found that answers a question, and the session it was said in?
 
     python benchmarks/locomo.py locomo10.json --conversations 0-2
+    python benchmarks/locomo.py --told 3.json 4.json     figures that were written with --dump, as one table
 
 The data is `data/locomo10.json` of snap-research/LoCoMo (CC BY-NC 4.0): fetch it yourself, nothing of it is kept here.
 Each conversation is a project of its own; every turn is taken in as a session's message is, and asked for by the
@@ -39,6 +40,7 @@ _EVIDENCE = re.compile(r"D(\d+):(\d+)")
 _TIME = "%I:%M %p on %d %B, %Y"
 
 Ranking = list[tuple[str, str]]  # (turn, session), best first
+Rows = dict[str, list[tuple[float, ...]]]  # by ranking, the figures of each question
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ async def asked(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking
     return rankings
 
 
-def table(rows: dict[str, list[tuple[float, ...]]]) -> str:
+def table(rows: Rows) -> str:
     lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
     for name, scores in rows.items():
         means = [interval([score[at] for score in scores]) for at in range(len(FIGURES))]
@@ -123,18 +125,19 @@ def table(rows: dict[str, list[tuple[float, ...]]]) -> str:
     return "\n".join(lines)
 
 
-def by_category(questions: Sequence[Question], rows: dict[str, list[tuple[float, ...]]]) -> str:
+def by_category(categories: Sequence[int], rows: Rows) -> str:
     lines = [""]
     for category, title in CATEGORIES.items():
-        places = [place for place, question in enumerate(questions) if question.category == category]
+        places = [place for place, one in enumerate(categories) if one == category]
         for name, scores in rows.items():
             means = [sum(scores[place][at] for place in places) / max(len(places), 1) for at in range(len(FIGURES))]
             lines.append(f"{title:14} {len(places):5}  {name:30} " + "  ".join(f"{mean:.3f}" for mean in means))
     return "\n".join(lines)
 
 
-async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool) -> None:
-    rows: dict[str, list[tuple[float, ...]]] = {}
+async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool) -> tuple[list[int], Rows]:
+    """The category of each question, and its figures by ranking."""
+    rows: Rows = {}
 
     def note(name: str, talk: Conversation, rankings: Iterable[Ranking]) -> None:
         scored = [figures(question, ranking) for question, ranking in zip(talk.questions, rankings, strict=True)]
@@ -153,15 +156,21 @@ async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool
         for depth in ("shallow", "deep"):
             for talk in talks:
                 note(f"hunchd, {depth}", talk, await asked(store, talk, depth))
-    questions = [question for talk in talks for question in talk.questions]
-    print(f"{len(talks)} conversations, {sum(len(talk.turns) for talk in talks)} turns, {len(questions)} questions\n")
-    print(table(rows))
-    print(by_category(questions, rows))
+    return [question.category for talk in talks for question in talk.questions], rows
+
+
+def told(runs: Sequence[dict[str, Any]]) -> None:
+    """Print the figures of all runs together."""
+    categories = [category for run in runs for category in run["categories"]]
+    rows = {name: [tuple(score) for run in runs for score in run["rows"][name]] for name in runs[0]["rows"]}
+    print(f"{len(categories)} questions\n\n{table(rows)}\n{by_category(categories, rows)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--dump", type=Path, help="write the figures of each question here")
+    parser.add_argument("--told", type=Path, nargs="+", help="print figures that were written before")
     parser.add_argument("--conversations", default="0-9", help="first-last (0-9)")
     parser.add_argument("--folder", type=Path, help="keep the store here: vectors are made once")
     parser.add_argument(
@@ -169,11 +178,19 @@ def main() -> None:
     )
     parser.add_argument("--no-captions", action="store_true", help="without what the pictures show")
     options = parser.parse_args()
+    if options.told:
+        told([json.loads(path.read_text()) for path in options.told])
+        return
     first, last = (int(part) for part in options.conversations.split("-"))
     raw = json.loads(options.data.read_text())
     talks = [conversation(number, raw[number], captions=not options.no_captions) for number in range(first, last + 1)]
     with tempfile.TemporaryDirectory(prefix="hd-") as temporary:
-        asyncio.run(measured(talks, options.folder or Path(temporary), at_hand=options.at_hand))
+        folder = options.folder or Path(temporary)
+        categories, rows = asyncio.run(measured(talks, folder, at_hand=options.at_hand))
+    figured = {"categories": categories, "rows": rows}
+    if options.dump:
+        options.dump.write_text(json.dumps(figured))
+    told([figured])
 
 
 if __name__ == "__main__":

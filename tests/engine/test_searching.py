@@ -56,6 +56,8 @@ async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreCl
     await store.put([*said("s", TALK), *said("other", TALK[3:])])
     searching = Searching(HotTier(), store, now=lambda: NOW)
     assert (await found(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
+    answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
+    assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
     assert await found(searching, "when is the quarterly audit of the vault") == []
 
 

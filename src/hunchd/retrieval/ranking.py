@@ -162,7 +162,8 @@ def _is_answer(asked: Sequence[str], one: _Weighed) -> bool:
 
 def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
     words = [word for word in asked if stem(word) in one.said]
-    reasons = _reasons(one.hit, words, one.named, now)
+    beside = [word for word in asked if stem(word) in one.around and word not in words]
+    reasons = _reasons(one.hit, words, beside, one.named, now)
     return Ranked(one.hit.memory, one.score, snippet(one.hit.memory.content, words), tuple(reasons))
 
 
@@ -190,12 +191,14 @@ def _names(query: str, memory: Memory) -> bool:
     return bool(name) and name in {one.casefold() for one in names if one}
 
 
-def _reasons(hit: Hit, words: Sequence[str], named: bool, now: datetime) -> list[str]:
+def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:
     memory = hit.memory
     reasons = ["is exactly what was asked for"] if named else []
     reasons += hit.why
     if words:
         reasons.append("says " + ", ".join(words[:5]))
+    if beside:
+        reasons.append("said beside it: " + ", ".join(beside[:5]))
     if hit.similarity is not None and hit.similarity >= RELATED:
         reasons.append(f"close in meaning ({hit.similarity:.2f})")
     age = now - memory.at
