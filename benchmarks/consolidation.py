@@ -157,7 +157,19 @@ async def status(client: aiohttp.ClientSession) -> dict[str, Any]:
         return told
 
 
-async def measure(repository: Path, home: Path, *, quiet: float, back: bool) -> None:
+async def stopped(client: aiohttp.ClientSession, after: float) -> None:
+    """Have the run stop, if it lasts so long."""
+    await asyncio.sleep(after)
+    async with client.get("/consolidate") as answer:
+        running = [run["run"] for run in (await answer.json())["items"] if run["status"] == "running"]
+    for run in running:
+        began = time.monotonic()
+        async with client.post(f"/consolidate/{run}/stop", json={}) as answer:
+            await answer.read()
+        print(f"stopped {time.monotonic() - began:.2f} s after it was asked to")
+
+
+async def measure(repository: Path, home: Path, *, quiet: float, most: float, back: bool) -> None:
     with daemon(home) as (told, pid):
         async with session(told) as client:
             client._timeout = aiohttp.ClientTimeout(total=1_800)
@@ -173,8 +185,10 @@ async def measure(repository: Path, home: Path, *, quiet: float, back: bool) -> 
             asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
             weighing = asyncio.create_task(weigh(client, pid, stop))
             began = time.monotonic()
+            stopping = asyncio.create_task(stopped(client, most))
             async with client.post("/consolidate", json={}) as answer:
                 run = await answer.json()
+            stopping.cancel()
             took = time.monotonic() - began
             stop.set()
             if "run" not in run:
@@ -200,6 +214,7 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=("fill", "run"), help="one half of it")
     parser.add_argument("--quiet", type=float, default=8.0, help="seconds of questions before the run (default 8)")
+    parser.add_argument("--most", type=float, default=1_500.0, help="seconds after which the run is stopped")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hunchd-consolidation-") as folder:
         home, repository = asked.home or Path(folder), asked.repository.resolve()
@@ -209,7 +224,7 @@ def main() -> None:
         if asked.only != "run":
             asyncio.run(prepare(repository, asked.memories, home))
         if asked.only != "fill":
-            asyncio.run(measure(repository, home, quiet=asked.quiet, back=asked.only is None))
+            asyncio.run(measure(repository, home, quiet=asked.quiet, most=asked.most, back=asked.only is None))
 
 
 if __name__ == "__main__":

@@ -29,9 +29,11 @@ WORTH_SUMMARISING: Final = 1.3  # times as long as its summary
 def summarised(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """Episodes of last week: their summary is written, and stands for them from now on."""
+    """Episodes of last week: their summary is written, and stands for them from now on. What is older than that is
+    compressed, which writes a summary too."""
+    older = timedelta(days=settings.compress_days)
     for memory in _episodes_older(memories, timedelta(days=settings.summarise_days), now):
-        if memory.source.get(SHOWN_AS) in ("summary", "compressed"):
+        if memory.source.get(SHOWN_AS) in ("summary", "compressed") or now - memory.at >= older:
             continue
         levels = memory.levels
         if not levels.summary:
