@@ -12,6 +12,7 @@ from hunchd.consolidation.chronicling import histories
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.contradictions import contradictions
 from hunchd.consolidation.doubting import cascaded
+from hunchd.consolidation.duplicates import same_groups
 from hunchd.consolidation.ground import Ground, NoGround
 from hunchd.consolidation.linking import linked
 from hunchd.consolidation.merging import merged
@@ -100,7 +101,7 @@ class Planner:
             case Step.USE:
                 return counted(memories, tallies, settings)
             case Step.DUPLICATES:
-                return merged(memories, self._same(memories), now)
+                return merged(memories, same_groups(memories, self._vectors), now)
             case Step.CONTRADICTIONS:
                 return contradictions(memories, now)
             case Step.RETIRE:
@@ -118,13 +119,3 @@ class Planner:
             case Step.FORGET:
                 return forgotten(memories, settings, now)
         return iter(())
-
-    def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
-        """Groups of memories that say the same."""
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for memory in memories.values():
-            if "." not in memory.id and memory.kind is not Kind.CONTRADICTION and memory.ref is None:
-                words = " ".join(memory.content.casefold().split())
-                key = (str(memory.kind), memory.branch or "", str(memory.scope), memory.key or "", words)
-                groups.setdefault(key, []).append(memory.id)
-        return [group for group in groups.values() if len(group) > 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone
-from hunchd.domain.filters import Filters, of_family
+from hunchd.domain.filters import Filters, matches, of_family
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_id, memory_of, without_secrets
 from hunchd.engine.writing import Write, Writer
@@ -155,17 +155,25 @@ class Memories:
 
     async def all_of(self, filters: Filters) -> list[Memory]:
         """Every memory that passes, in the store or on its way there, in no order."""
-        stored: list[Memory] = []
+        return [memory async for memory in self.each(filters)]
+
+    async def each(self, filters: Filters) -> AsyncIterator[Memory]:
+        """The same one by one, each once: first what is at hand, so that what moves to the store meanwhile is not
+        missed; what is newer at hand counts."""
+        seen = set()
+        for memory in self._hot.list(filters):
+            seen.add(memory.id)
+            yield memory
         cursor: str | None = None
         while True:
             page = await self._store.list(filters, FAMILY_PAGE, cursor)
-            stored += page.items
+            for stored in page.items:
+                newest = self._hot.get(stored.id) or stored
+                if stored.id not in seen and not self._hot.is_tombstoned(stored.id) and matches(newest, filters):
+                    yield newest
             cursor = page.next
             if cursor is None:
-                break
-        hot = {memory.id: memory for memory in self._hot.list(filters)}
-        unseen = (one for one in stored if self._hot.get(one.id) is None and not self._hot.is_tombstoned(one.id))
-        return [*hot.values(), *unseen]
+                return
 
     async def history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
         """The memory and what it said before, newest first."""
@@ -354,7 +362,9 @@ def _refuse_version(memory: Memory) -> None:
 def _renewed(known: Memory, memory: Memory) -> Memory:
     """`memory` sent again: unchanged it stays as it is, changed it keeps its past."""
     renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
-    renewed = replace(renewed, usage=known.usage, updated=known.updated, status=known.status)
+    says_more = memory.content != known.content and known.superseded_by is not None  # it is no duplicate any more
+    status = memory.status if says_more else known.status
+    renewed = replace(renewed, usage=known.usage, updated=known.updated, status=status)
     renewed = replace(renewed, supersedes=memory.supersedes or known.supersedes)
     return known if renewed == known else replace(renewed, updated=memory.updated)
 

@@ -1,0 +1,111 @@
+"""How long a new memory takes to be held against 100,000 others, for contradictions.
+
+    python benchmarks/contradiction_scale.py --memories 100000 --asked 200 REPOSITORY…
+
+The others are the commit messages of the repositories, again and again with other names in them, and facts made from
+the frames of `contradiction_material.py`; what is asked contradicts one of them. It is measured from the memory to the
+judgement: finding candidates in the store, by words, and comparing each of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from contradiction_material import material
+from duplicates import messages
+
+from hunchd.consolidation.contradictions import CANDIDATES, opposed_to, question_for
+from hunchd.daemon.store_service import StoreService
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.store.client import filters_json, hit_of
+from hunchd.store.lance import new_session
+from hunchd.store.tables import plain
+
+AT_ONCE = 2_000
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+NAMES = (
+    "amber basil cedar dune echo fern grove hazel iris jade kelp lime moss nova onyx pine quill reed sage tide".split()  # noqa: SIM905
+)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("repositories", nargs="+")
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--asked", type=int, default=200)
+    asked = parser.parse_args()
+    rng = random.Random(3)
+    pairs = [pair for pair in material() if pair.contradiction]
+    commits = [text[:600] for repository in asked.repositories for text in messages(repository, 20_000)]
+    facts = [f"{pair.a} in {one} {other}" for one in NAMES for other in NAMES for pair in rng.sample(pairs, 40)]
+    texts = [(Kind.FACT, pair.a) for pair in pairs] + [(Kind.FACT, text) for text in facts]
+    while len(texts) < asked.memories:
+        texts.append((Kind.EPISODE, rng.choice(commits).replace("the ", f"the {rng.choice(NAMES)} ", 1)))
+    with tempfile.TemporaryDirectory() as folder:
+        store = StoreService(Path(folder), new_session(), None)
+        rows = [plain(_memory(f"m{number}", kind, text)) for number, (kind, text) in enumerate(texts[: asked.memories])]
+        for begin in range(0, len(rows), AT_ONCE):
+            await store.handlers["put"]({"memories": rows[begin : begin + AT_ONCE]})
+        await store.handlers["optimise"]({})
+        new = [_memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, asked.asked))]
+        await timed(store, new[:20])
+        took, found = await timed(store, new)
+        await store.close()
+    took.sort()
+    print(f"{len(rows):,} memories, {len(took)} asked, {found} contradict something")
+    print(
+        f"p50 {statistics.median(took):.1f} ms, p95 {took[int(len(took) * 0.95)]:.1f} ms, longest {took[-1]:.1f} ms, "
+        f"of which judging {JUDGED[0] / max(JUDGED[1], 1):.2f} ms for {CANDIDATES} candidates"
+    )
+
+
+JUDGED = [0.0, 0]
+
+
+async def timed(store: StoreService, new: list[Memory]) -> tuple[list[float], int]:
+    filters = filters_json(Filters(project="p", kinds=(Kind.FACT, Kind.EPISODE)))
+    took, found = [], 0
+    for memory in new:
+        began = time.perf_counter()
+        asked = {
+            "query": question_for(memory),
+            "filters": filters,
+            "k": CANDIDATES,
+            "mode": "hybrid",
+            "depth": "shallow",
+        }
+        answer = await store.handlers["search"](asked | {"patience": 0.0})
+        candidates = [hit_of(hit).memory for hit in answer["hits"]]
+        judging = time.perf_counter()
+        found += bool(opposed_to(memory, candidates))
+        JUDGED[0] += (time.perf_counter() - judging) * 1_000
+        JUDGED[1] += 1
+        took.append((time.perf_counter() - began) * 1_000)
+    return took, found
+
+
+def _memory(identifier: str, kind: Kind, text: str) -> Memory:
+    at = NOW - timedelta(days=int(identifier.startswith("m")))
+    return Memory(
+        id=identifier,
+        kind=kind,
+        title=text.splitlines()[0][:120],
+        content=text,
+        at=at,
+        created=at,
+        updated=at,
+        project="p",
+        trust=Trust.USER,
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,257 @@
+"""Which memories say the same: blocking by rare words, then similarity from .92 on and the same subject. Pure.
+
+Two texts are compared sentence by sentence, with abbreviations written out, words of one meaning as one word, and
+without case, punctuation, markup and order. What tells two things apart must be the same on both sides: numbers,
+versions, names of code, denials. A sentence more does no harm, a name more does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.consolidation.contradictions_patterns import FUTURE, PAST
+from hunchd.consolidation.contradictions_words import OPPOSITES, STOP, canonical, stem
+from hunchd.consolidation.duplicates_words import ABBREVIATIONS, SAME, WEAK
+from hunchd.domain.memory import Kind, Memory, Status
+
+LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
+# Vectors know words that no table knows: with them, a wording may differ so much.
+LEAST_IN_WORDS: Final = 0.8
+LEAST_TOLD_OF_PART: Final = 3.0  # where only a part of the longer text is said in the shorter one
+SHARED_PART: Final = 0.6  # of the longer text, where whole sentences were added
+LEAST_TOLD: Final = 2.0  # by the words of an episode: "add missing changelog entry" is said of many things
+READ: Final = 4_000  # characters
+RAREST: Final = 10  # words of a memory by which it is looked for
+COMMON: Final = 300  # memories: a word of more of them finds nothing
+MOST_COMPARED: Final = 60  # candidates of one memory
+_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
+
+_MARKUP: Final = re.compile(
+    r"\[([^\]\n]+)\]\([^)\n]*\)|[*`~]+|(?<!\w)_+|_+(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
+    re.MULTILINE,
+)
+_SENTENCES: Final = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+|\s+[-–—]{1,2}\s+")
+_TOKEN: Final = re.compile(r"[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
+_NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
+_CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d")
+_NOT_STOPPED: Final = frozenset(("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only"))
+_WRITTEN_OUT: Final = {
+    "w/o": "without",
+    "w/": "with ",
+    "prior to": "before",
+    "has to": "must",
+    "have to": "must",
+    "ought to": "should",
+}
+_APART: Final = re.compile(r"(?<!\w)(?:w/o\b|w/|prior to\b|ha(?:s|ve) to\b|ought to\b)", re.IGNORECASE)
+_DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    words: Counter[str]
+    telling: frozenset[str]  # numbers, names of code, denials
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    memory: Memory
+    sentences: tuple[_Sentence, ...]
+    words: frozenset[str]
+
+
+def same_groups(memories: Mapping[str, Memory], vectors: Mapping[str, bytes] | None = None) -> list[list[str]]:
+    """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (float32, by id),
+    wordings that no table knows are recognised too."""
+    texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
+    rarity = _Rarity(texts.values())
+    found: dict[str, list[str]] = {}
+    taken: dict[str, str] = {}
+    for first, second in _candidates(texts, rarity):
+        lead = taken.get(first, first)
+        if (
+            second in taken
+            or second in found
+            or (lead != first and not _same(texts[lead], texts[second], rarity, vectors))
+        ):
+            continue
+        if _same(texts[first], texts[second], rarity, vectors):
+            found.setdefault(lead, [lead]).append(second)
+            taken[second] = taken[lead] = lead
+    return list(found.values())
+
+
+class _Rarity:
+    """How much a word tells, by how many memories say it: between 0 and 1."""
+
+    def __init__(self, texts: Collection[_Text]) -> None:
+        self.count: Counter[str] = Counter()
+        for text in texts:
+            self.count.update(text.words)
+        self._all = len(texts)
+        self._most = math.log(2 + self._all)
+
+    def of(self, word: str) -> float:
+        if word in WEAK:
+            return 0.1
+        told = math.log((2 + self._all) / (1 + self.count[word])) / self._most
+        return max(0.25, told)
+
+    def told(self, words: Collection[str]) -> float:
+        """How much they say together."""
+        return sum(map(self.of, words))
+
+
+def _may_merge(memory: Memory) -> bool:
+    return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
+
+
+def _candidates(texts: Mapping[str, _Text], rarity: _Rarity) -> Iterator[tuple[str, str]]:
+    """Pairs that share rare words, each once."""
+    postings: dict[str, list[str]] = {}
+    for identifier in sorted(texts):
+        words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
+        rare = [word for word in words if rarity.count[word] <= COMMON][:RAREST]
+        needed = max(1, math.ceil(0.3 * len(rare)))
+        shared: Counter[str] = Counter()
+        for word in rare:
+            shared.update(postings.get(word, ()))
+        for other, times in shared.most_common(MOST_COMPARED):
+            if times < needed:
+                break
+            yield other, identifier
+        for word in rare or words[:1]:
+            postings.setdefault(word, []).append(identifier)
+
+
+def _same(one: _Text, other: _Text, rarity: _Rarity, vectors: Mapping[str, bytes] | None) -> bool:
+    if not _same_subject(one.memory, other.memory):
+        return False
+    if one.memory.kind is Kind.EPISODE and min(map(rarity.told, (one.words, other.words))) < LEAST_TOLD:
+        return False
+    least = LEAST
+    if vectors and one.memory.id in vectors and other.memory.id in vectors:
+        near = _cosine(vectors[one.memory.id], vectors[other.memory.id])
+        least = LEAST_IN_WORDS if near >= LEAST else LEAST
+    return similarity(one, other, rarity) >= least
+
+
+def _same_subject(one: Memory, other: Memory) -> bool:
+    """Whether both are of one kind, place and event: two commits are two events, however alike their messages are."""
+    if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
+        return False
+    if one.key and other.key and one.key.casefold() != other.key.casefold():
+        return False
+    if one.kind is Kind.FACT and _when(one) != _when(other):  # what was so and what is so
+        return False
+    mine, others = (
+        {artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr")} for memory in (one, other)
+    )
+    return not (mine and others and mine.isdisjoint(others))
+
+
+def _when(memory: Memory) -> tuple[bool, bool]:
+    return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
+
+
+def similarity(one: _Text, other: _Text, rarity: _Rarity) -> float:
+    """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart."""
+    shorter, longer = sorted((one, other), key=lambda text: (sum(map(_length, text.sentences)), text.memory.id))
+    whole = _alike(_joined(shorter), _joined(longer), rarity)
+    return whole if whole >= LEAST or len(longer.sentences) < 2 else max(whole, _part_of(shorter, longer, rarity))
+
+
+def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
+    """How well every sentence of the shorter text is said in the longer one, which may say more."""
+    free, least, covered = list(longer.sentences), 1.0, 0
+    told: set[str] = set()
+    for sentence in shorter.sentences:
+        best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
+        if best is None:
+            return 0.0
+        least = min(least, _alike(sentence, best, rarity))
+        if least < LEAST_IN_WORDS:
+            return 0.0
+        free.remove(best)
+        covered += _length(best)
+        told |= best.words.keys() | best.telling
+    said = sum(map(_length, longer.sentences))
+    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * said
+    return least if enough else 0.0
+
+
+def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
+    if one.telling != other.telling:
+        return 0.0
+    mine, others = one.words - other.words, other.words - one.words
+    if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
+        return 0.0
+    shared = sum(rarity.of(word) * times for word, times in (one.words & other.words).items())
+    left = sum(rarity.of(word) * times for word, times in (mine + others).items())
+    return 2 * shared / (2 * shared + left) if shared else 0.0
+
+
+def _joined(text: _Text) -> _Sentence:
+    words: Counter[str] = Counter()
+    telling: set[str] = set()
+    for sentence in text.sentences:
+        words.update(sentence.words)
+        telling |= sentence.telling
+    return _Sentence(words, frozenset(telling))
+
+
+def _length(sentence: _Sentence) -> int:
+    return sum(sentence.words.values()) + len(sentence.telling)
+
+
+def _text_of(memory: Memory) -> _Text:
+    text = (
+        memory.content if memory.content.startswith(memory.title.rstrip("…")) else f"{memory.title}\n{memory.content}"
+    )
+    sentences = tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
+    words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
+    return _Text(memory, sentences, frozenset(words))
+
+
+def _plain(text: str) -> str:
+    text = text.replace("’", "'").replace("“", '"').replace("”", '"')
+    text = _APART.sub(lambda match: _WRITTEN_OUT[match[0].lower()], text)
+    text = re.sub(r"\bcan't\b|\bcan not\b", "cannot", text, flags=re.IGNORECASE)
+    text = re.sub(r"n't\b", " not", text, flags=re.IGNORECASE)
+    return _MARKUP.sub(lambda match: match[1] or "", text)
+
+
+def _sentence(text: str) -> _Sentence | None:
+    words: Counter[str] = Counter()
+    telling: list[str] = []
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(".:-")
+        lower = token.lower()
+        if _DENIAL.match(lower):
+            telling.append("not")
+        elif _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)):
+            telling.append(lower)
+        elif token[:1] in "<>=~^":
+            telling.append(token)
+        elif lower not in STOP or lower in _NOT_STOPPED:
+            for word in ABBREVIATIONS.get(lower, lower).replace("-", " ").split():
+                stemmed = stem(word)
+                words[SAME.get(stemmed, canonical(stemmed))] += 1
+    return _Sentence(words, frozenset(telling)) if words or telling else None
+
+
+def _is_shouted(token: str) -> bool:
+    """Whether a word is only written in capitals."""
+    return token.isalpha() and token.isupper()
+
+
+def _cosine(one: bytes, other: bytes) -> float:
+    a, b = (memoryview(vector).cast("f") for vector in (one, other))
+    product = sum(x * y for x, y in zip(a, b, strict=True))
+    lengths = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return product / lengths if lengths else 0.0
