@@ -99,6 +99,7 @@ def test_a_dry_run_tells_what_a_run_then_does_and_undo_restores_the_store_exactl
     assert exported(filled) == before
 
 
+@pytest.mark.slow
 def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {"steps": ["summarise"]})
     change = done["changes"][7]
@@ -114,6 +115,7 @@ def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
     assert again == 409
 
 
+@pytest.mark.slow
 def test_what_was_changed_since_is_left_alone_by_undo(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {"steps": ["summarise"]})
     mine = done["changes"][0]["edits"][0]["id"]
@@ -141,6 +143,7 @@ def test_a_run_that_costs_answers_is_taken_back_and_says_which_step_did(hunchd_h
         assert exported(daemon) == before
 
 
+@pytest.mark.slow
 def test_nothing_that_the_user_said_or_somebody_cited_is_forgotten(hunchd_home: Path) -> None:
     settings = SETTINGS + "[consolidation]\nforget_share = 1.0\n"
     with running_daemon(hunchd_home, settings=settings) as daemon:
@@ -183,6 +186,7 @@ def test_what_is_archived_comes_back_by_undo_and_is_erased_in_the_end(hunchd_hom
         assert holding == []
 
 
+@pytest.mark.slow
 def test_a_second_run_waits_for_no_first_one_and_finds_nothing_to_do_after_it(filled: RunningDaemon) -> None:
     begun = filled.post("/consolidate", {"wait": False})
     status, refused = filled.request("POST", "/consolidate", {})
