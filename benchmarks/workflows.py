@@ -262,7 +262,7 @@ class Markov:
         return [*likely, *(step for step in self.popular.expected() if step not in likely)][:3]
 
 
-def next_steps(made: Stream, *, mine_every: int = 100) -> dict[str, float]:
+def next_steps(made: Stream, *, mine_every: int = 200) -> dict[str, float]:
     """Hit rates of the models, one step after the other."""
     popular, markov, own = Popular(), Markov(), NextStep()
     hits: dict[str, list[float]] = defaultdict(list)

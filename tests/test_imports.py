@@ -25,6 +25,7 @@ PLACES = {
     "tokenizers": "embedding/fast.py",
     "tree_sitter": "ingestion/parsing.py",
     "watchdog": "signals/folders.py",
+    "yaml": "ingestion/workflows/yaml_files.py",
 }
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
-
 from hunchd.domain.workflow import Step, Workflow
+from hunchd.ingestion.definitions import SyntaxNode
+from hunchd.ingestion.parsing import syntax_of
 from hunchd.ingestion.workflows.steps import steps_of
 
 MOST_COMMANDS: Final = 60  # of one text
@@ -32,6 +30,7 @@ _THROUGH: Final = frozenset(
         "redirected_statement", "negated_command", "ERROR", "function_definition",
     }
 )  # fmt: skip
+_BASH: Final = frozenset({"bash"})
 _COMMANDS: Final = frozenset({"command", "pipeline"})
 
 
@@ -61,9 +60,12 @@ def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
     # What CI fills in is one word to the shell; the length stays, and with it each place.
     masked = _EXPRESSION.sub(lambda found: "_" * len(found[0].encode()), text)
     source = masked.encode()[:LONGEST_TEXT]
-    original = text.encode()
+    syntax = syntax_of("step.sh", source, _BASH)
+    if syntax is None:
+        return ()
+    original = text.encode() if syntax.source == source else syntax.source
     found = []
-    for node in _nodes(Parser(_language()).parse(source).root_node):
+    for node in _nodes(syntax.trees[0].root_node):
         told = original[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
         if told and (all_of or not _BOOKKEEPING.match(told)):
             found.append(step_of(told))
@@ -83,7 +85,7 @@ def step_of(command: str, name: str = "") -> Step:
     return Step(template, told[:LONGEST_COMMAND], name)
 
 
-def _nodes(root: Node) -> Iterator[Node]:
+def _nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
     """The commands below `root` in their order; what is inside of a command is a part of it."""
     waiting = [root]
     while waiting:
@@ -104,8 +106,3 @@ def _about(text: str) -> str:
         if line.strip() and not line.startswith("#"):
             return ""
     return ""
-
-
-@cache
-def _language() -> Language:
-    return Language(tree_sitter_bash.language())
