@@ -26,7 +26,8 @@ from daemon import add, daemon, session
 
 from hunchd.engine.vitals import memory_of
 from hunchd.protocol.memories import memory_from_json
-from hunchd.store.collection import Collection, of_project
+from hunchd.store.collection import Collection
+from hunchd.store.folders import of_project
 from hunchd.store.lance import new_session
 from hunchd.store.tables import row_of
 

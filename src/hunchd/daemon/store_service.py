@@ -18,9 +18,10 @@ from hunchd.protocol.child import Handler
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
 from hunchd.store.client import filters_of, hit_json
-from hunchd.store.collection import Collection, erasure_is_due, of_project
+from hunchd.store.collection import Collection
 from hunchd.store.files import Files, private_folder
 from hunchd.store.finding import Found
+from hunchd.store.folders import erasure_is_due, of_project
 from hunchd.store.hits import Hit
 from hunchd.store.tables import SIGNALS, Row, memory_of, plain_of, signal_of, signal_row, stored
 from hunchd.store.words import question
@@ -146,18 +147,22 @@ class StoreService:
         words = question(asked["query"]) if mode != "dense" else ""
         hits: dict[str, Hit] = {}
         if asked["depth"] == "specific":
-            named = await collection.called(asked["query"].strip(), filters, k)
+            name = asked["query"].strip()
+            named = await collection.called(name, filters, k)
             hits = {row["id"]: Hit(memory=memory_of(row)) for row in named}
+            if any(name in (hit.memory.id, hit.memory.ref) for hit in hits.values()):
+                words = ""  # one memory alone is called so
         found = await collection.find(words, _first_of(embedding), self.model_name, filters, k, best(k))
         vector, degraded = await embedding
         if asked["depth"] == "deep":
             found += await self._deeper(collection, asked["query"], vector, filters, k, found)
         for one in found:
             hits.setdefault(one.row["id"], _hit(one))
+        known = {one.row["id"]: plain_of(one.row) for one in found}
         if asked["depth"] == "deep":
             hits = await self._with_linked(collection, filters, hits)
         return {
-            "hits": [hit_json(hit) for hit in hits.values()],
+            "hits": [hit_json(hit, known.get(identifier)) for identifier, hit in hits.items()],
             "degraded": degraded,
             "stats": {"pending_embeddings": self.pending},
         }

@@ -204,9 +204,10 @@ def filters_of(raw: Mapping[str, Any]) -> Filters:
     )
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
-    """`hit` as `hit_of` reads it."""
-    return {"memory": plain(hit.memory), "lexical": hit.lexical, "similarity": hit.similarity, "why": list(hit.why)}
+def hit_json(hit: Hit, memory: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`hit` as `hit_of` reads it; `memory` is what `plain` gives for it, where that is known already."""
+    told = memory if memory is not None else plain(hit.memory)
+    return {"memory": told, "lexical": hit.lexical, "similarity": hit.similarity, "why": list(hit.why)}
 
 
 def hit_of(raw: Mapping[str, Any]) -> Hit:

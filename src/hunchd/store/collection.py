@@ -7,61 +7,38 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from hunchd.domain.errors import NotFound, StoreError
+from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.store import expressions, rescue, snapshots
+from hunchd.store.counters import Counters, Written
 from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file
 from hunchd.store.finding import Choice, Found
+from hunchd.store.folders import ERASING, bytes_in, erasure_is_due
 from hunchd.store.gate import Gate
 from hunchd.store.lance import Database, Table
 from hunchd.store.looking import Looking
 from hunchd.store.migrations import migrate
 from hunchd.store.mirror import Mirror
 from hunchd.store.quarantine import Quarantine, ids_in
-from hunchd.store.repair import SET_ASIDE, Repair, repaired
+from hunchd.store.repair import SET_ASIDE, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row, is_intact, with_vector
+from hunchd.store.tidying import is_due
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 KEEP_VERSIONS: Final = timedelta(minutes=10)
-# Optimising writes all rows anew: what it costs grows with the table, and so does what may gather before it.
-COMMITS_BEFORE_OPTIMISE: Final = 50
-UNINDEXED_BEFORE_OPTIMISE: Final = 500  # rows
-ROWS_PER_COMMIT: Final = 1_000  # one commit more may gather for each so many rows
-ROWS_PER_UNINDEXED: Final = 50
-MOST_NEW: Final = 4_000  # rows that no index knows: then it is time, whoever waits
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
 _IN_USE: Final = "in-use"
-_ERASING: Final = "erasing.json"
 _QUARANTINE: Final = "quarantine.json"
 # A vector that is there, or one that is being made.
 Asked = bytes | None | Awaitable[bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a put changed: rows that were not there, rows that said something else, rows that said just this."""
-
-    added: int = 0
-    changed: int = 0
-    same: int = 0
-
-
-@dataclass(slots=True)
-class Counters:
-    commits: int = 0
-    since_optimise: int = 0
-    optimise_failures: int = 0  # in a row
-    healed: int = 0
-    repairs: list[Repair] = field(default_factory=list)
 
 
 class Collection:
@@ -177,7 +154,7 @@ class Collection:
     ) -> list[Found]:
         """Look by word and by nearness within the filters; `choose` says which of what was found is wanted. Looking by
         word does not wait for the vector."""
-        asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else _at_once(vector))
+        asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else asyncio.sleep(0, vector))
         return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose))
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
@@ -208,12 +185,8 @@ class Collection:
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
-        if self.counters.since_optimise == 0:
-            return False
-        rows, new = self._mirror.rows, len(self._mirror.fresh) + self._mirror.scattered
-        if self.counters.since_optimise >= COMMITS_BEFORE_OPTIMISE + rows // ROWS_PER_COMMIT or new > MOST_NEW:
-            return True
-        return quiet and new > UNINDEXED_BEFORE_OPTIMISE + rows // ROWS_PER_UNINDEXED
+        new = len(self._mirror.fresh) + self._mirror.scattered
+        return is_due(self.counters.since_optimise, self._mirror.rows, new, quiet=quiet)
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
@@ -224,7 +197,7 @@ class Collection:
         figures = dict(await self._read(self._memories.state))
         figures["embedded"] = int(self._mirror.embedded_by(model).sum())
         figures["signals"] = await self._read(self._tables[SIGNALS].count)
-        figures["bytes"] = await asyncio.to_thread(_bytes_in, self.folder)
+        figures["bytes"] = await asyncio.to_thread(bytes_in, self.folder)
         figures["commits"] = self.counters.commits
         return figures
 
@@ -323,10 +296,10 @@ class Collection:
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
         """Remember over a crash that a purge is due, and what is to be deleted before it."""
-        replace_file(self._files, self.folder / _ERASING, json.dumps(list(ids)).encode())
+        replace_file(self._files, self.folder / ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
-        ids = ids_in(self.folder / _ERASING)
+        ids = ids_in(self.folder / ERASING)
         async with self._gate.alone():
             for table in self._tables.values():
                 if ids:  # a crash may have come between the note and the deletion
@@ -340,7 +313,7 @@ class Collection:
             await asyncio.to_thread(snapshots.forget, self.folder)
             await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
             await self._sync()
-        self._files.remove(self.folder / _ERASING)
+        self._files.remove(self.folder / ERASING)
         self._files.sync_folder(self.folder)
 
     async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
@@ -469,25 +442,3 @@ async def _opened(folder: Path, database: Database, name: str) -> Table:
         logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
     await rescue.rebuild(folder, name, None)
     return await database.table(name)
-
-
-async def _at_once(vector: bytes | None) -> bytes | None:
-    return vector
-
-
-def erasure_is_due(folder: Path) -> bool:
-    """Whether something was deleted from this folder whose bytes may still be there."""
-    return (folder / _ERASING).exists()
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "snapshots" not in path.parts)
-
-
-def of_project(data: Path, project: str | None) -> Path:
-    """The folder of a project, or of the user. Raises NotFound for what cannot be a project id."""
-    if project is None:
-        return data / "user"
-    if not project.replace("-", "").replace("_", "").isalnum() or len(project) > 100:
-        raise NotFound(f"there is no project {project!r}")
-    return data / "projects" / project

@@ -26,7 +26,7 @@ NARROWEST: Final = 20  # rows
 WIDEST: Final = 200
 # The words of the whole table are asked, which is quicker than within a filter, and what does not pass is left out: of
 # so many times the rows wanted. Are too few of them left, they are asked again, within the filter.
-BEYOND_FILTER: Final = 2
+BEYOND_FILTER: Final = 1.25
 # A message is judged together with those around it.
 BESIDE: Final = 2  # messages on either side
 TRIES: Final = 5  # of looking by word while the table is being tidied
@@ -50,7 +50,7 @@ class Looking:
         mirror = self._mirror()
         slots = mirror.called(name)
         slots = slots[(await mirror.passing(filters))[slots]]
-        slots = slots[np.argsort(-mirror.times(slots), kind="stable")][: limit * BEYOND_FILTER]
+        slots = slots[np.argsort(-mirror.times(slots), kind="stable")][: 2 * limit]
         rows = [row for row in (await self._rows(mirror, slots)).values() if _is_called(row, name)]
         return _newest_first(self._quarantine.intact(rows, filters))[:limit]
 
@@ -128,7 +128,7 @@ class Looking:
         """Slots and scores: of the reader's rows as the database ranks them, and of those written since."""
         if not words:
             return {}
-        found = await _indexed(mirror, words, passing, k, k * BEYOND_FILTER, "")
+        found = await _indexed(mirror, words, passing, k, int(k * BEYOND_FILTER), "")
         if found is None:
             found = await _indexed(mirror, words, passing, 0, k, expressions.expression(filters)) or {}
         scale = mirror.scale_of_fresh()

@@ -1,0 +1,317 @@
+"""How fast memories are found among 100,000, by the real daemon over HTTP, alone and while others arrive.
+
+    python benchmarks/finding.py fill HOME REPOSITORY…     episodes and messages of these repositories into the store
+    python benchmarks/finding.py ask HOME                  questions of every depth, beside NumPy and SQLite FTS5
+
+Episodes are made of commits as the indexer makes them, messages of what their authors wrote. Questions are the subjects
+of later commits, which are not kept. Embedding 100,000 texts takes twenty minutes of a core; therefore vectors are
+seeded random projections of the words by default, and a question is embedded by the real model too, whose answer is
+dropped: it costs what it costs. With `--real`, given to both, the model's own vectors are used throughout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+import psutil
+
+from hunchd.config.places import make_private, places
+from hunchd.daemon import main as daemon_main
+from hunchd.daemon import store_process
+from hunchd.domain.history import Unit
+from hunchd.domain.memory import Kind, Memory, Scope, Trust
+from hunchd.embedding import fast
+from hunchd.ingestion.episodes import episode
+from hunchd.ingestion.history import units
+from hunchd.protocol.rendezvous import Rendezvous, read
+from hunchd.repository.git import Git
+from hunchd.store import client as store
+from hunchd.store.collection import Collection
+from hunchd.store.folders import of_project
+from hunchd.store.lance import new_session
+from hunchd.store.registry import Registry
+from hunchd.store.tables import embeddable_text, row_of, with_vector
+
+A_REPOSITORY = 6_000  # newest units
+LATER = 12  # of each: they are asked for, not kept
+AT_ONCE = 1_000  # rows
+ARRIVING = 50  # rows a second
+QUESTIONS = {"shallow": 200, "specific": 200, "by id": 200, "deep": 60}
+WORDS = ("cache", "session", "retry", "parser", "token", "buffer", "signal", "thread", "header", "cookie", "timeout")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("fill", "ask", "daemon", "store"))
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--real", action="store_true", help="vectors of the real model")
+    asked, more = parser.parse_known_args()
+    if asked.what == "daemon":  # ourselves again, in the place of `hunchd`
+        return with_own_vectors()
+    if asked.what == "store":  # and in that of its store process
+        store_process._loader = lambda _: Projections  # type: ignore[assignment]
+        return store_process.main([*asked.rest, *more])
+    home = Path(asked.rest[0]).absolute()
+    if asked.what == "fill":
+        asyncio.run(fill(home, [Path(one) for one in asked.rest[1:]], asked.memories, real=asked.real))
+    else:
+        asyncio.run(ask(home, real=asked.real))
+    return 0
+
+
+class Projections:
+    """Texts that share words are near each other. One text alone is a question: the real model reads it as well."""
+
+    name, dimensions = "projections", 384
+
+    def __init__(self, *, reads: bool = True) -> None:
+        self._words: dict[str, np.ndarray[Any, Any]] = {}
+        self._real = fast.load() if reads else None
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        if self._real is not None and len(texts) == 1:
+            self._real.embed(texts)
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        words = set(_WORD.findall(text.lower())) or {""}
+        # Short words are mostly those that every text has.
+        whole = sum(self._direction(word) * (0.2 if len(word) < 4 else 1.0) for word in words)
+        return np.asarray(whole / np.linalg.norm(whole), "<f4").tobytes()
+
+    def _direction(self, word: str) -> np.ndarray[Any, Any]:
+        if word not in self._words:
+            seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+            self._words[word] = np.random.default_rng(seed).standard_normal(self.dimensions)
+        return self._words[word]
+
+
+def with_own_vectors() -> int:
+    """The daemon, whose store process is this file."""
+    made = store.arguments
+
+    def arguments(*given: Any, **named: Any) -> tuple[str, ...]:
+        line = made(*given, **(named | {"model": Projections.name}))
+        return (sys.executable, str(Path(__file__).absolute()), "store", *line[line.index("-m") + 2 :])
+
+    store.arguments = arguments
+    return daemon_main.main([])
+
+
+# -- filling ---------------------------------------------------------------------------------------------------------
+
+
+async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: bool) -> None:
+    """A home with a project of that many memories, with vectors and indexes, as if they had come one after another."""
+    where = places({"HUNCHD_HOME": str(home)})
+    for folder in (home, where.data):
+        make_private(folder)
+    shop = home / "shop"
+    subprocess.run(["git", "init", "-q", str(shop)], check=True)  # noqa: ASYNC221 - nobody else is here
+    project = Registry(where.data / "projects.json").add(shop.resolve(), common_dir=shop.resolve() / ".git").id
+    model: Any = fast.load() if real else Projections(reads=False)
+    questions: list[str] = []
+    memories = _memories(repositories, project, questions)
+    collection = await Collection.open(of_project(where.data, project), new_session())
+    began, kept, spent = time.perf_counter(), 0, 0.0
+    vectors, fts = [], sqlite3.connect(home / "fts.sqlite")
+    fts.execute("CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, text, tokenize='porter unicode61')")
+    ids: list[str] = []
+    while batch := [memory for memory, _ in zip(memories, range(min(AT_ONCE, most - kept)), strict=False)]:
+        made = model.embed([embeddable_text(memory) for memory in batch])
+        before = time.perf_counter()
+        await collection.put([with_vector(row_of(memory), vector, model.name) for memory, vector in
+                              zip(batch, made, strict=True)])  # fmt: skip
+        if await collection.needs_optimising():
+            await collection.optimise()
+        spent += time.perf_counter() - before
+        kept += len(batch)
+        vectors += made
+        ids += [memory.id for memory in batch[:: AT_ONCE // 10]]
+        fts.executemany("INSERT INTO texts VALUES (?, ?)", [(one.id, f"{one.title}\n{one.content}") for one in batch])
+    before = time.perf_counter()
+    await collection.optimise(force=True)
+    print(f"{kept:,} memories written in {spent:.0f} s, indexed at last in {time.perf_counter() - before:.0f} s")
+    await collection.close()
+    fts.commit()
+    np.save(home / "vectors.npy", np.frombuffer(b"".join(vectors), "<f4").reshape(kept, -1))
+    for _ in memories:  # the questions of repositories that were not needed any more
+        pass
+    random.Random(7).shuffle(questions)
+    (home / "asked.json").write_text(json.dumps({"questions": questions, "ids": ids, "project": project}))
+    print(f"all in {time.perf_counter() - began:.0f} s; the store takes {_bytes(where.data) / kept:.0f} bytes a memory")
+
+
+def _memories(repositories: Sequence[Path], project: str, questions: list[str]) -> Iterator[Memory]:
+    now = datetime.now(UTC)
+    for repository in repositories:
+        found = list(units(Git(repository), newest=A_REPOSITORY))
+        questions += [unit.subject for unit in found[-LATER:]]
+        for number, unit in enumerate(found[:-LATER]):
+            yield episode(unit, project, now=now)
+            if len(unit.body) > 80:
+                yield _message(unit, project, now, f"{repository.parent.name}{number // 100}", number)
+
+
+def _message(unit: Unit, project: str, now: datetime, session: str, number: int) -> Memory:
+    """What the author wrote, as if it had been said in a session."""
+    at, ref = datetime.fromtimestamp(unit.at, UTC), f"session:{session}:{number}"
+    return Memory(
+        id="m" + hashlib.blake2b(f"{project}{ref}{unit.sha}".encode(), digest_size=10).hexdigest(),
+        kind=Kind.MESSAGE, title=unit.subject[:120], content=unit.body, at=at, created=now, updated=now,
+        project=project, ref=ref, scope=Scope.PROJECT, tags=(f"session:{session}",), trust=Trust.UNTRUSTED,
+        source={"type": "session", "session": session, "number": number},
+    )  # fmt: skip
+
+
+# -- asking ----------------------------------------------------------------------------------------------------------
+
+
+async def ask(home: Path, *, real: bool) -> None:
+    told = json.loads((home / "asked.json").read_text())
+    with _daemon(home, real=real) as (rendezvous, pid):
+        headers = {"Authorization": f"Bearer {rendezvous.token}"}
+        async with aiohttp.ClientSession(rendezvous.url, headers=headers) as client:
+            began = time.perf_counter()
+            await _search(client, told["project"], told["questions"][0], "shallow")
+            print(f"first answer after {time.perf_counter() - began:.1f} s")
+            for question in told["questions"][:40]:  # the model is loaded, the files are in memory
+                await _search(client, told["project"], question, "shallow")
+            print("alone")
+            await _asked(client, told)
+            _weigh(pid)
+            print(f"while {ARRIVING} rows a second arrive")
+            arriving = asyncio.create_task(_arrive(client, told["project"]))
+            await asyncio.sleep(3)
+            await _asked(client, told)
+            arriving.cancel()
+            _weigh(pid)
+    _baselines(home, told["questions"])
+
+
+async def _asked(client: aiohttp.ClientSession, told: dict[str, Any]) -> None:
+    project, questions = told["project"], told["questions"]
+    ids = told["ids"]
+    for what, times in QUESTIONS.items():
+        taken, inside, empty = [], [], 0
+        for number in range(times):
+            began = time.perf_counter()
+            if what == "by id":
+                async with client.get(f"/memories/{ids[(number * 17) % len(ids)]}") as response:
+                    response.raise_for_status()
+                    await response.read()
+            else:
+                asked = ids[(number * 13) % len(ids)] if what == "specific" else questions[number % len(questions)]
+                answer = await _search(client, project, asked, what)
+                inside.append(answer["took_ms"])
+                empty += not answer["results"]
+            taken.append((time.perf_counter() - began) * 1_000)
+        within = f", of it the engine {_quantiles(inside)}" if inside else ""
+        print(f"  {what:<9} {_quantiles(taken)} ms{within}{f', {empty} without results' if empty else ''}")
+
+
+async def _search(client: aiohttp.ClientSession, project: str, question: str, depth: str) -> dict[str, Any]:
+    asked = {"project": project, "query": question, "depth": depth, "k": 20 if depth == "deep" else 5}
+    async with client.post("/search", json=asked) as response:
+        response.raise_for_status()
+        answer: dict[str, Any] = await response.json()
+        return answer
+
+
+async def _arrive(client: aiohttp.ClientSession, project: str) -> None:
+    """Five memories ten times a second."""
+    chance, began = random.Random(3), time.perf_counter()
+    for number in range(1_000_000):
+        drafts = [
+            {
+                "kind": "fact",
+                "project": project,
+                "content": f"Arrived {number}.{one}: " + " ".join(chance.sample(WORDS, 8)),
+            }
+            for one in range(ARRIVING // 10)
+        ]
+        async with client.post("/memories", json={"memories": drafts}) as response:
+            response.raise_for_status()
+        await asyncio.sleep(max(0.0, began + (number + 1) / 10 - time.perf_counter()))
+
+
+def _baselines(home: Path, questions: Sequence[str]) -> None:
+    """The same questions with the plainest means: every vector compared, and a full-text index of SQLite."""
+    vectors, model = np.load(home / "vectors.npy"), Projections(reads=False)
+    asked = [np.frombuffer(model.embed([question])[0], "<f4") for question in questions[:100]]
+    print(f"beside it, over {len(vectors):,}, without embedding the question")
+    print(
+        f"  NumPy, all vectors   {_quantiles(_times(asked, lambda one: np.argpartition(-(vectors @ one), 20)[:20]))} ms"
+    )
+    fts = sqlite3.connect(home / "fts.sqlite")
+    query = "SELECT id FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 20"
+    matches = [" OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(one))) for one in questions[:100]]
+    print(f"  SQLite FTS5, BM25    {_quantiles(_times(matches, lambda one: fts.execute(query, (one,)).fetchall()))} ms")
+
+
+def _times(asked: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
+    taken = []
+    for one in asked:
+        began = time.perf_counter()
+        work(one)
+        taken.append((time.perf_counter() - began) * 1_000)
+    return taken
+
+
+@contextmanager
+def _daemon(home: Path, *, real: bool) -> Iterator[tuple[Rendezvous, int]]:
+    how = ["-m", "hunchd.daemon.main"] if real else [str(Path(__file__).absolute()), "daemon"]
+    process = subprocess.Popen([sys.executable, *how], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/")
+    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    try:
+        while (told := read(file)) is None or told.pid != process.pid:
+            time.sleep(0.01)
+            if process.poll() is not None:
+                raise SystemExit("the daemon ended at once")
+        yield told, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def _weigh(pid: int) -> None:
+    """Proportional set sizes."""
+    front = psutil.Process(pid)
+    weights = {"front": front.memory_full_info().pss}
+    for child in front.children():
+        weights[" ".join(child.cmdline()[1:3])[-40:]] = child.memory_full_info().pss
+    print("  memory: " + ", ".join(f"{name} {weight >> 20} MiB" for name, weight in weights.items()))
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _quantiles(values: Sequence[float]) -> str:
+    ordered = sorted(values)
+    p50, p95 = (ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95))
+    return f"p50 {p50:6.1f} p95 {p95:6.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""The mirror of a table: what is found in it is what the table holds, whenever it was written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Status
+from hunchd.store import mirror as mirrors
+from hunchd.store.collection import Collection
+from hunchd.store.keys import Keys
+from hunchd.store.lance import new_session
+from hunchd.store.nearness import FINALISTS, Nearness
+from hunchd.store.tables import memory_of, row_of
+from tests.store.examples import MODEL, NOON, embedded, memory, vector_of
+
+P = Filters(project="p")
+
+
+@pytest.fixture
+async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
+    opened = await Collection.open(tmp_path / "p", new_session())
+    yield opened
+    await opened.close()
+
+
+def best(candidates: Any) -> list[int]:
+    return [at for at, *_ in sorted(candidates, key=lambda one: -((one[1] or 0.0) + (one[2] or 0.0)))][:5]
+
+
+async def found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
+    return [one.row["id"] for one in await collection.find(words, vector, MODEL, filters, 5, best)]
+
+
+async def test_what_was_written_before_and_after_the_table_was_tidied_is_found_alike(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
+    await collection.put([embedded(memory(400, "a pelican in the cellar"))])
+    await collection.optimise(force=True)
+    await collection.put([embedded(memory(500, "a pelican on the roof"))])
+
+    assert set(await found(collection, "pelican")) == {"m400", "m500"}
+    nearest = await found(collection, "", P, vector_of("a pelican on the roof"))
+    assert nearest[:2] == ["m500", "m400"]
+    assert [row["id"] for row in await collection.get(["m400", "m500"])] == ["m400", "m500"]
+
+
+async def test_a_row_that_says_something_else_now_is_found_by_that_alone(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
+    await collection.put([embedded(memory(400, "a unicorn"))])
+    await collection.optimise(force=True)
+    assert await found(collection, "unicorn") == ["m400"]
+    await collection.put([embedded(memory(400, "a pelican", key="bird", tags=("feather",)))])
+
+    for _ in range(2):
+        assert await found(collection, "pelican") == ["m400"]
+        assert await found(collection, "unicorn") == []
+        for filters in (replace(P, key="bird"), replace(P, tags=("feather",))):
+            assert [row["id"] for row in (await collection.page(filters, 9, None))[0]] == ["m400"]
+        await collection.optimise(force=True)
+
+
+async def test_what_is_deleted_is_found_no_more_although_the_reader_still_has_it(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
+    await collection.optimise(force=True)
+    assert await collection.delete([f"m{n}" for n in range(299)]) == 299
+
+    assert await found(collection, "pelican", P, vector_of("pelican 7")) == ["m299"]
+    assert (await collection.page(P, 10, None))[1] == 1
+    assert await collection.get(["m7"]) == []
+
+
+async def test_more_than_is_kept_at_hand_is_found_too(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrors, "MOST_FRESH", 20)
+    for batch in range(6):
+        await collection.put([embedded(memory(n, f"pelican{n}")) for n in range(batch * 15, batch * 15 + 15)])
+    for number in (0, 40, 89):
+        assert await found(collection, f"pelican{number}") == [f"m{number}"]
+    assert (await collection.page(P, 100, None))[1] == 90
+
+
+async def test_a_vector_that_comes_later_moves_nothing(collection: Collection) -> None:
+    await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
+    await collection.optimise(force=True)
+    waiting = await collection.without_vector(MODEL, 400)
+    assert len(waiting) == 300
+    vectors = {row["id"]: (vector_of(memory_of(row).content), row["text_digest"]) for row in waiting}
+    assert await collection.set_vectors(vectors, MODEL) == 300
+
+    assert await collection.without_vector(MODEL, 400) == []
+    assert (await found(collection, "", P, vector_of("pelican 7")))[0] == "m7"
+    assert (await collection.get(["m7"]))[0]["id"] == "m7"
+
+
+async def test_a_filter_that_lets_few_through_still_finds_them(collection: Collection) -> None:
+    """Of the words of the whole table most would be left out: they are asked again within the filter."""
+    await collection.put([embedded(memory(n, "the common pelican")) for n in range(600)])
+    rare = [embedded(memory(n, "the common pelican of a much longer text", kind=Kind.FACT)) for n in range(700, 703)]
+    await collection.put(rare)
+    await collection.optimise(force=True)
+
+    only_facts = replace(P, kinds=(Kind.FACT,))
+    assert set(await found(collection, "common pelican", only_facts)) == {"m700", "m701", "m702"}
+    assert set(await found(collection, "", only_facts, vector_of("common pelican"))) == {"m700", "m701", "m702"}
+
+
+async def test_pages_of_one_moment_go_on_where_they_ended(collection: Collection) -> None:
+    rows = [row_of(replace(memory(0), id=f"x{n:03}", at=NOON + timedelta(minutes=n // 40))) for n in range(100)]
+    await collection.put(rows[:70])
+    await collection.optimise(force=True)
+    await collection.put(rows[70:])
+    seen: list[str] = []
+    after = None
+    while True:
+        page, total = await collection.page(P, 7, after)
+        if not page:
+            break
+        seen += [row["id"] for row in page]
+        after = (page[-1]["at"], page[-1]["id"])
+    assert total == 100
+    expected = sorted(range(100), key=lambda n: (-(n // 40), n))
+    assert seen == [f"x{n:03}" for n in expected]
+
+
+async def test_readers_are_not_disturbed_while_the_table_is_written_and_tidied(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
+    done = asyncio.Event()
+
+    async def write() -> None:
+        for round_ in range(4):
+            await collection.put([embedded(memory(1000 + round_ * 10 + n, f"heron {n}")) for n in range(10)])
+            await collection.delete([f"m{1000 + round_ * 10}"])
+            await collection.optimise(force=True)
+        done.set()
+
+    async def ask() -> int:
+        times = 0
+        while not done.is_set():
+            hits = await collection.find("pelican", vector_of("pelican 7"), MODEL, P, 5, best)
+            assert len(hits) == 5
+            assert all("pelican" in memory_of(hit.row).content for hit in hits)
+            assert len(await collection.get(["m7", "m9"])) == 2
+            times += 1
+            await asyncio.sleep(0)
+        return times
+
+    _, asked = await asyncio.gather(write(), ask())
+    assert asked > 0
+    assert set(await found(collection, "heron")) <= {f"m{1000 + r * 10 + n}" for r in range(4) for n in range(1, 10)}
+    assert collection.complaints() == []
+
+
+async def test_statuses_and_moments_are_compared_as_the_memory_says(collection: Collection) -> None:
+    await collection.put(
+        [
+            embedded(
+                memory(1, "pelican", status=Status.SUPERSEDED, valid_from=NOON, valid_to=NOON + timedelta(days=1))
+            ),
+            embedded(memory(2, "pelican", valid_from=NOON + timedelta(days=1))),
+        ]
+    )
+    both = (Status.ACTIVE, Status.SUPERSEDED)
+    then = replace(P, statuses=both, as_of=NOON + timedelta(hours=1))
+    now = replace(P, statuses=both, as_of=NOON + timedelta(days=2))
+    assert await found(collection, "pelican", then) == ["m1"]
+    assert await found(collection, "pelican", now) == ["m2"]
+    assert await found(collection, "pelican") == ["m2"]
+
+
+def test_nearly_all_of_the_nearest_are_among_those_that_agree_in_their_signs() -> None:
+    chance = np.random.default_rng(5)
+    centres = chance.standard_normal((200, 384))
+    vectors = (centres[chance.integers(0, 200, 20_000)] + 0.9 * chance.standard_normal((20_000, 384))).astype("f4")
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    nearness = Nearness(384)
+    nearness.put(np.arange(20_000), vectors)
+    among = np.ones(20_000, np.bool_)
+    assert len(among) > FINALISTS
+    hits = 0
+    for asked in vectors[::1_000]:
+        exact = np.argsort(-(vectors @ asked))[:20]
+        slots, cosines = nearness.nearest(asked.astype("<f4").tobytes(), among, 20)
+        hits += len(set(exact.tolist()) & set(slots.tolist()))
+        assert cosines == pytest.approx((vectors @ asked)[slots], abs=0.01)
+    assert hits >= 0.95 * 20 * 20
+
+
+def test_nothing_that_a_mask_leaves_out_is_near() -> None:
+    chance = np.random.default_rng(5)
+    vectors = chance.standard_normal((3_000, 384)).astype("f4")
+    nearness = Nearness(384)
+    nearness.put(np.arange(3_000), vectors)
+    nearness.clear(np.array([4]))
+    among = np.zeros(3_000, np.bool_)
+    among[[4, 5, 6]] = True
+    slots, _ = nearness.nearest(vectors[4].tobytes(), among, 10)
+    assert set(slots.tolist()) == {5, 6}
+
+
+def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
+    keys = Keys()
+    for number in range(20_000):
+        keys.add(f"text {number % 7_000}", number)
+    assert keys.find("text 3").tolist() == [3, 7_003, 14_003]
+    assert keys.first(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
+    keys.settle()
+    assert keys.find("text 3").tolist() == [3, 7_003, 14_003]
+    assert keys.first(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
+    assert keys.find("nothing").tolist() == []
