@@ -48,7 +48,10 @@ NOTHING = Effect()
 
 
 def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
-    """Apply `signal` to what is held in memory of the project."""
+    """Apply `signal` to what is held in memory of the project. What a shell's history tells is long past: it teaches
+    habits and changes nothing here."""
+    if signal.source == "history":
+        return NOTHING
     project.last_signal = signal.at
     if project.predictor is not None and (event := session_event(signal)) is not None:
         project.predictor.note(event)

@@ -20,16 +20,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import (
-    NOTHING,
-    Effect,
-    absorb,
-    cleaned,
-    event_id,
-    recall_errors,
-    signal_row,
-    without_secrets_in,
-)
+from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, recall_errors, signal_row, without_secrets_in
 from hunchd.engine.answers import Answers
 from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
@@ -307,8 +298,7 @@ class Engine:
     def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         if self._writer.knows(sequence):  # sent twice: it happened once
             return
-        # What a shell's history tells is long past: it teaches habits and changes nothing else.
-        effect = NOTHING if signal.source == "history" else absorb(signal, project, tree)
+        effect = absorb(signal, project, tree)
         for memory in effect.memories:
             self._parts.hot.upsert(memory)
         self._writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
