@@ -36,6 +36,7 @@ class SignalSettings:
     max_watched_directories: int = 40_000  # beyond this the tree is polled instead
     burst_ms: int = 100  # changes of one file within this time are one signal
     bulk_files: int = 200  # this many different files in a second are a tool, not a person
+    error_logs: tuple[str, ...] = ()  # log files of projects whose new errors are told: patterns, relative or absolute
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
 

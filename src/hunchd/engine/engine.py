@@ -31,6 +31,7 @@ from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.knowledge import Knowledge
+from hunchd.engine.logs import Logs
 from hunchd.engine.memories import Memories
 from hunchd.engine.mining import Mining
 from hunchd.engine.parts import Parts
@@ -140,6 +141,9 @@ class Engine:
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("fixes", self._fixing.run)
+        if patterns := self._parts.settings.signals.error_logs:
+            logs = Logs(patterns, self._projects.roots, self.accept_signals)
+            tasks.start("logs", logs.run)
         tasks.start("patterns", self._mining.run)
         tasks.start("contradictions", self._contradicting.run)
         tasks.start("habits", self._habits.run)

@@ -37,6 +37,10 @@ class Projects:
     def ids(self) -> list[str]:
         return list(self._projects)
 
+    def roots(self) -> list[Path]:
+        """Of the projects that are there."""
+        return [project.root for project in self._projects.values() if not project.missing]
+
     def open_all(self) -> None:
         """Adopt what the registry knows, with the models that the last run left."""
         for record in self._parts.registry.all():

@@ -1,0 +1,106 @@
+"""Log files that the settings name: what is written to them from now on, and the errors in it."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import logging
+import stat
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.errors import HunchError
+from hunchd.ingestion.logged import ended, errors_in
+
+logger = logging.getLogger(__name__)
+
+LOOK: Final = 2.0  # seconds between two looks: a few calls of stat
+MOST_FILES: Final = 50  # of one project
+MOST_READ: Final = 1 << 20  # bytes of a file in one look; of more the end is read
+MOST_ERRORS: Final = 10  # told of one file in one look, the newest: a storm is one error many times
+
+
+@dataclass(slots=True)
+class _Read:
+    """How far a file was read."""
+
+    inode: int
+    offset: int
+    half: bytes = b""  # of a line
+    block: list[str] = field(default_factory=list)  # of an error that may go on
+
+
+class Logs:
+    """Looks at the files that `patterns` name below each of `roots`, and tells of their errors as signals."""
+
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        roots: Callable[[], Iterable[Path]],
+        tell: Callable[[Sequence[dict[str, Any]]], Awaitable[object]],
+    ) -> None:
+        self._patterns = patterns
+        self._roots = roots
+        self._tell = tell
+        self._read: dict[Path, _Read] = {}
+        self._known: set[Path] = set()  # roots that were looked at before
+
+    async def run(self) -> None:
+        """For ever, if there is anything to look at."""
+        while self._patterns:
+            told = await asyncio.to_thread(self.look)
+            if told:
+                try:
+                    await self._tell(told)
+                except HunchError as error:  # a full disk or queue: the log itself still has it
+                    logger.warning("errors of a log file could not be kept: %s", error.message)
+            await asyncio.sleep(LOOK)
+
+    def look(self) -> list[dict[str, Any]]:
+        """The errors that were written since the last look. What a project's logs held before the first is no news."""
+        roots = list(self._roots())
+        found = [
+            {"kind": "error", "project": str(root), "text": text, "source": "log"}
+            for root in roots
+            for file in self._files(root)
+            for text in self._news(file, from_end=root not in self._known)[-MOST_ERRORS:]
+        ]
+        self._known = set(roots)
+        return found
+
+    def _files(self, root: Path) -> Iterator[Path]:
+        """The files of a project; an absolute pattern counts for the project that the file lies in."""
+        count = 0
+        for pattern in self._patterns:
+            # Path.glob takes no absolute pattern.
+            for name in sorted(glob.glob(str(root / Path(pattern).expanduser()), recursive=True)):  # noqa: PTH207
+                if Path(name).is_relative_to(root) and count < MOST_FILES:
+                    count += 1
+                    yield Path(name)
+
+    def _news(self, file: Path, *, from_end: bool) -> list[str]:
+        try:
+            found = file.stat()
+            if not stat.S_ISREG(found.st_mode):
+                return []
+            read = self._read.get(file)
+            if read is None or read.inode != found.st_ino or read.offset > found.st_size:  # new, or begun anew
+                seen = found.st_size if read is None and from_end else 0
+                read = self._read[file] = _Read(found.st_ino, seen)
+            if found.st_size == read.offset:
+                block, read.block = read.block, []
+                return ended(block)
+            with file.open("rb") as opened:
+                opened.seek(max(read.offset, found.st_size - MOST_READ))
+                new = opened.read(MOST_READ)
+                read.offset = opened.tell()
+        except OSError as error:
+            logger.debug("%s cannot be read: %s", file, error)
+            return []
+        *lines, read.half = (read.half + new).split(b"\n")
+        read.half = read.half[-MOST_READ:]
+        texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+        errors, read.block = errors_in([*read.block, *texts])
+        return errors
