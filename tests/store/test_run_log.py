@@ -15,9 +15,9 @@ from hunchd.store.run_log import RunLog
 def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
     log = RunLog(tmp_path / "runs")
     assert log.runs() == []
-    log.append("r1", [{"n": 1}, {"n": 2, "text": "ü\n"}])
-    log.append("r1", [{"n": 3}])
-    log.append("r2", [{"n": 4}])
+    log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2, "text": "ü\n"}])
+    log.append("r1", [{"type": "x", "n": 3}])
+    log.append("r2", [{"type": "x", "n": 4}])
 
     assert log.runs() == ["r2", "r1"]
     assert [line["n"] for line in log.lines("r1")] == [1, 2, 3]
@@ -30,12 +30,23 @@ def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_not_read_and_the_next_one_stands_alone(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
-    log.append("r1", [{"n": 1}])
+    log.append("r1", [{"type": "x", "n": 1}])
     with (tmp_path / "r1.jsonl").open("ab") as file:
-        file.write(b'{"n": 2, "te')
+        file.write(b'{"type": "x", "n": 2, "te')
     assert [line["n"] for line in log.lines("r1")] == [1]
 
-    log.append("r1", [{"n": 3}])
+    log.append("r1", [{"type": "x", "n": 3}])
+
+    assert [line["n"] for line in log.lines("r1")] == [1, 3]
+    assert [line["n"] for line in log.backwards("r1")] == [3, 1]
+
+
+def test_a_damaged_line_costs_itself_alone(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2}, {"type": "x", "n": 3}])
+    content = bytearray((tmp_path / "r1.jsonl").read_bytes())
+    content[len(content) // 2 - 4] = 0
+    (tmp_path / "r1.jsonl").write_bytes(content)
 
     assert [line["n"] for line in log.lines("r1")] == [1, 3]
     assert [line["n"] for line in log.backwards("r1")] == [3, 1]
@@ -47,7 +58,7 @@ def test_a_full_disk_is_said_to_be_one(tmp_path: Path) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(StorageFull):
-        RunLog(tmp_path, Full()).append("r1", [{"n": 1}])
+        RunLog(tmp_path, Full()).append("r1", [{"type": "x", "n": 1}])
 
 
 def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) -> None:

@@ -167,6 +167,8 @@ class CarryingOut:
     ) -> Verdict:
         """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped."""
         run = record.run
+        if owner.id in record.lost:  # a crash came while it was taken back
+            return await self._lost(run, owner, record.lost[owner.id])
         tallies = await self._tallies_of(record)
         async with self.planning(owner, tallies) as planning:
             probes = record.probes.get(owner.id)
@@ -189,8 +191,8 @@ class CarryingOut:
                 await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
             said("gate")
             verdict = await self._gate(run, owner, probes)
-            await self._note(run, verdict.line(owner.id))
             if not verdict.rolled_back:
+                await self._note(run, verdict.line(owner.id))
                 await self._upkeep(record, owner, planning, said, changed)
         return verdict
 
@@ -315,13 +317,18 @@ class CarryingOut:
         judged = compared(probes, found, *await asyncio.to_thread(self._traced, run, owner.id, wanted))
         if judged.share <= self._settings.probe_loss:
             return Verdict(False, judged.json())
-        logger.warning(
-            "run %s lost %d of %d answers of %s and is taken back: %s",
-            run, len(judged.losses), judged.answers, owner.name or "the user",
-            "; ".join(f"{loss.query!r} lost {loss.wanted} by {loss.step}" for loss in judged.losses[:3]),
-        )  # fmt: skip
+        steps = ", ".join(sorted({loss.step for loss in judged.losses}))
+        told = (run, len(judged.losses), judged.answers, owner.name or "the user", steps)
+        logger.warning("run %s lost %d of %d answers of %s by %s and is taken back", *told)
+        await self._note(run, {"type": "lost", "owner": owner.id, "gate": judged.json()})
+        return await self._lost(run, owner, judged.json())
+
+    async def _lost(self, run: str, owner: Owner, gate: Mapping[str, Any]) -> Verdict:
+        """Take back the part of an owner."""
         undone, left = await self.take_back(run, owner=owner.id, of_owner=True)
-        return Verdict(True, judged.json() | {"undone": undone, "left": left})
+        verdict = Verdict(True, {**gate, "undone": undone, "left": left})
+        await self._note(run, verdict.line(owner.id))
+        return verdict
 
     def _traced(
         self, run: str, owner: str | None, wanted: set[str]

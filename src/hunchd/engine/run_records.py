@@ -51,6 +51,7 @@ class Record:
     done: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
     probes: dict[str | None, list[Probe]] = field(default_factory=dict)
     tallies: dict[str, Any] | None = None
+    lost: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)  # owners whose part is being taken back
     owners: dict[str | None, Verdict] = field(default_factory=dict)
     ended: Ended | None = None
     tries: int = 0
@@ -97,6 +98,8 @@ def recorded(log: RunLog, run: str) -> Record:
                 record.counts[line["counts"]] += line["number"]
             case "step":
                 record.done.add((line["owner"], line["step"]))
+            case "lost":
+                record.lost[line["owner"]] = line["gate"]
             case "verdict":
                 record.owners[line["owner"]] = Verdict(line["rolled_back"], line["gate"])
             case "resumed":
@@ -125,7 +128,7 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
             return {**line, "probes": kept}
         case "tallies":
             return {**line, "tallies": {name: told for name, told in line["tallies"].items() if name not in gone}}
-        case "verdict" if gone or line["owner"] == project:
+        case "lost" | "verdict" if gone or line["owner"] == project:
             return {**line, "gate": {name: told for name, told in line["gate"].items() if name != "losses"}}
     return line
 

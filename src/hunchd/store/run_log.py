@@ -6,6 +6,7 @@ One JSON object a line. A torn last line, from a crash while it was written, was
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +15,8 @@ from typing import Any, Final
 
 from hunchd.domain.errors import NotFound, StorageFull
 from hunchd.store.files import FULL, Files, private_folder, replace_file
+
+logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
 ENDING: Final = ".jsonl"
@@ -62,8 +65,8 @@ class RunLog:
         try:
             with path.open("rb") as file:
                 for raw in file:
-                    if raw.endswith(b"\n"):
-                        yield json.loads(raw)
+                    if raw.endswith(b"\n") and (line := _read(raw, path)) is not None:
+                        yield line
         except FileNotFoundError:
             raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
 
@@ -79,7 +82,8 @@ class RunLog:
                     at += len(raw)
                 for place in reversed(places):
                     file.seek(place)
-                    yield json.loads(file.readline())
+                    if (line := _read(file.readline(), path)) is not None:
+                        yield line
         except FileNotFoundError:
             raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
 
@@ -89,8 +93,8 @@ class RunLog:
         told = json.dumps(identifier).encode()
         for run in self.runs():
             with suppress(NotFound), self._path(run).open("rb") as file:
-                mine = [json.loads(raw) for raw in file if told in raw and raw.endswith(b"\n")]
-                found += [(run, line) for line in reversed(mine) if line["type"] == "change"]
+                mine = [_read(raw, self._path(run)) for raw in file if told in raw and raw.endswith(b"\n")]
+                found += [(run, line) for line in reversed(mine) if line is not None and line["type"] == "change"]
             if len(found) >= most:
                 break
         return found[:most]
@@ -112,6 +116,16 @@ class RunLog:
         if not run.isalnum() or len(run) > 60:
             raise NotFound(f"there is no run '{run[:60]}'", hint="GET /consolidate lists them")
         return self._folder / f"{run}{ENDING}"
+
+
+def _read(raw: bytes, path: Path) -> Line | None:
+    """The line; None when it is damaged: what it says cannot be taken back, the others can."""
+    try:
+        line = json.loads(raw)
+        return line if isinstance(line, dict) and "type" in line else None
+    except ValueError:
+        logger.warning("a line of %s is damaged and passed over", path)
+        return None
 
 
 def _encoded(line: Line) -> bytes:
