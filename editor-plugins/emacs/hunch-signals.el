@@ -31,7 +31,7 @@ folder that is itself a repository is never added."
 
 (defconst hunch--soon 0.15 "Seconds: what one keystroke causes goes in one request.")
 (defconst hunch--most-pending 200 "Signals kept while there is no daemon; the oldest go first.")
-(defconst hunch--longest-pause 60 "Seconds between attempts, at most.")
+(defconst hunch--longest-pause 15 "Seconds between attempts, at most.")
 (defconst hunch--errors-settle 1.5 "Seconds without a further check before errors are reported.")
 (defconst hunch--most-errors 5 "Errors of a file; the first one mostly causes the others.")
 (defconst hunch--diagnostics "editor diagnostics" "Tells these errors from those of test runs.")

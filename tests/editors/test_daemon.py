@@ -84,6 +84,21 @@ def test_a_daemon_is_started_when_there_is_none(start: Callable[..., Editor], sh
         wait_until(lambda: not daemon.places.rendezvous_file.exists(), "it ends")
 
 
+def test_a_daemon_that_comes_after_its_start_was_given_up_is_found(
+    start: Callable[..., Editor], shop: Path, hunchd_home: Path
+) -> None:
+    command = hunchd_home.with_name(f"{hunchd_home.name}-hunch")
+    command.write_text("#!/bin/sh\necho hunch: it takes too long >&2\nexit 3\n")
+    command.chmod(0o700)
+    editor = start(start=True, command=str(command))
+    editor.open(shop / BASKET)
+    editor.show_context()
+    editor.see("hunch doctor")
+    with running_daemon(hunchd_home) as daemon:
+        wait_until(lambda: told(daemon, "file_opened", BASKET) == 1, "it learns of the opened file")
+        editor.see("changed together 8 of 8 times")
+
+
 def _take(daemon: RunningDaemon, found: Rendezvous) -> bool:
     daemon.told = found
     return True

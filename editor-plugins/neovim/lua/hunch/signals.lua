@@ -7,7 +7,7 @@ local M = {}
 local uv = vim.uv
 local SOON = 150 -- ms: what one keystroke causes goes in one request
 local MOST = 200 -- signals kept while there is no daemon; the oldest go first
-local FIRST_PAUSE, LONGEST_PAUSE = 1000, 60000 -- ms between attempts
+local FIRST_PAUSE, LONGEST_PAUSE = 1000, 15000 -- ms between attempts
 
 local pending = {} -- {kind, place, fields, id, at}
 local sending = false

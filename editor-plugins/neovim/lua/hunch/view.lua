@@ -2,6 +2,7 @@
 local bundles = require("hunch.bundle")
 local config = require("hunch.config")
 local context = require("hunch.context")
+local daemon = require("hunch.daemon")
 local drawing = require("hunch.drawing")
 local files = require("hunch.files")
 local projects = require("hunch.projects")
@@ -324,6 +325,13 @@ function M.shown()
   end
   return { path = state.path, query = state.query, place = projects.place(state.path), bundle = state.bundle }
 end
+
+-- A daemon that came after all: whoever still reads that there is none shall not have to ask again.
+daemon.on_answer(function()
+  if state.path and not state.bundle then
+    vim.schedule(M.refresh)
+  end
+end)
 
 local group = api.nvim_create_augroup("hunch_view", { clear = true })
 api.nvim_create_autocmd("User", {

@@ -2,7 +2,7 @@
 
 let s:soon = 150 " ms: what one keystroke causes goes in one request
 let s:most = 200 " signals kept while there is no daemon; the oldest go first
-let [s:first_pause, s:longest_pause] = [1000, 60000] " ms between attempts
+let [s:first_pause, s:longest_pause] = [1000, 15000] " ms between attempts
 
 let s:pending = [] " {kind, place, fields, id, at}
 let s:under_way = [] " sent, not answered yet
