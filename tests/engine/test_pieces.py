@@ -90,6 +90,12 @@ def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
     assert here.forms[0][0] == "full"
 
 
+def test_an_error_in_another_open_file_is_not_said_to_be_in_this_one() -> None:
+    focus = Focus(project="p", file="shop/basket.py", open_files=("shop/price.py",))
+    [piece] = pieces(known(focus=focus, errors=(error("shop/price.py"),)))
+    assert piece.reasons == ("2 h ago", "3 times", "in a file that is open")
+
+
 def test_past_work_tells_a_story_or_is_left_out() -> None:
     wide = unit("Split the basket", "a.py", "b.py")
     narrow = unit("Mend the sum in it", "a.py")

@@ -115,3 +115,23 @@ def test_a_message_of_several_sentences_gives_each_key_once() -> None:
 
 def test_a_rule_reads_as_a_sentence() -> None:
     assert Stated("instruction", "push to main", "never", "", "").line == "never push to main"
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value", "instead_of", "reason"),
+    [
+        ("We decided on Zstandard for the archive format, not gzip: cold files are read often.",
+         "archive format", "Zstandard", "gzip", "cold files are read often"),
+        ("We decided on pnpm, not npm.", "package manager", "pnpm", "npm", ""),
+        ("We agreed on keyset cursors for pagination because page 900 took four seconds.",
+         "pagination", "keyset cursors", "", "page 900 took four seconds"),
+        ("We agreed on trunk only instead of git flow.", "in place of git flow", "trunk only", "git flow", ""),
+        ("We decided on small commits.", "small commits", "yes", "", ""),
+    ],
+)  # fmt: skip
+def test_what_was_decided_on_is_filed_under_what_it_was_decided_for(
+    said: str, key: str, value: str, instead_of: str, reason: str
+) -> None:
+    [one] = stated_in(said, "owner")
+    assert (one.category, one.key, one.value) == ("decision", key, value)
+    assert (one.instead_of, one.reason) == (instead_of, reason)

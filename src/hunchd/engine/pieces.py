@@ -102,7 +102,7 @@ def _error(error: SeenError, known: Known) -> Piece:
     if error.times > 1:
         reasons.append(f"{error.times} times")
     if here:
-        reasons.append("in this file")
+        reasons.append("in this file" if error.path == known.focus.file else "in a file that is open")
     forms: list[tuple[Level, str]] = [("summary", line), ("index", error.headline[:80])]
     told = [text for text in (_end_of(error.text),) if text]
     fix = known.fixes.get(error.memory)

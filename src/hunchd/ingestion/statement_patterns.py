@@ -80,6 +80,11 @@ DECIDED: Final = _pattern(
     r"\b(?:we|i|they|team|it was)\s+(?:have\s+|has\s+|finally\s+)?(?:decided|agreed|resolved)\s+",
     rf"(?P<how>not to|against|to|that|on)\s+(?P<what>\S.{{3,140}}?){_STOP}",
 )
+# What was decided on: this, for that, not the other, and why.
+CHOSEN: Final = _pattern(
+    r"^(?P<x>\S.{0,60}?)(?:\s+for\s+(?P<k>[^,:;]{2,60}?))?",
+    r"(?:,?\s+(?:and\s+)?(?:not|rather than|instead of|over)\s+(?P<y>[^,:;]{2,60}?))?(?:\s*[:;]\s+(?P<why>\S.*))?$",
+)
 PREFERS: Final = _pattern(
     r"^(?:(?:i|we)\s+(?:(?:really|usually|generally|would)\s+)?|(?:the )?user\s+)?(?:prefers?|likes?)\s+",
     rf"(?P<x>\S.{{2,80}}?)(?:\s+(?:over|to|rather than|instead of)\s+(?P<y>{_NAME}))?",

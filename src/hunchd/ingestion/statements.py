@@ -108,7 +108,7 @@ def _read(sentence: str, voice: Voice) -> Iterator[Stated]:
     for readings in (_changes, _rules, _facts):
         for one in readings(sentence, voice):
             if one.key and one.value and len(one.key) <= LONGEST_KEY and not _is_hollow(one.value):
-                yield replace(one, reason=reason)
+                yield replace(one, reason=reason or one.reason)
 
 
 def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
@@ -137,6 +137,8 @@ def _rules(sentence: str, voice: Voice) -> Iterator[Stated]:
         yield Stated("instruction", _lowered(found["what"]), value, sentence, "always or never", importance=0.6)
     if found := patterns.DECIDED.search(sentence):
         what, against = found["what"].strip(), found["how"].casefold() in ("not to", "against")
+        if found["how"].casefold() == "on" and (one := _chosen(what, sentence)) is not None:
+            yield one
         subject = next((subject_of(word) for word in re.findall(patterns.WORD, what) if _surely(word)), "")
         value = f"not {what}" if against else what
         if subject:
@@ -149,6 +151,17 @@ def _rules(sentence: str, voice: Voice) -> Iterator[Stated]:
         if y:
             yield Stated("preference", f"in place of {y}", x, sentence, "prefers", importance=0.6)
         yield Stated("preference", _lowered(x), "preferred", sentence, "prefers", importance=0.6)
+
+
+def _chosen(what: str, sentence: str) -> Stated | None:
+    """What "we decided on …" chose: for what, or at least instead of what; None if it says neither."""
+    found = patterns.CHOSEN.match(what)
+    if found is None or not (found["k"] or found["y"]):
+        return None
+    x, y = _named(found["x"]), _named(found["y"])
+    key = (subject_of(x) if _surely(x) else "") or _lowered(_named(found["k"])) or f"in place of {y}"
+    reason = (found["why"] or "").strip().rstrip(".")
+    return Stated("decision", key, x, sentence, "decided on", instead_of=y, reason=reason, importance=0.6)
 
 
 def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
