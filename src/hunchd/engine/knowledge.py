@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -166,9 +167,11 @@ class Knowledge:
         return opened
 
     async def _conflict(self, identifier: str) -> Memory:
-        conflict = await self._memories.get(identifier, self._projects.ids)
-        if conflict.kind is not Kind.CONTRADICTION:
-            raise NotFound(f"'{identifier}' is no contradiction")
+        conflict: Memory | None = None
+        with suppress(NotFound):
+            conflict = await self._memories.get(identifier, self._projects.ids)
+        if conflict is None or conflict.kind is not Kind.CONTRADICTION:
+            raise NotFound(f"'{identifier}' is no contradiction", hint="GET /contradictions lists them")
         return conflict
 
     async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
