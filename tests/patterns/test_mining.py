@@ -203,6 +203,19 @@ def test_history_says_what_changes_with_a_new_instance(past: Path) -> None:
     assert set(pattern.commits) == set(git(past, "log", "--format=%H").split())
 
 
+def test_what_is_gone_changes_with_nothing(past: Path) -> None:
+    files = {path: (past / path).read_bytes() for path in project("python")}
+    known = {unit.sha: unit for unit in units(Git(past))}
+
+    def added(heads: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        return added_by(Git(past), heads)
+
+    gone = {"formats", "formats/registry.py"}
+    pattern = with_history(patterns_in(files), files.get, added, lambda shas: known, lambda path: path not in gone)[0]
+
+    assert [(one.kind, one.target) for one in pattern.companions] == [("test", ""), ("kind", "changes/*.md")]
+
+
 def test_a_moved_instance_was_added_where_it_was_new(past: Path) -> None:
     head = ("formats/toml.py", "def load_toml(source: TextSource, options):")
     added = added_by(Git(past), [head])

@@ -79,7 +79,7 @@ def _found(
     patterns = with_known_keys(mined(shapes, read, made), before)
     if git is not None and head:
         past = Past(git, cache, head)
-        patterns = with_history(patterns, read, past.added, past.units)
+        patterns = with_history(patterns, read, past.added, past.units, lambda path: (quarry.root / path).exists())
         past.keep()
     cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
     cache.keep("patterns", [pattern.json() for pattern in patterns])

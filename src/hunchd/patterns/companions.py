@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from hunchd.domain.history import Unit
@@ -92,9 +92,11 @@ class _Reading:
         self._added, self._removed = [], set()
 
 
-def companions_of(units: Sequence[tuple[Unit, Sequence[str]]]) -> tuple[Companion, ...]:
+def companions_of(
+    units: Sequence[tuple[Unit, Sequence[str]]], there: Callable[[str], bool] = lambda path: True
+) -> tuple[Companion, ...]:
     """What changed together with new instances, the surest first. `units` are those that added some, each with the
-    files it added them in."""
+    files it added them in; what is not `there` any more, file or folder, is no companion."""
     telling = [(unit, paths) for unit, paths in units if is_work(unit)]
     if len(telling) < LEAST_UNITS:
         return ()
@@ -104,7 +106,7 @@ def companions_of(units: Sequence[tuple[Unit, Sequence[str]]]) -> tuple[Companio
     found = [
         Companion(target, times, len(telling), kind)  # type: ignore[arg-type]
         for (kind, target), times in counts.items()
-        if times >= LEAST_UNITS and times >= LEAST_SHARE * len(telling)
+        if times >= LEAST_UNITS and times >= LEAST_SHARE * len(telling) and there(_seat(kind, target))
     ]
     found.sort(key=lambda one: (-one.times, _ORDER.index(one.kind), one.target))
     return tuple(_without_repeats(found))[:MOST_COMPANIONS]
@@ -134,6 +136,11 @@ def kind_of(path: str) -> str:
     folder, name = posixpath.split(path)
     ending = posixpath.splitext(name)[1] or name
     return f"{folder}/*{ending}" if folder else f"*{ending}"
+
+
+def _seat(kind: str, target: str) -> str:
+    """The file or folder that must be there for a companion to be one; "" is the root."""
+    return posixpath.dirname(target) if kind == "kind" else target
 
 
 def is_of_kind(path: str, kind: str) -> bool:

@@ -75,18 +75,23 @@ def with_history(
     read: Read,
     added: Callable[[set[Head]], Mapping[Head, str]],
     units: Callable[[set[str]], Mapping[str, Unit]],
+    there: Callable[[str], bool] = lambda path: True,
 ) -> list[Pattern]:
     """The same, each with the commits that added its instances and what changed together with them. `added` tells the
-    unit that put in a line, `units` what they are, as far as known."""
+    unit that put in a line, `units` what they are, as far as known, `there` whether a file or a folder still is."""
     lines = Lines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
     shas = added(set(heads.values()))
     past = units(set(shas.values()))
-    return [_dated(pattern, heads, shas, past) for pattern in patterns]
+    return [_dated(pattern, heads, shas, past, there) for pattern in patterns]
 
 
 def _dated(
-    pattern: Pattern, heads: Mapping[Spot, Head], added: Mapping[Head, str], units: Mapping[str, Unit]
+    pattern: Pattern,
+    heads: Mapping[Spot, Head],
+    added: Mapping[Head, str],
+    units: Mapping[str, Unit],
+    there: Callable[[str], bool],
 ) -> Pattern:
     by_unit: dict[str, list[str]] = {}
     for spot in pattern.spots:
@@ -95,7 +100,7 @@ def _dated(
         if sha is not None and sha in units:
             by_unit.setdefault(sha, []).append(spot.path)
     order = sorted(by_unit, key=lambda sha: (-units[sha].at, sha))
-    companions = companions_of([(units[sha], by_unit[sha]) for sha in order])
+    companions = companions_of([(units[sha], by_unit[sha]) for sha in order], there)
     return replace(pattern, companions=companions, commits=tuple(order))
 
 
