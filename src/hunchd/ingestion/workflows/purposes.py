@@ -21,7 +21,7 @@ _NAMES: Final = (
     ("check", r"\bchecks?\b|\bci\b|verify|validate|audit|\ball\b"),
     ("clean", r"clean|prune|purge"),
     ("setup", r"setup|bootstrap|install|\binit\b|\bdeps\b|env\b"),
-    ("build", r"build|compile|bundle|package|\bmake\b|assemble"),
+    ("build", r"build|compile|bundle|package|assemble"),
     ("run", r"\brun\b|\bdev\b|start|serve|watch|\bup\b|preview"),
 )
 _PROGRAMS: Final = (
@@ -43,11 +43,21 @@ _BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for purpose, pa
 _BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAMS]
 
 
+# Who runs it says nothing of what it is for, and of a job its own name more than that of its file.
+_RUNNER: Final = re.compile(
+    r"^(?:(?:npm|pnpm|yarn|bun|hatch|pdm|pixi|poe|tox|make|just|task|nox|cargo|composer|deno)\b"
+    r"(?: run| task)?(?: -[Cf] \S+)?(?: -[es])?|CI \S+ /|CI)\s*"
+)
+
+
 def purpose_of(workflow: Workflow) -> str:
     """test, lint, build, release, …; "" for what tells nothing."""
-    name = workflow.name.replace("_", "-")
+    name = re.sub(r" \(in .*\)$", "", _RUNNER.sub("", workflow.name)).replace("_", "-")
     for purpose, pattern in _BY_NAME:
         if pattern.search(name):
             return purpose
-    commands = "\n".join(step.command for step in workflow.steps)
-    return next((purpose for purpose, pattern in _BY_PROGRAM if pattern.search(commands)), "")
+    told = "\n".join(step.command or step.name for step in workflow.steps)
+    purpose = next((purpose for purpose, pattern in _BY_PROGRAM if pattern.search(told)), "")
+    if purpose or workflow.origin != "ci":
+        return purpose
+    return next((purpose for purpose, pattern in _BY_NAME if pattern.search(workflow.path)), "")
