@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -101,9 +100,8 @@ def test_a_forgotten_habit_is_not_learnt_again_from_what_it_was_learnt_from(
 
     assert daemon.request("DELETE", f"/memories/{habit['id']}")[0] < 300
     works(shell, 6)
-    logs = list(daemon.places.cache.rglob("forgotten.json"))
-    daemon.wait_until(lambda: logs or list(daemon.places.cache.rglob("forgotten.json")), within=LEARNT, what="forget")
-    time.sleep(0)
+    written = daemon.places.cache
+    daemon.wait_until(lambda: list(written.rglob("forgotten.json")), within=LEARNT, what="write what is forgotten")
 
     assert habit["id"] not in [one["id"] for one in shell.workflows()]
 
@@ -122,6 +120,23 @@ def test_habits_and_the_next_step_outlive_a_restart(daemon: RunningDaemon, shell
 
     daemon.wait_until(lambda: next_command() == "git tag <version>", within=LEARNT, what="know what comes next")
     assert daemon.get(f"/memories/{habit['id']}")["source"]["runs"] == 6
+
+
+def test_a_workflow_follows_the_script_that_says_it(daemon: RunningDaemon, shell: Shell) -> None:
+    makefile = shell.root / "Makefile"
+
+    def told() -> str:
+        page = daemon.get("/memories", project=str(shell.root), kind="workflow", limit=100)
+        return "".join(one["content"] for one in page["items"] if one["title"] == "make lint")
+
+    daemon.wait_until(lambda: "1. ruff check ." in told(), within=LEARNT, what="read the makefile")
+    [lint] = daemon.get("/memories", project=str(shell.root), kind="workflow", limit=100)["items"]
+    makefile.write_text("lint:\n\truff check --fix .\n\tmypy src\n")
+    daemon.wait_until(lambda: "2. mypy src" in told(), within=LEARNT, what="read it again")
+    before = daemon.get(f"/memories/{lint['id']}/history")["items"][1]
+    assert "1. ruff check ." in before["content"]
+    makefile.unlink()
+    daemon.wait_until(lambda: told() == "", within=LEARNT, what="see that it is gone")
 
 
 def test_commands_of_private_folders_are_not_learnt(hunchd_home: Path, tmp_path: Path) -> None:
