@@ -22,9 +22,9 @@ from hunchd.domain.memory import Kind, Memory, Status
 LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
 # Vectors know words that no table knows: with them, a wording may differ so much.
 LEAST_IN_WORDS: Final = 0.8
-LEAST_TOLD_OF_PART: Final = 3.0  # where only a part of the longer text is said in the shorter one
+LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
 SHARED_PART: Final = 0.6  # of the longer text, where whole sentences were added
-LEAST_TOLD: Final = 2.0  # by the words of an episode: "add missing changelog entry" is said of many things
+LEAST_TOLD: Final = 1.8  # by the words of an episode: "add missing changelog entry" is said of many things
 READ: Final = 4_000  # characters
 RAREST: Final = 10  # words of a memory by which it is looked for
 COMMON: Final = 300  # memories: a word of more of them finds nothing
@@ -40,6 +40,7 @@ _TOKEN: Final = re.compile(r"[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
 _NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
 _CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d")
 _NOT_STOPPED: Final = frozenset(("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only"))
+_REVERTED: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
 _WRITTEN_OUT: Final = {
     "w/o": "without",
     "w/": "with ",
@@ -174,6 +175,8 @@ def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
         best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
         if best is None:
             return 0.0
+        if sentence is shorter.sentences[0] and best is not longer.sentences[0]:
+            return 0.0  # what both begin with is what they are about; the rest may be what every text of a kind says
         least = min(least, _alike(sentence, best, rarity))
         if least < LEAST_IN_WORDS:
             return 0.0
@@ -234,6 +237,8 @@ def _sentence(text: str) -> _Sentence | None:
         lower = token.lower()
         if _DENIAL.match(lower):
             telling.append("not")
+        elif _REVERTED.match(lower):
+            telling.append("revert")
         elif _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)):
             telling.append(lower)
         elif token[:1] in "<>=~^":
