@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -256,7 +256,7 @@ class Memories:
         async with self.changing:
             memory = await self.get(identifier, projects)
             gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
-            for conflict in await self._conflicts_about(gone, memory.project):
+            for conflict in await self.conflicts_about(gone, memory.project):
                 gone[conflict.id] = conflict
             if relinked := await self._relinked(memory):
                 await self.commit([Change((relinked,), project=memory.project)])
@@ -284,7 +284,7 @@ class Memories:
         await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
         await self._store.purge(memory.project)
 
-    async def _conflicts_about(self, gone: dict[str, Memory], project: str | None) -> list[Memory]:
+    async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
         """Contradictions quote both sides: with one of them they go too."""
         conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
         return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]

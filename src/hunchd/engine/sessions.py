@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 HELD = 16  # sessions whose messages stay in memory
 HELD_BYTES = 32 * 1024 * 1024  # of their texts together, about
-READ_AT_ONCE = 500  # messages
 BEGUN_WITHIN = 30.0  # seconds that a client waits for a daemon that has just been started
 # Longer texts are searched for secrets and counted in a thread, so that other questions get their turn.
 LONG = 32 * 1024  # characters
@@ -212,23 +211,11 @@ class Sessions:
         return log
 
     async def _all(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Every memory that passes, at hand or in the store, without those that were forgotten or superseded by an
-        edit."""
+        """Every memory that passes, without those that were superseded by an edit."""
         await self._writer.begun()
-        seen = set()
-        for memory in self._hot.list(filters):
-            seen.add(memory.id)
+        async for memory in self._memories.each(filters):
             if memory.superseded_by is None:
                 yield memory
-        cursor: str | None = None
-        while True:
-            page = await self._store.list(filters, READ_AT_ONCE, cursor)
-            for memory in page.items:
-                if memory.id not in seen and memory.superseded_by is None and not self._hot.is_tombstoned(memory.id):
-                    yield memory
-            cursor = page.next
-            if cursor is None:
-                return
 
     def _shrink(self) -> None:
         """Let go of the logs that were not used for longest; one that is in use stays."""
@@ -343,9 +330,10 @@ class Sessions:
             owners = dict.fromkeys((log.head.project, None))
             for owner in owners:
                 filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
-                ids = [memory.id async for memory in self._everything(filters)]
+                ids = [memory.id async for memory in self._memories.each(filters)]
                 if owner == log.head.project:
                     ids += [message.id for message in log.messages]
+                ids += [one.id for one in await self._memories.conflicts_about(set(ids), owner)]
                 if ids := list(dict.fromkeys(ids)):
                     last = max(last, await self.forget(ids, owner))
                 gone += ids
@@ -360,18 +348,6 @@ class Sessions:
         if self.gone is not None:
             await self.gone(gone)
         return {"erased": session, "memories": len(gone)}
-
-    async def _everything(self, filters: Filters) -> AsyncIterator[Memory]:
-        for memory in self._hot.list(filters):
-            yield memory
-        cursor: str | None = None
-        while True:
-            page = await self._store.list(filters, READ_AT_ONCE, cursor)
-            for memory in page.items:
-                yield memory
-            cursor = page.next
-            if cursor is None:
-                return
 
     async def forget(self, ids: Sequence[str], project: str | None) -> int:
         """Take memories out of every answer, durably; the number of the last record that says so."""
