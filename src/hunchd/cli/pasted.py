@@ -50,7 +50,7 @@ def _text(file: str | None) -> str:
             raise WrongUsage(f"{file!r} cannot be read: {trouble.strerror}.") from trouble
     text = readable(given)[-_LONGEST:]
     if not text.strip():
-        raise WrongUsage("there is no error: the text is empty.", hint="hunch error < FILE")
+        raise WrongUsage("there is no error: the text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
     return text
 
 

@@ -71,7 +71,7 @@ SYSTEM_COMMANDS: Final = (
         "what mended it before, and the files it most likely concerns.",
         f"{RUN}.pasted:error",
         _error,
-        ("hunch error < trace.txt", "kubectl logs shop | hunch error"),
+        ("hunch error trace.txt",),
     ),
     Command(
         "shell-init",
