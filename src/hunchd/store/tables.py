@@ -214,15 +214,15 @@ def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
         artifacts=tuple(Artifact(type_, ref) for type_, ref in plain["artifacts"]),
         trust=Trust(plain["trust"]),
         source=plain["source"],
-        usage=Usage(
-            plain["retrieved"],
-            plain["cited"],
-            plain["ignored"],
-            *plain.get("judged", _UNJUDGED),
-            moment(plain["last_used"]) if "last_used" in plain else None,
-        ),
+        usage=_usage_of(plain),
         status=Status(plain["status"]),
     )
+
+
+def _usage_of(plain: Mapping[str, Any]) -> Usage:
+    wrong, missed = plain.get("judged", _UNJUDGED)
+    last = moment(plain["last_used"]) if "last_used" in plain else None
+    return Usage(plain["retrieved"], plain["cited"], plain["ignored"], wrong, missed, last)
 
 
 def signal_row(signal: Mapping[str, Any]) -> Row:
