@@ -43,6 +43,7 @@ from hunchd.config.places import places
 
 SEEN = 30.0  # seconds until the daemon has looked into what happened
 MOVED = (3, 40)  # lines, at least and at most
+BROKEN = "Work on"  # begins the message of a commit that holds a fault
 WAYS = ("put back", "with other edits", "committed")
 
 
@@ -111,6 +112,8 @@ def main() -> int:
     tree = asked.tree.resolve()
     work = Work(tree, asked.language, asked.whole, tuple(asked.sources), environment, asked.work, asked.seed, until)
     work.clean()
+    if work.git("log", "-1", "--format=%s").startswith(BROKEN):  # it was ended between a fault and its mending
+        work.git("reset", "-q", "--hard", "HEAD~1")
     if not work.results.exists() and run(work.whole, tree, environment).code != 0:
         raise SystemExit(f"{work.whole} does not pass in {tree} as it is")
     plant(work, asked.faults)
@@ -193,7 +196,7 @@ class Session:
             self._work.clean()
             source = self._break(fault, lines=0)
             if way == "committed":
-                self._work.git("commit", "-qam", f"Work on {fault['path']}")
+                self._work.git("commit", "-qam", f"{BROKEN} {fault['path']}")
             failed = self._run(fault["command"])
             seen = self._first() if failed else None
             (self._work.tree / fault["path"]).write_bytes(source)

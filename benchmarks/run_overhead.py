@@ -35,7 +35,7 @@ ENDS = (
 PROGRAMS = (  # what is typed, and what has to be seen
     (("vim.tiny", "-u", "NONE", "FILE"), (b"ihello\x1b:wq\r",), b"hello"),
     (("less", "FILE"), (b"G", b"q"), b"line 900"),
-    (("top", "-d", "1"), (b"q",), b"load average"),
+    (("top", "-d", "5"), (b"q",), b"load average"),  # it rests between two pages
 )
 GIGABYTE = 1_000_000_000
 
