@@ -8,7 +8,6 @@ from typing import Final
 from hunchd.domain.filters import Filters
 from hunchd.store.tables import microseconds
 
-HAS_VECTOR: Final = "embedded"
 NAMES: Final = ("id", "ref", "key")
 
 
@@ -39,19 +38,9 @@ def ids_among(ids: Iterable[str]) -> str:
     return _one_of("id", ids) or "false"
 
 
-def refs_among(refs: Iterable[str]) -> str:
-    """Rows that the caller knows under one of these keys."""
-    return _one_of("ref", refs) or "false"
-
-
 def older(before: int) -> str:
     """Rows from before that time, in microseconds."""
     return f"at < {before}"
-
-
-def called(name: str) -> str:
-    """Rows whose id, key of the caller or key this is: the columns with an index for it."""
-    return "(" + " OR ".join(f"{column} = {quoted(name)}" for column in NAMES) + ")"
 
 
 def digests_among(digests: Iterable[bytes]) -> str:
@@ -60,19 +49,9 @@ def digests_among(digests: Iterable[bytes]) -> str:
     return f"embedded AND text_digest IN ({listed})" if listed else "false"
 
 
-def not_embedded_by(model: str) -> str:
-    """Rows without a vector, or with one of another model."""
-    return f"(NOT embedded OR model <> {quoted(model)})"
-
-
 def embedded_by(model: str) -> str:
     """Rows whose vector this model made: only those can be compared with its questions."""
     return f"model = {quoted(model)}"
-
-
-def after(at: int, id_: str) -> str:
-    """What follows a row in the order newest first, then by id."""
-    return f"(at < {int(at)} OR (at = {int(at)} AND id > {quoted(id_)}))"
 
 
 def both(*conditions: str) -> str:
