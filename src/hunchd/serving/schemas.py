@@ -204,7 +204,6 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "branch": text(),
             "state": one_of(("indexing", "ready", "missing")),
             "progress": record({"commits": _STAGE, "files": _STAGE, "embeddings": _STAGE, "patterns": _STAGE}),
-            "patterns": record({"known": COUNT, "state": one_of(("mining", "ready"))}),
         },
         required=("id", "path", "name", "branch", "state", "progress"),
     ),
