@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunchd.consolidation.abbreviations import GLOSSARY, forms_in, shortened, spelled_out
@@ -28,6 +28,7 @@ prose = st.lists(
 ).map(" ".join)
 
 
+@settings(deadline=None)
 @given(prose)
 def test_what_is_shortened_is_spelled_out_again(text: str) -> None:
     short = shortened(text)
@@ -44,6 +45,7 @@ def test_a_form_that_the_text_uses_itself_stands_for_nothing_else() -> None:
     assert shortened("the db is not the database") == "the db is not the database"
 
 
+@settings(deadline=None)
 @given(st.text(string.printable, max_size=300), st.text(string.printable, max_size=2_000))
 def test_no_level_names_what_the_text_does_not(title: str, text: str) -> None:
     levels = levels_of(title, text, Vocabulary())
