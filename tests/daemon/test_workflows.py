@@ -93,6 +93,7 @@ def test_what_is_typed_again_and_again_is_found_shown_explained_and_predicted(
     assert any(item["id"] == habit["id"] for item in bundle["items"])
 
 
+@pytest.mark.slow
 def test_a_forgotten_habit_is_not_learnt_again_from_what_it_was_learnt_from(
     daemon: RunningDaemon, shell: Shell
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_forgotten_habit_is_not_learnt_again_from_what_it_was_learnt_from(
     assert habit["id"] not in [one["id"] for one in shell.workflows()]
 
 
+@pytest.mark.slow
 def test_habits_and_the_next_step_outlive_a_restart(daemon: RunningDaemon, shell: Shell) -> None:
     habit = learns(shell)
 
@@ -122,6 +124,7 @@ def test_habits_and_the_next_step_outlive_a_restart(daemon: RunningDaemon, shell
     assert daemon.get(f"/memories/{habit['id']}")["source"]["runs"] == 6
 
 
+@pytest.mark.slow
 def test_a_workflow_follows_the_script_that_says_it(daemon: RunningDaemon, shell: Shell) -> None:
     makefile = shell.root / "Makefile"
 
