@@ -23,6 +23,7 @@ LEAST: Final = 0.92  # similarity from which two texts say the same, where they 
 # Vectors know words that no table knows: with them, a wording may differ so much.
 LEAST_IN_WORDS: Final = 0.8
 LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
+SHORT: Final = 14  # words of two texts together
 SHARED_PART: Final = 0.6  # of the longer text, where whole sentences were added
 LEAST_TOLD: Final = 1.8  # by the words of an episode: "add missing changelog entry" is said of many things
 READ: Final = 4_000  # characters
@@ -100,12 +101,14 @@ class _Rarity:
     def of(self, word: str) -> float:
         if word in WEAK:
             return 0.1
-        told = math.log((2 + self._all) / (1 + self.count[word])) / self._most
-        return max(0.25, told)
+        return max(0.25, self._told(word))
 
     def told(self, words: Collection[str]) -> float:
-        """How much they say together."""
-        return sum(map(self.of, words))
+        """How much they say together; what stands in most texts says nothing of one."""
+        return sum(self._told(word) for word in words if word not in WEAK)
+
+    def _told(self, word: str) -> float:
+        return math.log((2 + self._all) / (1 + self.count[word])) / self._most
 
 
 def _may_merge(memory: Memory) -> bool:
@@ -194,6 +197,8 @@ def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
     mine, others = one.words - other.words, other.words - one.words
     if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
         return 0.0
+    if _length(one) + _length(other) < SHORT and mine.keys() - WEAK and others.keys() - WEAK:
+        return 0.0  # of few words one other is another thing
     shared = sum(rarity.of(word) * times for word, times in (one.words & other.words).items())
     left = sum(rarity.of(word) * times for word, times in (mine + others).items())
     return 2 * shared / (2 * shared + left) if shared else 0.0
