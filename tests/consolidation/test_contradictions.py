@@ -192,7 +192,9 @@ def test_merging_two_facts_of_two_keys_leaves_one_with_the_new_value() -> None:
     assert found is not None
     with pytest.raises(InvalidInput):
         settled(found.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
-    _, change = settled(found.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
+    _, change = settled(
+        found.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW
+    )
     after = {one.id: one for one in change.memories}
     assert (after["m2"].value, after["m2"].status) == ("CockroachDB", Status.ACTIVE)
     assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
