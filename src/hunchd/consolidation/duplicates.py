@@ -116,21 +116,37 @@ def _may_merge(memory: Memory) -> bool:
 
 
 def _candidates(texts: Mapping[str, _Text], rarity: _Rarity) -> Iterator[tuple[str, str]]:
-    """Pairs that share rare words, each once."""
-    postings: dict[str, list[str]] = {}
+    """Pairs that share rare words and may be of one event, each once.
+
+    Nearly all memories of a history are of a commit of their own: those are compared with memories of none, and with
+    others of the same commit, never with each other.
+    """
+    loose: dict[str, list[str]] = {}  # word → memories that are of no commit
+    bound: dict[str, list[str]] = {}  # … of one
+    of_commit: dict[str, list[str]] = {}
     for identifier in sorted(texts):
         words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
         rare = [word for word in words if rarity.count[word] <= COMMON][:RAREST]
         needed = max(1, math.ceil(0.3 * len(rare)))
+        commits = _commits(texts[identifier].memory)
         shared: Counter[str] = Counter()
         for word in rare:
-            shared.update(postings.get(word, ()))
-        for other, times in shared.most_common(MOST_COMPARED):
-            if times < needed:
-                break
+            shared.update(loose.get(word, ()))
+            if not commits:
+                shared.update(bound.get(word, ()))
+        near = [other for other, times in shared.most_common(MOST_COMPARED) if times >= needed]
+        peers = {other for commit in commits for other in of_commit.get(commit, ())[:MOST_COMPARED]}
+        for other in (*near, *sorted(peers.difference(near))):
             yield other, identifier
         for word in rare or words[:1]:
-            postings.setdefault(word, []).append(identifier)
+            (bound if commits else loose).setdefault(word, []).append(identifier)
+        for commit in commits:
+            of_commit.setdefault(commit, []).append(identifier)
+
+
+def _commits(memory: Memory) -> frozenset[str]:
+    """The events that a memory is of: commits, and requests to merge them."""
+    return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
 
 
 def _same(one: _Text, other: _Text, rarity: _Rarity, vectors: Mapping[str, bytes] | None) -> bool:
@@ -153,9 +169,7 @@ def _same_subject(one: Memory, other: Memory) -> bool:
         return False
     if one.kind is Kind.FACT and _when(one) != _when(other):  # what was so and what is so
         return False
-    mine, others = (
-        {artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr")} for memory in (one, other)
-    )
+    mine, others = _commits(one), _commits(other)
     return not (mine and others and mine.isdisjoint(others))
 
 
