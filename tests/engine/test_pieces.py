@@ -10,6 +10,7 @@ from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Predictio
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.engine.pieces import Known, pieces, telling
 from hunchd.engine.project import SeenError
+from hunchd.ingestion.fixes import Fix
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
@@ -88,6 +89,14 @@ def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
     assert here.value > elsewhere.value
     assert here.reasons == ("2 h ago", "3 times", "in this file")
     assert here.forms[0][0] == "full"
+
+
+def test_the_newest_error_comes_first_whether_or_not_an_older_one_is_known_to_be_mended() -> None:
+    older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
+    newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))
+    fix = Fix("m-fix", "m-older", "KeyError: 'x'", ("shop/basket.py",), "+x", NOW)
+    found = pieces(known(errors=(older, newest), fixes={"m-older": fix}))
+    assert max(found, key=lambda piece: piece.value).id == "m-newest"
 
 
 def test_an_error_in_another_open_file_is_not_said_to_be_in_this_one() -> None:

@@ -23,7 +23,8 @@ from hunchd.ingestion.skeleton import shown
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
 ERROR_ELSEWHERE = 0.6
-FIX_KNOWN = 0.03  # more, for one that somebody knows how to mend
+OLDER = 0.01  # less, for each error seen since: the newest is what somebody is at
+OLDEST = 8  # … up to so many
 GLOSSARY = 0.2  # of the abbreviations in what is shown
 EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only, or
@@ -69,13 +70,17 @@ class Known:
 def pieces(known: Known) -> list[Piece]:
     """All candidates, unordered; the assembly chooses among them."""
     return [
-        *(_error(error, known) for error in known.errors),
+        *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
         *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
         *_glossary([memory for memory, _ in known.found]),
     ]
+
+
+def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
+    return sorted(errors, key=lambda error: error.last, reverse=True)
 
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
@@ -94,7 +99,8 @@ def _breadth(unit: PredictedUnit) -> float:
     return 1.0 if 1 < len(unit.paths) <= WIDEST else NARROW
 
 
-def _error(error: SeenError, known: Known) -> Piece:
+def _error(error: SeenError, since: int, known: Known) -> Piece:
+    """`since`: how many other errors were seen after it."""
     here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
     line = f"{error.headline}{spot}"
@@ -115,7 +121,7 @@ def _error(error: SeenError, known: Known) -> Piece:
         id=error.memory,
         kind="error",
         tier=1,
-        value=(ERROR_HERE if here else ERROR_ELSEWHERE) + (FIX_KNOWN if fix is not None else 0.0),
+        value=(ERROR_HERE if here else ERROR_ELSEWHERE) - OLDER * min(since, OLDEST),
         forms=tuple(forms),
         reasons=tuple(reasons),
         source={
