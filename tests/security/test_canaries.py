@@ -94,7 +94,8 @@ def test_no_planted_secret_is_kept_or_told(daemon: RunningDaemon, tmp_path: Path
     assert found(planted, unpacked) == []
     for name, content in kept.items():
         assert found(planted, content) == [], name
-    on_disk = unpacked + "".join(kept.values())
+    # Questions are kept to check a consolidation by them, without their secrets; every word is asked for above.
+    on_disk = unpacked + "".join(content for name, content in kept.items() if not name.endswith("state/usage.json"))
     reached = {place for place, words in planted.words.items() if any(word in on_disk for word in words)}
     assert reached == set(planted.words) - {"secret files", "remotes", "paths", "queries", "feedback"}
     assert 'def connect(token: str = "", key: bytes = b"", *, password_hash: str | None = None) -> None' in told
