@@ -12,6 +12,18 @@ from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
+def unit(subject: str) -> Unit:
+    return Unit(
+        sha="a" * 40,
+        parents=(),
+        at=1_700_000_000,
+        author="Ada",
+        email="ada@example.org",
+        subject=subject,
+        changes=(),
+    )
+
+
 @pytest.mark.parametrize(
     ("names", "outlived"),
     [
@@ -22,27 +34,10 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
     ],
 )
 def test_a_new_name_is_told_while_it_is_the_name(names: set[str], outlived: bool) -> None:
-    unit = Unit(
-        sha="a" * 40,
-        parents=(),
-        at=1_700_000_000,
-        author="Ada",
-        email="ada@example.org",
-        subject="Rename shop.UserStore to shop.AccountStore",
-        changes=(),
-    )
-    (fact,) = facts_of_unit(unit, "p", now=NOW)
+    (fact,) = facts_of_unit(unit("Rename shop.UserStore to shop.AccountStore"), "p", now=NOW)
     assert is_outlived(fact, names) is outlived
 
 
 def test_other_statements_do_not_rest_on_names() -> None:
-    unit = Unit(
-        sha="b" * 40,
-        parents=(),
-        at=1_700_000_000,
-        author="Ada",
-        email="ada@example.org",
-        subject="Use pytest instead of unittest",
-        changes=(),
-    )
-    assert [is_outlived(fact, set()) for fact in facts_of_unit(unit, "p", now=NOW)] == [False]
+    facts = facts_of_unit(unit("Use pytest instead of unittest"), "p", now=NOW)
+    assert [is_outlived(fact, set()) for fact in facts] == [False]
