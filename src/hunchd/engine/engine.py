@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -15,12 +14,13 @@ from hunchd.assembly.tokens import count
 from hunchd.config.places import make_private
 from hunchd.consolidation.chronicling import quoting
 from hunchd.domain.context import Bundle
-from hunchd.domain.errors import HunchError, InvalidInput, NotFound
+from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, recall_errors, signal_row, without_secrets_in
+from hunchd.domain.signal import Signal
+from hunchd.engine.absorbing import recall_errors
+from hunchd.engine.accepting import Accepting
 from hunchd.engine.answers import Answers
 from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
@@ -35,7 +35,7 @@ from hunchd.engine.logs import Logs
 from hunchd.engine.memories import Memories
 from hunchd.engine.mining import Mining
 from hunchd.engine.parts import Parts
-from hunchd.engine.project import Own, Project, Tree
+from hunchd.engine.project import Own, Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.reading import reading_of
 from hunchd.engine.searching import Searching
@@ -46,17 +46,15 @@ from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Write, Writer
 from hunchd.prediction.session import SessionEvent
-from hunchd.protocol.answers import page_json, rejection_json
+from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
-from hunchd.protocol.messages import parse_signal, signal_from_json, signal_json
-from hunchd.protocol.paths import relative_path
+from hunchd.protocol.messages import signal_from_json
 from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
 from hunchd.store.journal import Record
 
 logger = logging.getLogger(__name__)
 
 REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
-UNDERSTOOD_AT_ONCE = 50  # signals of one request, likewise
 SETTLE = 0.8  # seconds that a stop waits for the store
 
 
@@ -118,6 +116,19 @@ class Engine:
         self._housekeeping = Housekeeping(parts, *known, self._indexing, idle=lambda: self.idle_seconds)
         self.runs = self._housekeeping.runs
         self._sessions.gone = self._housekeeping.forgotten
+        self._accepting = Accepting(
+            projects=self._projects,
+            hot=parts.hot,
+            writer=self._writer,
+            answers=self._answers,
+            conversations=self.conversations,
+            housekeeping=self._housekeeping,
+            upkeep=self._upkeep,
+            fixing=self._fixing,
+            habits=self._habits,
+            events=self.events,
+            now=parts.now,
+        )
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
         self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._asked = time.monotonic()
@@ -246,73 +257,10 @@ class Engine:
     async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
         self._asked = time.monotonic()
-        accepted: list[tuple[Signal, Project, Tree]] = []
-        rejected = []
-        for index, one in enumerate(raw):
-            if index % UNDERSTOOD_AT_ONCE == UNDERSTOOD_AT_ONCE - 1:
-                await asyncio.sleep(0)
-            try:
-                accepted.append(self._understood(one))
-            except HunchError as error:
-                rejected.append(rejection_json(index, error))
-        await self._take(accepted)
-        return {"accepted": len(accepted), "rejected": rejected}
-
-    def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
-        signal = parse_signal(without_secrets_in(raw), now=self._now(), place=self._place)
-        project, tree = self._projects.find(signal.project)
-        known = event_id(signal) if signal.source == "hook" else signal.id
-        return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
-
-    def _place(self, path: str, project: str) -> str:
-        return relative_path(path, self._projects.find(project)[1].root)
+        return await self._accepting.signals(raw)
 
     async def _seen(self, seen: Sequence[Signal]) -> None:
-        """What the watchers saw: as good as what a client says."""
-        known = []
-        for signal in seen:
-            try:
-                project, tree = self._projects.find(signal.project)
-            except NotFound:  # removed a moment ago
-                continue
-            if tree.look():
-                project.touch()
-                self._upkeep.note(project, Effect(catch_up=True))
-            known.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
-        await self._take(known)
-
-    async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
-        if not accepted:
-            return
-        at = self._now().timestamp()
-        records = [
-            Record(id=signal.id, type="signal", project=project.id, data=signal_json(signal), at=at)
-            for signal, project, _ in accepted
-        ]
-
-        def queue(sequences: list[int]) -> None:
-            for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
-                if not self._writer.knows(sequence):
-                    self._answers.noticed(signal, project, tree)
-                    self._housekeeping.happened(signal)
-                self._absorb(sequence, record, signal, project, tree)
-
-        await self._writer.accept(records, queue)
-
-    def _absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
-        if self._writer.knows(sequence):  # sent twice: it happened once
-            return
-        effect = absorb(signal, project, tree)
-        for memory in effect.memories:
-            self._parts.hot.upsert(memory)
-        self._writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
-        self._answers.wish(project, tree, effect.prefetch)
-        if isinstance(signal, SessionEnded) and signal.session:
-            self.conversations.wish_end(signal.session)
-        self._upkeep.note(project, effect)
-        self._fixing.note(project, effect.happened)
-        self._habits.note(project, tree, signal)
-        self.events.tell("signal", project=project.id, signal=record.data)
+        await self._accepting.seen(seen)
 
     def _replay(self, sequence: int, record: Record) -> None:
         """What was accepted before the last stop and is not in the store yet."""
@@ -332,7 +280,7 @@ class Engine:
                 self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
             case "signal" if (project := self._projects.known(record.project)) is not None:
                 signal = signal_from_json(record.data)
-                self._absorb(sequence, record, signal, project, project.tree_of(signal.project))
+                self._accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
             case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
                 logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
                 self._writer.add(Write(sequence))

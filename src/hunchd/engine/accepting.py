@@ -1,0 +1,117 @@
+"""How signals come in: understood, without secrets, durable, and told to everybody whom they concern."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.signal import SessionEnded, Signal
+from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, signal_row, without_secrets_in
+from hunchd.engine.answers import Answers
+from hunchd.engine.conversations import Conversations
+from hunchd.engine.events import Events
+from hunchd.engine.fixing import Fixing
+from hunchd.engine.habits import Habits
+from hunchd.engine.housekeeping import Housekeeping
+from hunchd.engine.project import Project, Tree
+from hunchd.engine.projects import Projects
+from hunchd.engine.upkeep import Upkeep
+from hunchd.engine.writing import Write, Writer
+from hunchd.protocol.answers import rejection_json
+from hunchd.protocol.messages import parse_signal, signal_json
+from hunchd.protocol.paths import relative_path
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Record
+
+UNDERSTOOD_AT_ONCE: Final = 50  # signals of one request before questions get a turn: about 5 ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepting:
+    projects: Projects
+    hot: HotTier
+    writer: Writer
+    answers: Answers
+    conversations: Conversations
+    housekeeping: Housekeeping
+    upkeep: Upkeep
+    fixing: Fixing
+    habits: Habits
+    events: Events
+    now: Callable[[], datetime]
+
+    async def signals(self, raw: Sequence[Any]) -> dict[str, Any]:
+        """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
+        accepted: list[tuple[Signal, Project, Tree]] = []
+        rejected = []
+        for index, one in enumerate(raw):
+            if index % UNDERSTOOD_AT_ONCE == UNDERSTOOD_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            try:
+                accepted.append(self._understood(one))
+            except HunchError as error:
+                rejected.append(rejection_json(index, error))
+        await self._take(accepted)
+        return {"accepted": len(accepted), "rejected": rejected}
+
+    def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
+        signal = parse_signal(without_secrets_in(raw), now=self.now(), place=self._place)
+        project, tree = self.projects.find(signal.project)
+        known = event_id(signal) if signal.source == "hook" else signal.id
+        return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
+
+    def _place(self, path: str, project: str) -> str:
+        return relative_path(path, self.projects.find(project)[1].root)
+
+    async def seen(self, seen: Sequence[Signal]) -> None:
+        """Take what the watchers saw: as good as what a client says."""
+        known = []
+        for signal in seen:
+            try:
+                project, tree = self.projects.find(signal.project)
+            except NotFound:  # removed a moment ago
+                continue
+            if tree.look():
+                project.touch()
+                self.upkeep.note(project, Effect(catch_up=True))
+            known.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
+        await self._take(known)
+
+    async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
+        if not accepted:
+            return
+        at = self.now().timestamp()
+        records = [
+            Record(id=signal.id, type="signal", project=project.id, data=signal_json(signal), at=at)
+            for signal, project, _ in accepted
+        ]
+
+        def queue(sequences: list[int]) -> None:
+            for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
+                if not self.writer.knows(sequence):
+                    self.answers.noticed(signal, project, tree)
+                    self.housekeeping.happened(signal)
+                self.absorb(sequence, record, signal, project, tree)
+
+        await self.writer.accept(records, queue)
+
+    def absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
+        """What is durable takes effect, once."""
+        if self.writer.knows(sequence):  # sent twice: it happened once
+            return
+        effect = absorb(signal, project, tree)
+        for memory in effect.memories:
+            self.hot.upsert(memory)
+        self.writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
+        self.answers.wish(project, tree, effect.prefetch)
+        if isinstance(signal, SessionEnded) and signal.session:
+            self.conversations.wish_end(signal.session)
+        self.upkeep.note(project, effect)
+        self.fixing.note(project, effect.happened)
+        self.habits.note(project, tree, signal)
+        self.events.tell("signal", project=project.id, signal=record.data)
