@@ -23,7 +23,7 @@ LEAST: Final = 0.92  # similarity from which two texts say the same, where they 
 # Vectors know words that no table knows: with them, a wording may differ so much.
 LEAST_IN_WORDS: Final = 0.8
 LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
-SHORT: Final = 14  # words of two texts together
+SHORT: Final = 14  # words of two texts together; of one that is told word by word again
 SHARED_PART: Final = 0.6  # of the longer text, where whole sentences were added
 LEAST_TOLD: Final = 1.8  # by the words of an episode: "add missing changelog entry" is said of many things
 READ: Final = 4_000  # characters
@@ -152,6 +152,8 @@ def _commits(memory: Memory) -> frozenset[str]:
 def _same(one: _Text, other: _Text, rarity: _Rarity, vectors: Mapping[str, bytes] | None) -> bool:
     if not _same_subject(one.memory, other.memory):
         return False
+    if one.sentences == other.sentences and sum(map(_length, one.sentences)) >= SHORT:  # nobody says that much twice
+        return True
     if one.memory.kind is Kind.EPISODE and min(map(rarity.told, (one.words, other.words))) < LEAST_TOLD:
         return False
     least = LEAST
@@ -232,9 +234,9 @@ def _length(sentence: _Sentence) -> int:
 
 
 def _text_of(memory: Memory) -> _Text:
-    text = (
-        memory.content if memory.content.startswith(memory.title.rstrip("…")) else f"{memory.title}\n{memory.content}"
-    )
+    text = memory.content.strip()
+    if not text.startswith(memory.title.rstrip("…")):
+        text = f"{memory.title}\n{text}"
     sentences = tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
     words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
     return _Text(memory, sentences, frozenset(words))
