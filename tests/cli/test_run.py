@@ -194,7 +194,9 @@ def test_at_a_terminal_the_command_has_one_too() -> None:
 
 
 def test_keys_mean_to_the_command_what_they_mean_alone() -> None:
-    code = "try:\n print('ready', flush=True)\n input()\nexcept KeyboardInterrupt:\n print('stopped')\n exit(9)"
+    """The command waits for the signal itself: ``input()`` misses, also bare, one that comes just before it reads."""
+    waiting = "print('ready', flush=True); signal.sigwait({signal.SIGINT}); print('stopped'); exit(9)"
+    code = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGINT}}); {waiting}"
     with at_terminal([*RUN, *python(code)]) as at:
         at.until(b"ready")
         at.type(b"\x03")
