@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from hunchd.consolidation.contradictions_patterns import FUTURE, PAST
@@ -56,8 +58,9 @@ _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    words: Counter[str]
+    words: dict[str, int]
     telling: frozenset[str]  # numbers, names of code, denials
+    length: int  # words
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +68,23 @@ class _Text:
     memory: Memory
     sentences: tuple[_Sentence, ...]
     words: frozenset[str]
+    telling: frozenset[str]
+    length: int
 
 
-def same_groups(memories: Mapping[str, Memory], vectors: Mapping[str, bytes] | None = None) -> list[list[str]]:
+def same_groups(
+    memories: Mapping[str, Memory],
+    vectors: Mapping[str, bytes] | None = None,
+    *,
+    settled: Collection[str] = (),
+) -> list[list[str]]:
     """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (float32, by id),
-    wordings that no table knows are recognised too."""
+    wordings that no table knows are recognised too. Two of the `settled` are not compared again."""
     texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
     rarity = _Rarity(texts.values())
     found: dict[str, list[str]] = {}
     taken: dict[str, str] = {}
-    for first, second in _candidates(texts, rarity):
+    for first, second in _candidates(texts, rarity, settled):
         lead = taken.get(first, first)
         if (
             second in taken
@@ -95,28 +105,35 @@ class _Rarity:
         self.count: Counter[str] = Counter()
         for text in texts:
             self.count.update(text.words)
-        self._all = len(texts)
-        self._most = math.log(2 + self._all)
+        every = len(texts)
+        most = math.log(2 + every)
+        told = {times: math.log((2 + every) / (1 + times)) / most for times in {0, *self.count.values()}}
+        self._told = {word: 0.0 if word in WEAK else told[times] for word, times in self.count.items()}
+        self._of_text: dict[str, float] = {}
 
     def of(self, word: str) -> float:
         if word in WEAK:
             return 0.1
-        return max(0.25, self._told(word))
+        return max(0.25, self._told[word])
 
     def told(self, words: Collection[str]) -> float:
         """How much they say together; what stands in most texts says nothing of one."""
-        return sum(self._told(word) for word in words if word not in WEAK)
+        return sum(map(self._told.__getitem__, words))
 
-    def _told(self, word: str) -> float:
-        return math.log((2 + self._all) / (1 + self.count[word])) / self._most
+    def told_by(self, text: _Text) -> float:
+        """The same of all words of a text."""
+        found = self._of_text.get(text.memory.id)
+        if found is None:
+            found = self._of_text[text.memory.id] = self.told(text.words)
+        return found
 
 
 def _may_merge(memory: Memory) -> bool:
     return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
 
 
-def _candidates(texts: Mapping[str, _Text], rarity: _Rarity) -> Iterator[tuple[str, str]]:
-    """Pairs that share rare words and may be of one event, each once.
+def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Pairs that share rare words and may be of one event, each once, without those of two that are settled.
 
     Nearly all memories of a history are of a commit of their own: those are compared with memories of none, and with
     others of the same commit, never with each other.
@@ -124,20 +141,22 @@ def _candidates(texts: Mapping[str, _Text], rarity: _Rarity) -> Iterator[tuple[s
     loose: dict[str, list[str]] = {}  # word → memories that are of no commit
     bound: dict[str, list[str]] = {}  # … of one
     of_commit: dict[str, list[str]] = {}
-    for identifier in sorted(texts):
+    for identifier in sorted(texts, key=lambda one: (one not in settled, one)):
         words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
         rare = [word for word in words if rarity.count[word] <= COMMON][:RAREST]
         needed = max(1, math.ceil(0.3 * len(rare)))
         commits = _commits(texts[identifier].memory)
-        shared: Counter[str] = Counter()
-        for word in rare:
-            shared.update(loose.get(word, ()))
-            if not commits:
-                shared.update(bound.get(word, ()))
-        near = [other for other, times in shared.most_common(MOST_COMPARED) if times >= needed]
-        peers = {other for commit in commits for other in of_commit.get(commit, ())[:MOST_COMPARED]}
-        for other in (*near, *sorted(peers.difference(near))):
-            yield other, identifier
+        if identifier not in settled:
+            shared: Counter[str] = Counter()
+            for word in rare:
+                shared.update(loose.get(word, ()))
+                if not commits:
+                    shared.update(bound.get(word, ()))
+            often = [(other, times) for other, times in shared.items() if times >= needed]
+            near = [other for other, _ in sorted(often, key=lambda one: -one[1])[:MOST_COMPARED]]
+            peers = {other for commit in commits for other in of_commit.get(commit, ())[:MOST_COMPARED]}
+            for other in (*near, *sorted(peers.difference(near))):
+                yield other, identifier
         for word in rare or words[:1]:
             (bound if commits else loose).setdefault(word, []).append(identifier)
         for commit in commits:
@@ -152,9 +171,9 @@ def _commits(memory: Memory) -> frozenset[str]:
 def _same(one: _Text, other: _Text, rarity: _Rarity, vectors: Mapping[str, bytes] | None) -> bool:
     if not _same_subject(one.memory, other.memory):
         return False
-    if one.sentences == other.sentences and sum(map(_length, one.sentences)) >= SHORT:  # nobody says that much twice
+    if one.length >= SHORT and one.sentences == other.sentences:  # nobody says that much twice
         return True
-    if one.memory.kind is Kind.EPISODE and min(map(rarity.told, (one.words, other.words))) < LEAST_TOLD:
+    if one.memory.kind is Kind.EPISODE and min(map(rarity.told_by, (one, other))) < LEAST_TOLD:
         return False
     least = LEAST
     if vectors and one.memory.id in vectors and other.memory.id in vectors:
@@ -181,13 +200,15 @@ def _when(memory: Memory) -> tuple[bool, bool]:
 
 def similarity(one: _Text, other: _Text, rarity: _Rarity) -> float:
     """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart."""
-    shorter, longer = sorted((one, other), key=lambda text: (sum(map(_length, text.sentences)), text.memory.id))
-    whole = _alike(_joined(shorter), _joined(longer), rarity)
+    shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
+    whole = _alike(_joined(shorter), _joined(longer), rarity) if one.telling == other.telling else 0.0
     return whole if whole >= LEAST or len(longer.sentences) < 2 else max(whole, _part_of(shorter, longer, rarity))
 
 
 def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
     """How well every sentence of the shorter text is said in the longer one, which may say more."""
+    if not shorter.sentences or _alike(shorter.sentences[0], longer.sentences[0], rarity) < LEAST_IN_WORDS:
+        return 0.0  # what both begin with is what they are about; the rest may be what every text of a kind says
     free, least, covered = list(longer.sentences), 1.0, 0
     told: set[str] = set()
     for sentence in shorter.sentences:
@@ -195,42 +216,47 @@ def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
         if best is None:
             return 0.0
         if sentence is shorter.sentences[0] and best is not longer.sentences[0]:
-            return 0.0  # what both begin with is what they are about; the rest may be what every text of a kind says
+            return 0.0
         least = min(least, _alike(sentence, best, rarity))
         if least < LEAST_IN_WORDS:
             return 0.0
         free.remove(best)
-        covered += _length(best)
+        covered += best.length
         told |= best.words.keys() | best.telling
-    said = sum(map(_length, longer.sentences))
-    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * said
+    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * longer.length
     return least if enough else 0.0
 
 
 def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
     if one.telling != other.telling:
         return 0.0
-    mine, others = one.words - other.words, other.words - one.words
+    shared = left = 0.0
+    mine, others = [], []  # words that one of them says more often
+    for word, times in one.words.items():
+        again = other.words.get(word, 0)
+        shared += rarity.of(word) * min(times, again)
+        if times > again:
+            left += rarity.of(word) * (times - again)
+            mine.append(word)
+    for word, times in other.words.items():
+        once = one.words.get(word, 0)
+        if times > once:
+            left += rarity.of(word) * (times - once)
+            others.append(word)
     if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
         return 0.0
-    if _length(one) + _length(other) < SHORT and mine.keys() - WEAK and others.keys() - WEAK:
+    if one.length + other.length < SHORT and not WEAK.issuperset(mine) and not WEAK.issuperset(others):
         return 0.0  # of few words one other is another thing
-    shared = sum(rarity.of(word) * times for word, times in (one.words & other.words).items())
-    left = sum(rarity.of(word) * times for word, times in (mine + others).items())
     return 2 * shared / (2 * shared + left) if shared else 0.0
 
 
 def _joined(text: _Text) -> _Sentence:
-    words: Counter[str] = Counter()
-    telling: set[str] = set()
+    words: dict[str, int] = {}
     for sentence in text.sentences:
-        words.update(sentence.words)
-        telling |= sentence.telling
-    return _Sentence(words, frozenset(telling))
-
-
-def _length(sentence: _Sentence) -> int:
-    return sum(sentence.words.values()) + len(sentence.telling)
+        for word, times in sentence.words.items():
+            words[word] = words.get(word, 0) + times
+    length = sum(words.values()) + len(text.telling)
+    return _Sentence(words, text.telling, length)
 
 
 def _text_of(memory: Memory) -> _Text:
@@ -239,7 +265,9 @@ def _text_of(memory: Memory) -> _Text:
         text = f"{memory.title}\n{text}"
     sentences = tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
     words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
-    return _Text(memory, sentences, frozenset(words))
+    telling = frozenset[str]().union(*(sentence.telling for sentence in sentences))
+    length = sum(sentence.length for sentence in sentences)
+    return _Text(memory, sentences, frozenset(words), telling, length)
 
 
 def _plain(text: str) -> str:
@@ -251,24 +279,35 @@ def _plain(text: str) -> str:
 
 
 def _sentence(text: str) -> _Sentence | None:
-    words: Counter[str] = Counter()
+    words: dict[str, int] = {}
     telling: list[str] = []
     for match in _TOKEN.finditer(text):
-        token = match[0].rstrip(".:-")
-        lower = token.lower()
-        if _DENIAL.match(lower):
-            telling.append("not")
-        elif _REVERTED.match(lower):
-            telling.append("revert")
-        elif _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)):
-            telling.append(lower)
-        elif token[:1] in "<>=~^":
-            telling.append(token)
-        elif lower not in STOP or lower in _NOT_STOPPED:
-            for word in ABBREVIATIONS.get(lower, lower).replace("-", " ").split():
-                stemmed = stem(word)
-                words[SAME.get(stemmed, canonical(stemmed))] += 1
-    return _Sentence(words, frozenset(telling)) if words or telling else None
+        tells, said = _read(match[0].rstrip(".:-"))
+        if tells:
+            telling += said
+        else:
+            for word in said:
+                words[word] = words.get(word, 0) + 1
+    distinct = frozenset(telling)
+    return _Sentence(words, distinct, sum(words.values()) + len(distinct)) if words or distinct else None
+
+
+@lru_cache(maxsize=1 << 15)
+def _read(token: str) -> tuple[bool, tuple[str, ...]]:
+    """What a token says, and whether that tells two things apart; the same strings each time, for they are many."""
+    lower = token.lower()
+    if _DENIAL.match(lower):
+        return True, ("not",)
+    if _REVERTED.match(lower):
+        return True, ("revert",)
+    if _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)):
+        return True, (intern(lower),)
+    if token[:1] in "<>=~^":
+        return True, (token,)
+    if lower in STOP and lower not in _NOT_STOPPED:
+        return False, ()
+    stems = map(stem, ABBREVIATIONS.get(lower, lower).replace("-", " ").split())
+    return False, tuple(intern(SAME.get(one, canonical(one))) for one in stems)
 
 
 def _is_shouted(token: str) -> bool:
