@@ -1,100 +1,137 @@
 """Two years of a project, replayed day by day with a virtual clock, beside a store that never forgets.
 
-    python benchmarks/years.py REPOSITORY… [--days 730] [--svg docs/years.svg]
+    python benchmarks/years.py --state FOLDER REPOSITORY… [--days 730] [--minutes 7] [--svg docs/years.svg]
 
 Each day the real commits of that day become episodes, and each piece of work leaves a note of the session. In the
-morning every piece of work that will be done asks with the words of its commit; what it needs are the earlier episodes
-that touched at least a third of the same files. The answers are ranked as `/search` ranks them, by words, over the tier
-that lies in memory; what is needed and found is used, and counts. Each night runs the steps of a nightly run, in their
-order, over the same memories.
+morning every piece of work that will be done asks with the words of its commit; what it needs are the newest earlier
+episodes that touched at least a third of the same files. Each question goes to two real store processes, without
+vectors, and is ranked as `/search` ranks it; what is needed and found counts as used. Each night the steps of a nightly
+run plan over one of the stores and are written to it; the other one forgets nothing. Every thirtieth night the gate
+asks its questions before and after.
 
-What is measured is what is kept (memories, bytes as stored), the time of a question, what it costs to show the answers,
-how much of what was needed is among the first five, in both stores, and what had been forgotten of it.
+A run ends by itself after `--minutes` and goes on from there when it is started again, until all days are done. The
+database's versions are pruned after a second instead of ten minutes, for the clock runs that much faster.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import pickle
 import statistics
+import sys
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from years_drawing import Figures, drawing
+
 from hunchd.assembly.tokens import count
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import SHOWN_AS
-from hunchd.consolidation.chronicling import PART_OF
+from hunchd.consolidation.chronicling import HISTORY, PART_OF
 from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import PLANNED, Planner
-from hunchd.domain.filters import Filters
+from hunchd.consolidation.probing import FOUND, FOUND_AFTER
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Levels, Memory, Status
 from hunchd.domain.work import is_work
+from hunchd.engine.searching import Searching
 from hunchd.engine.usage import Usage
+from hunchd.engine.vitals import memory_of
 from hunchd.ingestion import history
 from hunchd.ingestion.episodes import episode
+from hunchd.protocol.child import Child
+from hunchd.protocol.requests import SearchRequest
 from hunchd.repository.git import Git
-from hunchd.retrieval.ranking import ranking
-from hunchd.store.hits import Hit
+from hunchd.store.client import LIMITS, StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.tables import plain, stored
 
+PROJECT = "p0"
 DAY = timedelta(days=1)
 BEFORE = 400  # units that are known on the first day
 FIRST = 5  # answers that are looked at
 LIKE = 1 / 3  # share of files that two units must have in common for one to need the other
 NEEDED = 5  # of earlier episodes at most, the newest
 MOST_FILES = 12  # a unit of more files needs nothing in particular
-LINKED_EVERY = 7  # nights: reading all texts for links is most of a night's work
+GATE_EVERY = 30  # nights
+WEIGHED_EVERY = 10  # nights: the stores are tidied, then looked at
+PUT_AT_ONCE = 256
+PROCESS = """
+import sys
+from datetime import timedelta
+from hunchd.store import collection
+from hunchd.daemon.store_process import main
+collection.KEEP_VERSIONS = timedelta(seconds=1)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
-@dataclass
 class Kept:
-    """One store: its memories and the index over them."""
+    """One store in a process of its own."""
 
-    index: HotTier = field(default_factory=lambda: HotTier(max_count=10**9, max_bytes=10**12))
-    memories: dict[str, Memory] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        argv = [sys.executable, "-c", PROCESS, str(folder), "--no-embedding", "--idle-after", "100000"]
+        self.process = Child(argv, name="the store process", env=dict(LIMITS) | {"PYTHONPATH": ":".join(sys.path)})
+        self.store = StoreClient(self.process)
+        self._now = datetime.now(UTC)
+        self._searching = Searching(HotTier(), self.store, now=lambda: self._now)
 
-    def put(self, memories: Iterable[Memory]) -> None:
-        for memory in memories:
-            self.memories[memory.id] = memory
-            self.index.upsert(memory)
-            self.sizes[memory.id] = len(stored(plain(memory))["body"])
+    async def put(self, memories: Sequence[Memory]) -> None:
+        for begin in range(0, len(memories), PUT_AT_ONCE):
+            await self.store.put(memories[begin : begin + PUT_AT_ONCE])
 
-    def remove(self, identifiers: Iterable[str]) -> None:
-        for identifier in identifiers:
-            self.index.tombstone(identifier)
-            self.memories.pop(identifier, None)
-            self.sizes.pop(identifier, None)
+    async def ask(self, query: str, now: datetime, k: int = FIRST) -> list[tuple[str, str]]:
+        """Ids of the first answers, each with what is quoted of it."""
+        self._now = now
+        answer = await self._searching.search(SearchRequest(query=query, project=PROJECT, k=k), PROJECT)
+        return [(result["id"], result["snippet"]) for result in answer["results"]]
 
-    def ask(self, query: str, now: datetime) -> list[Memory]:
-        filters = Filters(project="p", statuses=(Status.ACTIVE, Status.SUSPECT))
-        found = [(self.memories[hit.memory_id], hit.score) for hit in self.index.search(query, filters, 40)]
-        hits = [Hit(memory=memory, lexical=score, similarity=None) for memory, score in found]
-        return [one.memory for one in ranking(query, hits, depth="shallow", k=FIRST, now=now)]
-
-    @property
-    def bytes(self) -> int:
-        return sum(self.sizes.values())
+    async def weighed(self) -> tuple[float, float]:
+        """MB on the disk, and in memory."""
+        await self.store.optimise()
+        stats = await self.store.stats()
+        return stats["bytes"] / 1e6, memory_of(self.process.pid or 0) / 1e6
 
 
 @dataclass
 class Day:
     """What one day was like, of our store and of the one that never forgets."""
 
-    memories: tuple[int, int]
-    kilobytes: tuple[float, float]
+    memories: tuple[int, int] = (0, 0)
+    active: int = 0
+    megabytes: tuple[float, float] | None = None  # on the disk
+    resident: tuple[float, float] | None = None  # MB
     milliseconds: list[tuple[float, float]] = field(default_factory=list)
     tokens: list[tuple[int, int]] = field(default_factory=list)
     found: list[tuple[bool, bool]] = field(default_factory=list)
     forgotten: int = 0  # of what was needed: archived or erased, and told by no history either
+    only_told: int = 0  # … of which a line in a history is all that is left
+    missed: int = 0  # of what was needed and the other store found: not found here because it was forgotten
+    night: float = 0.0  # seconds
 
 
-def session_of(unit: Unit, told: Memory, now: datetime) -> Memory:
+@dataclass
+class Years:
+    """All that goes on from one day to the next."""
+
+    planner: Planner
+    usage: Usage = field(default_factory=Usage)
+    past: deque[tuple[str, frozenset[str]]] = field(default_factory=lambda: deque(maxlen=5_000))
+    every: dict[str, Memory] = field(default_factory=dict)  # what the store that never forgets holds
+    heirs: dict[str, str] = field(default_factory=dict)  # what says it now, of what was merged or told
+    new: list[Memory] = field(default_factory=list)  # of the day
+    days: list[Day] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    probes: list[int] = field(default_factory=lambda: [0, 0, 0])  # asked, lost, nights that would be taken back
+
+
+def session_of(unit: Unit, told: Memory) -> Memory:
     """What the session left that ended in `unit`."""
     where = ", ".join(change.path for change in unit.changes[:4])
     text = f"Session on {told.title}. Looked at {where}. {unit.body.strip() or 'Done.'} The tests pass."
@@ -102,9 +139,11 @@ def session_of(unit: Unit, told: Memory, now: datetime) -> Memory:
                    tags=(), artifacts=told.artifacts[1:], source={"type": "session"}, importance=0.35)  # fmt: skip
 
 
-def shown(memory: Memory) -> str:
+def shown(memory: Memory, quoted: str) -> str:
     """As a bundle shows it."""
     level = memory.source.get(SHOWN_AS)
+    if memory.category == HISTORY:
+        return quoted
     if level == "compressed" and memory.levels.compressed:
         return memory.levels.compressed
     if level is None and len(memory.content) < 2_000:
@@ -112,30 +151,24 @@ def shown(memory: Memory) -> str:
     return (memory.levels.summary or memory.content)[:400]
 
 
-class Years:
-    def __init__(self, settings: ConsolidationSettings) -> None:
-        self.ours, self.never = Kept(), Kept()
-        self.usage = Usage()
-        self.planner = Planner("p", settings, datetime.now(UTC))
-        self.past: deque[tuple[str, frozenset[str]]] = deque(maxlen=5_000)
-        self.days: list[Day] = []
-        self.nights: list[float] = []
-        self.counts: dict[str, int] = defaultdict(int)
+class Replay:
+    def __init__(self, years: Years, ours: Kept, never: Kept) -> None:
+        self.years, self.ours, self.never = years, ours, never
 
     def happened(self, units: Sequence[Unit], now: datetime) -> None:
         for unit in units:
-            told = replace(episode(unit, "p", now=now), at=now)
-            new = [told, session_of(unit, told, now)] if is_work(unit) else [told]
-            self.ours.put(new)
-            self.never.put(new)
-            self.planner.take(new)
-            self.past.append((told.id, frozenset(change.path for change in unit.changes)))
+            told = replace(episode(unit, PROJECT, now=now), at=now)
+            new = [told, session_of(unit, told)] if is_work(unit) else [told]
+            self.years.new += new
+            self.years.every.update({one.id: one for one in new})
+            self.years.planner.take(new)
+            self.years.past.append((told.id, frozenset(change.path for change in unit.changes)))
 
-    def asked(self, unit: Unit, day: Day, now: datetime) -> None:
+    async def asked(self, unit: Unit, day: Day, now: datetime) -> None:
         paths = {change.path for change in unit.changes}
         if not is_work(unit) or len(paths) > MOST_FILES or len(unit.subject) < 15:
             return
-        like = (name for name, files in reversed(self.past) if len(paths & files) >= LIKE * len(paths | files))
+        like = (name for name, files in reversed(self.years.past) if len(paths & files) >= LIKE * len(paths | files))
         needed = [name for name, _ in zip(like, range(NEEDED), strict=False)]
         if not needed:
             return
@@ -143,169 +176,220 @@ class Years:
         took, answers = [], []
         for store in (self.ours, self.never):
             began = time.perf_counter()
-            answers.append(store.ask(query, now))
+            answers.append(await store.ask(query, now))
             took.append((time.perf_counter() - began) * 1e3)
         day.milliseconds.append((took[0], took[1]))
-        day.tokens.append((sum(count(shown(one)) for one in answers[0]), sum(count(shown(one)) for one in answers[1])))
-        found = [{one.id for one in answer} for answer in answers]
+        memories = self.years.planner.memories
+        ours = sum(count(shown(memories[one], quoted)) for one, quoted in answers[0])
+        day.tokens.append((ours, sum(count(shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
+        self._judge(needed, [{one for one, _ in answer} for answer in answers], day, now)
+        self.years.usage.asked(query, PROJECT, [one for one, _ in answers[0]], now)
+
+    def _judge(self, needed: Sequence[str], found: Sequence[set[str]], day: Day, now: datetime) -> None:
         for name in needed:
-            day.found.append((self._says(name, found[0]), name in found[1] or f"s{name}" in found[1]))
-            day.forgotten += not self._is_told(name)
-        self.usage.asked(query, "p", [one.id for one in answers[0]], now)
-        for name in found[0] & {*needed, *(f"s{one}" for one in needed)}:
-            self.usage.used(name, now)
+            here, there = bool(self._saying(name) & found[0]), bool({name, f"s{name}"} & found[1])
+            day.found.append((here, there))
+            saying = self._saying(name)
+            day.forgotten += not saying
+            itself = [one for one in saying if self.years.planner.memories[one].category != HISTORY]
+            day.only_told += bool(saying) and not itself
+            day.missed += there and not here and not itself
+            for one in saying & found[0]:
+                if self.years.planner.memories[one].category != HISTORY:
+                    self.years.usage.used(one, now)
 
-    def night(self, number: int, now: datetime) -> None:
-        began = time.perf_counter()
-        self.planner.now = now
-        tallies = self.usage.tallies()
-        for step in PLANNED:
-            if step is Step.LINKS and number % LINKED_EVERY:
-                continue
-            for entry in self.planner.plan(step, tallies if step is Step.USE else {}):
-                self.counts[entry.counts] += 1
-        self.usage.counted(tallies)
-        changed = self.planner.memories
-        self.ours.put(one for one in changed.values() if self.ours.memories.get(one.id) is not one)
-        gone = self.planner.erasable()
-        self.planner.leave(gone)
-        self.ours.remove(gone)
-        self.counts["erased"] += len(gone)
-        self.nights.append(time.perf_counter() - began)
-
-    def _says(self, name: str, found: set[str]) -> bool:
-        return bool({name, f"s{name}", *self._heirs(name)} & found)
-
-    def _heirs(self, name: str) -> set[str]:
-        """What was merged from a memory, or tells of it."""
-        heirs = set()
+    def _saying(self, name: str) -> set[str]:
+        """What still tells of an episode: itself, its session's note, what they were merged into, a line of history."""
+        kept: set[str] = set()
         for one in (name, f"s{name}"):
-            memory = self.ours.memories.get(one)
-            if memory is not None:
-                heirs |= {memory.superseded_by or one}
-                heirs |= {link["ref"] for link in memory.links if link.get("type") == PART_OF}
-        return heirs
+            seen: set[str] = set()
+            heir: str | None = one
+            while heir is not None and heir not in seen:
+                seen.add(heir)
+                memory = self.years.planner.memories.get(heir)
+                if memory is not None and self._tells_of(memory, one):
+                    kept.add(heir)
+                heir = self.years.heirs.get(heir)
+        return kept
 
-    def _is_told(self, name: str) -> bool:
-        """Whether what is needed is still there: itself, what it was merged into, or its module's history."""
-        present = (self.ours.memories.get(one) for one in {name, f"s{name}", *self._heirs(name)})
-        return any(one is not None and one.status in (Status.ACTIVE, Status.SUSPECT) for one in present)
+    def _tells_of(self, memory: Memory, name: str) -> bool:
+        active = memory.status in (Status.ACTIVE, Status.SUSPECT)
+        return active and (memory.category != HISTORY or self._has_a_line(memory, name))
+
+    def _has_a_line(self, told: Memory, name: str) -> bool:
+        memory = self.years.every[name]
+        sha = next((one.ref for one in memory.artifacts if one.type == "commit"), "")
+        return f"[{sha[:8]}]" in told.content if sha else memory.title[:60] in told.content
+
+    async def night(self, number: int, day: Day, now: datetime) -> None:
+        planner, years = self.years.planner, self.years
+        await self.never.put(years.new)
+        await self.ours.put(years.new)
+        years.new = []
+        began = time.perf_counter()
+        planner.now = now
+        gate = number % GATE_EVERY == GATE_EVERY - 1
+        probes = await self._probes(f"night {number}", now) if gate else []
+        tallies = years.usage.tallies()
+        before = dict(planner.memories)
+        for step in PLANNED:
+            for entry in planner.plan(step, tallies if step is Step.USE else {}):
+                years.counts[entry.counts] += 1
+        years.usage.counted(tallies)
+        after = planner.memories
+        changed = [one for one in after.values() if before.get(one.id) is not one]
+        self._inherit(changed)
+        await self.ours.put(changed)
+        if gate:
+            await self._compare(probes, now)
+        gone = planner.erasable()
+        if gone:
+            await self.ours.store.delete(gone, PROJECT)
+            planner.leave(gone)
+            years.usage.forget(gone)
+            years.counts["erased"] += len(gone)
+        day.night = time.perf_counter() - began
+
+    def _inherit(self, changed: Iterable[Memory]) -> None:
+        for memory in changed:
+            if memory.superseded_by:
+                self.years.heirs[memory.id] = memory.superseded_by
+            for link in memory.links:
+                if link.get("type") == PART_OF:
+                    self.years.heirs.setdefault(memory.id, link["ref"])
+
+    async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
+        """Questions that find what they should, before the night."""
+        made = self.years.planner.probes(ConsolidationSettings().probes, seed)
+        return [one for one in made if one[1] in {name for name, _ in await self.ours.ask(one[0], now, FOUND)}]
+
+    async def _compare(self, probes: Sequence[tuple[str, str]], now: datetime) -> None:
+        lost = 0
+        for query, wanted in probes:
+            found = {name for name, _ in await self.ours.ask(query, now, FOUND_AFTER)}
+            lost += not {wanted, self.years.heirs.get(wanted)} & found
+        told = self.years.probes
+        told[0], told[1] = told[0] + len(probes), told[1] + lost
+        told[2] += lost > ConsolidationSettings().probe_loss * len(probes)
+
+    async def weigh(self, day: Day) -> None:
+        disk, memory = zip(await self.ours.weighed(), await self.never.weighed(), strict=True)
+        day.megabytes, day.resident = (disk[0], disk[1]), (memory[0], memory[1])
 
 
-def replay(repository: Path, days: int) -> Years:
+async def replay(repository: Path, state: Path, days: int, until: float) -> Years | None:
+    """None: there is more to do."""
     all_units = list(history.units(Git(repository)))
     last = max(unit.at for unit in all_units)
     begin = datetime.fromtimestamp(last, UTC).replace(hour=0, minute=0, second=0) - days * DAY
-    years = Years(ConsolidationSettings())
-    older = [unit for unit in all_units if unit.at < begin.timestamp()]
-    years.happened(older[-BEFORE:], begin)
     by_day: dict[int, list[Unit]] = defaultdict(list)
     for unit in all_units:
         by_day[int((unit.at - begin.timestamp()) // 86_400)].append(unit)
-    for number in range(days):
-        now = begin + number * DAY
-        day = Day((0, 0), (0, 0))
-        for unit in by_day[number]:
-            years.asked(unit, day, now + timedelta(hours=10))
-        years.happened(by_day[number], now + timedelta(hours=18))
-        years.night(number, now + timedelta(hours=27))
-        active = sum(one.status is Status.ACTIVE for one in years.ours.memories.values())
-        day.memories = (active, len(years.never.memories))
-        day.kilobytes = (years.ours.bytes / 1e3, years.never.bytes / 1e3)
-        years.days.append(day)
-    return years
+    told = state / "state"
+    known = told.exists()
+    years = pickle.loads(told.read_bytes()) if known else Years(Planner(PROJECT, ConsolidationSettings(), begin))
+    async with AsyncExitStack() as stack:
+        stores = [Kept(state / name) for name in ("ours", "never")]
+        for store in stores:
+            stack.push_async_callback(store.process.stop)
+        work = Replay(years, *stores)
+        if not known:
+            work.happened([unit for unit in all_units if unit.at < begin.timestamp()][-BEFORE:], begin)
+        for number in range(len(years.days), days):
+            if time.monotonic() > until:
+                break
+            now, day = begin + number * DAY, Day()
+            for unit in by_day[number]:
+                await work.asked(unit, day, now + timedelta(hours=10))
+            work.happened(by_day[number], now + timedelta(hours=18))
+            await work.night(number, day, now + timedelta(hours=27))
+            if number % WEIGHED_EVERY == 0 or number == days - 1:
+                await work.weigh(day)
+            kept = years.planner.memories
+            day.active = sum(one.status is Status.ACTIVE for one in kept.values())
+            day.memories = (len(kept), len(years.every))
+            years.days.append(day)
+    told.write_bytes(pickle.dumps(years))
+    return years if len(years.days) == days else None
 
 
 def told(name: str, years: Years) -> str:
     found = [one for day in years.days for one in day.found]
     share = [sum(one[side] for one in found) / max(len(found), 1) for side in (0, 1)]
-    lost = sum(day.forgotten for day in years.days)
+    lost, only, missed = (
+        sum(getattr(day, name) for day in years.days) for name in ("forgotten", "only_told", "missed")
+    )
     end = years.days[-1]
     took = [one for day in years.days for one in day.milliseconds]
     tokens = [one for day in years.days for one in day.tokens]
-    kept = f"{end.memories[0]:,} active of {end.memories[1]:,}; kB {end.kilobytes[0]:,.0f} of {end.kilobytes[1]:,.0f}"
+    nights = [day.night * 1e3 for day in years.days]
+    last = next(day for day in reversed(years.days) if day.megabytes is not None and day.resident is not None)
+    assert last.megabytes is not None
+    assert last.resident is not None
+    most = max(day.memories[0] for day in years.days)
     lines = [
-        f"{name}: {len(years.days)} nights, {len(found):,} needed",
-        f"  memories {kept}",
-        f"  recall@5 {share[0]:.3f}, never forgetting {share[1]:.3f}",
-        f"  forgotten of what was needed {lost} ({lost / max(len(found), 1):.2%})",
+        f"{name}: {len(years.days)} nights, {len(took)} questions, {len(found):,} needed",
+        f"  memories {end.memories[0]:,} ({end.active:,} active, at most {most:,} kept) of {end.memories[1]:,}",
+        f"  MB on the disk {last.megabytes[0]:.1f} of {last.megabytes[1]:.1f}",
+        f"  MB of the store process {last.resident[0]:.0f} of {last.resident[1]:.0f}",
+        f"  recall@{FIRST} {share[0]:.3f}, never forgetting {share[1]:.3f}",
+        f"  of what was needed gone {lost} ({lost / max(len(found), 1):.2%}), a line of history left {only}",
+        f"  found by the other store, and not here for it was forgotten {missed} ({missed / max(len(found), 1):.2%})",
         f"  tokens an answer {_pair(tokens, statistics.mean, 0)}",
         f"  ms a question {_pair(took, statistics.median, 2)}",
-        f"  the last hundred questions {_pair(took[-100:], statistics.median, 2)}",
-        f"  ms a night {statistics.median(years.nights) * 1e3:.0f}, slowest {max(years.nights) * 1e3:.0f}",
+        f"  of the last hundred questions {_pair(took[-100:], statistics.median, 2)}",
+        f"  ms a night {statistics.median(nights):.0f}, slowest {max(nights):.0f}",
+        f"  gate: {years.probes[0]} questions, {years.probes[1]} lost, {years.probes[2]} nights to be taken back",
         f"  changes {dict(years.counts)}",
     ]
     return "\n".join(lines)
 
 
 def _pair(pairs: Sequence[tuple[float, float]], figure: Callable[[list[float]], float], digits: int) -> str:
-    ours, never = (figure([one[side] for one in pairs]) for side in (0, 1))
+    ours, never = (figure([one[side] for one in pairs] or [0.0]) for side in (0, 1))
     return f"{ours:.{digits}f} (never forgetting {never:.{digits}f})"
 
 
-PANELS = (
+PANELS: Sequence[tuple[str, Callable[[Day], tuple[float, float] | None]]] = (
     ("memories", lambda day: day.memories),
-    ("kB as stored", lambda day: day.kilobytes),
+    ("MB on the disk", lambda day: day.megabytes),
+    ("MB of memory", lambda day: day.resident),
     ("ms a question", lambda day: _mean(day.milliseconds)),
     ("tokens an answer", lambda day: _mean(day.tokens)),
-    ("recall@5", lambda day: _mean(day.found)),
+    (f"recall@{FIRST}", lambda day: _mean(day.found)),
 )
-WIDTH, HEIGHT, LEFT = 240, 110, 46  # pixels of a panel
-SMOOTH = 30  # days
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     return (statistics.mean(one[0] for one in pairs), statistics.mean(one[1] for one in pairs)) if pairs else None
 
 
-def drawing(results: Sequence[tuple[str, Years]]) -> str:
-    """A row a repository, a panel a figure; blue is ours, grey the store that never forgets."""
-    parts = []
-    for row, (name, years) in enumerate(results):
-        for column, (title, figure) in enumerate(PANELS):
-            x, y = column * (WIDTH + 16) + LEFT, row * (HEIGHT + 58) + 44
-            values = [figure(day) for day in years.days]
-            parts += _panel(f"{name}: {title}" if column == 0 else title, values, x, y)
-    width, height = len(PANELS) * (WIDTH + 16) + LEFT, len(results) * (HEIGHT + 58) + 20
-    style = "text{font:11px system-ui;fill:#57606a}polyline{fill:none;stroke-width:1.5}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-        f'<style>{style}</style><rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n'
-    )
-
-
-def _panel(title: str, values: Sequence[tuple[float, float] | None], x: int, y: int) -> list[str]:
-    smooth: list[tuple[float, float] | None] = []
-    for at in range(len(values)):
-        window = [one for one in values[max(0, at - SMOOTH) : at + 1] if one is not None]
-        smooth.append(_mean(window))
-    most = max((max(one) for one in smooth if one is not None), default=1.0) or 1.0
-    parts = [f'<text x="{x}" y="{y - 10}">{title}</text>', f'<text x="{x - 42}" y="{y + 8}">{most:,.4g}</text>']
-    parts.append(f'<line x1="{x}" y1="{y + HEIGHT}" x2="{x + WIDTH}" y2="{y + HEIGHT}" stroke="#d0d7de"/>')
-    for side, colour in ((1, "#afb8c1"), (0, "#0969da")):
-        points = " ".join(
-            f"{x + at * WIDTH / max(len(smooth) - 1, 1):.1f},{y + HEIGHT - one[side] / most * HEIGHT:.1f}"
-            for at, one in enumerate(smooth)
-            if one is not None and at % 3 == 0
-        )
-        parts.append(f'<polyline points="{points}" stroke="{colour}"/>')
-    return parts
+def name_of(repository: Path) -> str:
+    name = repository.parent.name if repository.name == "repo" else repository.name
+    return name.rpartition("+")[2]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="+", type=Path)
     parser.add_argument("--days", type=int, default=730)
-    parser.add_argument("--svg", type=Path, help="draw the course of the days here")
+    parser.add_argument("--state", type=Path, required=True, help="where the stores lie, and how far it is")
+    parser.add_argument("--minutes", type=float, default=7.0, help="to stop after; started again, it goes on")
+    parser.add_argument("--svg", type=Path, help="draw the course of the days here, when all is done")
     asked = parser.parse_args()
-    results = []
+    until = time.monotonic() + asked.minutes * 60
+    results: list[tuple[str, list[Figures]]] = []
     for repository in asked.repositories:
-        name = repository.resolve().parent.name if repository.name == "repo" else repository.resolve().name
-        years = replay(repository, asked.days)
+        name = name_of(repository.resolve())
+        state = asked.state / name
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        years = asyncio.run(replay(repository, state, asked.days, until))
+        if years is None:
+            raise SystemExit(f"{name}: there is more to do; start it again")
         print(told(name, years), flush=True)
-        results.append((name.rpartition("+")[2], years))
-        if asked.svg:
-            asked.svg.write_text(drawing(results), encoding="utf-8")
+        results.append((name, [(title, [figure(day) for day in years.days]) for title, figure in PANELS]))
+    if asked.svg:
+        asked.svg.write_text(drawing(results), encoding="utf-8")
 
 
 if __name__ == "__main__":
