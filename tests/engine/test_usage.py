@@ -144,3 +144,63 @@ def test_what_is_kept_is_read_again_and_holds_only_what_may_be_kept(tmp_path: Pa
     assert "m1" not in json.loads(again.json() or "{}")["records"]
     (tmp_path / "usage.json").write_text('{"version": 1, "records": 3}')
     assert Usage.load(tmp_path / "usage.json").tallies() == {}
+
+
+def test_what_an_agent_reads_anyway_was_not_enough_unless_it_goes_on_to_change_it() -> None:
+    usage = Usage()
+    usage.shown([("m1", ("pyproject.toml",)), ("m2", ("src/a.py",)), ("m3", ("src/b.py",))], NOW)
+    usage.opened("pyproject.toml", NOW + timedelta(minutes=1), by_agent=True)
+    usage.opened("src/a.py", NOW + timedelta(minutes=1), by_agent=True)
+    usage.saved("src/a.py")
+    usage.opened("src/b.py", NOW + timedelta(minutes=1), by_agent=True)
+    usage.opened("src/b.py", NOW + timedelta(minutes=2), by_agent=True)
+    usage.shown([], NOW + timedelta(hours=1))
+
+    told = usage.tallies()
+    assert {name: (tally.cited, tally.ignored) for name, tally in told.items()} == {
+        "m1": (0, 1.0),
+        "m2": (0, 0.0),
+        "m3": (0, 0.0),
+    }
+    assert told["m1"].evidence < 0
+
+
+def test_what_was_acted_on_and_then_reverted_by_a_commit_loses_what_it_had_won() -> None:
+    usage = Usage()
+    usage.used("m1", NOW)
+    usage.committed("a1b2c3d4e5f6", NOW + timedelta(hours=1))
+    usage.used("m2", NOW + timedelta(hours=2))
+    usage.committed("0123456789ab", NOW + timedelta(hours=3))
+    usage.reverted("a1b2c3d", NOW + timedelta(days=3))
+
+    told = usage.tallies()
+    assert (told["m1"].evidence, told["m2"].evidence) == (0.0, 1.0)
+    assert usage.events("m1")[0]["what"] == "a1b2c3d4e5, in which it was acted on, was reverted"
+
+
+def test_it_is_known_after_a_restart_what_was_acted_on_in_a_commit(tmp_path: Path) -> None:
+    usage = Usage()
+    usage.used("m1", NOW)
+    usage.committed("a1b2c3d4e5f6", NOW)
+    keep(tmp_path / "usage.json", usage.json() or "")
+
+    usage = Usage.load(tmp_path / "usage.json")
+    usage.reverted("a1b2c3d4e5f6", NOW + timedelta(days=1))
+    assert usage.tallies()["m1"].ignored == 1.0
+
+    usage.used("m2", NOW)
+    usage.committed("ffffffffffff", NOW)
+    usage.forget(["m2"])
+    usage.reverted("ffffffffffff", NOW)
+    assert "m2" not in usage.tallies()
+
+
+def test_changes_that_are_thrown_away_speak_against_what_they_came_from_and_nothing_else() -> None:
+    usage = Usage()
+    for name, about in (("m1", "src/shop/cart.py"), ("m2", "src/shop/prices.py"), ("m3", "src/bicart.py")):
+        usage.used(name, NOW, (about,))
+    usage.thrown_away(("shop/cart.py",), NOW + timedelta(minutes=20))
+    assert {name: tally.ignored for name, tally in usage.tallies().items()} == {"m1": 1.0, "m2": 0.0, "m3": 0.0}
+
+    usage.thrown_away((".",), NOW + timedelta(days=1))
+    assert usage.tallies()["m2"].ignored == 0.0

@@ -10,6 +10,7 @@ from typing import Final
 
 from hunchd.consolidation.ground import Ground
 from hunchd.consolidation.plan import Planned, Step
+from hunchd.consolidation.reverting import reverted_commits
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status
 
@@ -28,7 +29,6 @@ MOST_SYMBOLS: Final = 8  # of one text
 SHORTEST_SHA: Final = 7
 UNIQUE: Final = 3  # files that may define a name; of more, nobody knows which is meant
 
-_REVERTS = re.compile(r"\b[Rr]everts? (?:commit )?([0-9a-f]{7,40})\b")
 _MENDS = re.compile(
     r"\b(?:[Ff]ix(?:es|ed)?|[Rr]egression (?:in|from|since)|[Ii]ntroduced (?:in|by)|[Bb]roken (?:in|by|since)|"
     r"[Ff]ollow-?up (?:to|of)|[Cc]aused by)[:\s]+(?:commit )?`?([0-9a-f]{7,40})\b"
@@ -78,11 +78,11 @@ def _pairs(memories: Mapping[str, Memory]) -> Iterator[_Found]:
     for memory in memories.values():
         if memory.kind is not Kind.EPISODE:
             continue
-        for pattern, types, said in (
-            (_REVERTS, (REVERTS, REVERTED_BY), "reverts"),
-            (_MENDS, (FIXES, FIXED_BY), "fixes"),
+        for named, types, said in (
+            (reverted_commits(memory.content), (REVERTS, REVERTED_BY), "reverts"),
+            (_MENDS.findall(memory.content), (FIXES, FIXED_BY), "fixes"),
         ):
-            for sha in pattern.findall(memory.content):
+            for sha in named:
                 full, other = shorts.get(sha[:SHORTEST_SHA], ("", ""))
                 if full.startswith(sha) and other != memory.id:
                     yield _Found(memory.id, other, types, f"it says that it {said} {sha[:10]}")

@@ -17,6 +17,7 @@ SHOWN_UNASKED: Final = 0.5
 # Evidence from which importance moves: one click may be a slip.
 ENOUGH: Final = 2.0
 CITED, MISSED, WRONG, IGNORED = 1.0, 1.0, -2.0, -0.25
+REVERTED: Final = -1.0  # what was acted on and taken back weighs as much as being acted on
 PLACES: Final = 10  # below the tenth place nobody looks
 # How many look at the n-th item of a list: the usual power law of click models.
 ATTENTION: Final = 0.7

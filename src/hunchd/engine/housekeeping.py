@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from hunchd.consolidation.reverting import reverted_commits, thrown_away
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import paths_of
+from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
-from hunchd.domain.signal import FileOpened, Signal, Used
+from hunchd.domain.signal import CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, Used
 from hunchd.engine.carrying_out import CarryingOut
 from hunchd.engine.claims import side_line
 from hunchd.engine.consolidating import Consolidation
@@ -31,6 +34,7 @@ from hunchd.store.run_log import RunLog
 logger = logging.getLogger(__name__)
 
 USAGE_FILE: Final = "usage.json"
+BY_AGENT: Final = "agent"  # source of a signal
 KEPT_EVERY: Final = 600.0  # seconds of use that may be lost with a crash
 IDLE_LOOK: Final = 15.0  # seconds between two looks whether it is quiet
 LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; a machine that is never idle is tidied anyway, giving way to everybody
@@ -56,7 +60,9 @@ class Housekeeping:
         self._idle = idle
         self._shown = ""  # etag of the bundle that was noted last
         self._remember = indexing.remember
+        indexing.learnt = self.learnt
         self._store = parts.store
+        self._hot = parts.hot
         self._kept = parts.settings.store
         self._now = parts.now
         self._settings = parts.settings.consolidation
@@ -100,10 +106,26 @@ class Housekeeping:
     def happened(self, signal: Signal) -> None:
         """A signal may say that something was used."""
         match signal:
-            case FileOpened(path=path):
-                self.usage.opened(path, signal.at)
+            case FileOpened(path=path, source=source):
+                self.usage.opened(path, signal.at, by_agent=source == BY_AGENT)
+            case FileSaved(path=path):
+                self.usage.saved(path)
+            case FilesChanged(saved=saved):
+                for path in saved:
+                    self.usage.saved(path)
+            case CommandFinished(command=command, exit_code=0):
+                if paths := thrown_away(command):
+                    self.usage.thrown_away(paths, signal.at)
             case Used(memory=str(identifier)):
-                self.usage.used(identifier, signal.at)
+                memory = self._hot.get(identifier)
+                self.usage.used(identifier, signal.at, paths_of(memory) if memory is not None else ())
+
+    def learnt(self, units: Sequence[Unit]) -> None:
+        """Commits that came while somebody worked: what was acted on went into them, or was taken back by them."""
+        for unit in units:
+            for sha in reverted_commits(f"{unit.subject}\n{unit.body}"):
+                self.usage.reverted(sha, self._now())
+            self.usage.committed(unit.sha, self._now())
 
     def judged(self, items: Iterable[FeedbackItem]) -> None:
         for item in items:

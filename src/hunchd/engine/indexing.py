@@ -57,6 +57,7 @@ class Indexing:
         self._events = events
         self._settings = settings
         self._loaded = loaded  # told when a project has a new model
+        self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
 
     def recall(self, project: Project) -> None:
         """Load what the last run left: the model, the code cache, conventions. Whatever is unreadable is made again."""
@@ -119,7 +120,9 @@ class Indexing:
         moved = [(old, new) for old, new in answer.get("moved", ())]
         if project.predictor is not None:
             rename(project.predictor, moved)
-        await self._learn(project, [unit_from(unit) for unit in answer["units"]])
+        units = [unit_from(unit) for unit in answer["units"]]
+        await self._learn(project, units)
+        self.learnt(units)
         await self._store_episodes(answer["episodes"])
         await move_episodes(self._memories, project.id, moved)
         await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.config.places import make_private
-from hunchd.consolidation.usefulness import CITED, IGNORED, MISSED, WRONG, Tally, examined
+from hunchd.consolidation.reverting import EVERYTHING
+from hunchd.consolidation.usefulness import CITED, IGNORED, MISSED, REVERTED, WRONG, Tally, examined
 from hunchd.ingestion.redaction import redact
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,17 @@ AGAIN_WITHIN: Final = timedelta(minutes=10)
 # A file that is opened so soon after something about it was shown was opened because of it, or at least not in spite.
 TAKEN_WITHIN: Final = timedelta(minutes=30)
 LAST_SHOWN: Final = 50  # items
-_WEIGHTS: Final[Mapping[str, float]] = {"cited": CITED, "missed": MISSED, "wrong": WRONG, "ignored": IGNORED}
+# What was acted on so long before a commit, or before changes were thrown away, is a part of them.
+APPLIED_WITHIN: Final = timedelta(hours=4)
+MOST_COMMITS: Final = 200  # of which is known what was acted on in them
+_WEIGHTS: Final[Mapping[str, float]] = {
+    "cited": CITED,
+    "missed": MISSED,
+    "wrong": WRONG,
+    "ignored": IGNORED,
+    "read anyway": IGNORED,
+    "reverted": REVERTED,
+}
 
 
 @dataclass(slots=True)
@@ -62,12 +73,16 @@ class Usage:
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._queries: OrderedDict[tuple[str | None, str], _Asked] = OrderedDict()
         self._shown: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # id → when, about which paths
+        self._acted: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # likewise, of what was used
+        self._read: dict[str, tuple[datetime, tuple[str, ...]]] = {}  # path → when by an agent, what it was shown of it
+        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # → ids that were acted on in them
         self._changed = False
 
     # What happens
 
     def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime) -> None:
         """These were shown, in this order, each with the paths it is about."""
+        self._settle(at)
         for identifier, about in items:
             self._shown.pop(identifier, None)
             self._shown[identifier] = (at, frozenset(about))
@@ -89,15 +104,54 @@ class Usage:
             self._queries.popitem(last=False)
         self.shown(((identifier, ()) for identifier in found), at)
 
-    def used(self, identifier: str, at: datetime) -> None:
-        """It was acted on."""
+    def used(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
+        """It was acted on; `about` are the paths that it is about, as far as is known."""
         self._judge(identifier, "cited", at, 1.0, "was acted on")
+        _, known = self._shown.get(identifier, (at, frozenset[str]()))
+        self._acts_on(identifier, at, known | frozenset(about))
 
-    def opened(self, path: str, at: datetime) -> None:
-        """A file was opened: what was shown about it shortly before was right."""
-        for identifier, (shown, about) in self._shown.items():
-            if path in about and timedelta() <= at - shown <= TAKEN_WITHIN:
-                self._judge(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
+    def opened(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+        """A file was opened: what was shown about it shortly before was right.
+
+        An agent opens it although it was told what is in it: that was not enough, unless it goes on to change the file.
+        """
+        self._settle(at)
+        about = [one for one, (shown, paths) in self._shown.items() if path in paths and _soon(shown, at)]
+        if by_agent:
+            if self._read.pop(path, None) is None and about:  # the second time it writes, or looks where it wrote
+                self._read[path] = (at, tuple(about))
+            return
+        for identifier in about:
+            self._judge(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
+            self._acts_on(identifier, at, frozenset((path,)))
+
+    def saved(self, path: str) -> None:
+        """Who changes a file has to read it, whatever was said of it."""
+        self._read.pop(path, None)
+
+    def committed(self, sha: str, at: datetime) -> None:
+        """What was acted on since the last commit went into this one."""
+        applied = tuple(one for one, (acted, _) in self._acted.items() if timedelta() <= at - acted <= APPLIED_WITHIN)
+        self._acted.clear()
+        if applied:
+            self._commits[sha] = applied
+            self._changed = True
+        while len(self._commits) > MOST_COMMITS:
+            self._commits.popitem(last=False)
+
+    def reverted(self, sha: str, at: datetime) -> None:
+        """A commit, which may be shortened, was taken back, and with it what was acted on."""
+        for commit in [one for one in self._commits if one.startswith(sha)]:
+            for identifier in self._commits.pop(commit):
+                self._judge(identifier, "reverted", at, 1.0, f"{commit[:10]}, in which it was acted on, was reverted")
+
+    def thrown_away(self, paths: Sequence[str], at: datetime) -> None:
+        """Changes to these paths were thrown away before they were committed."""
+        for identifier, (acted, about) in list(self._acted.items()):
+            within = EVERYTHING in paths or any(_names(named, one) for named in paths for one in about)
+            if within and timedelta() <= at - acted <= APPLIED_WITHIN:
+                del self._acted[identifier]
+                self._judge(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
 
     def told(self, identifier: str, outcome: str, at: datetime) -> None:
         """Somebody said so, and the memory counts it already."""
@@ -114,6 +168,10 @@ class Usage:
         for identifier in gone:
             self._records.pop(identifier, None)
             self._shown.pop(identifier, None)
+            self._acted.pop(identifier, None)
+        self._commits = OrderedDict(
+            (sha, kept) for sha, ids in self._commits.items() if (kept := tuple(one for one in ids if one not in gone))
+        )
         self._queries = OrderedDict(
             (key, asked) for key, asked in self._queries.items() if not gone.intersection(asked.found)
         )
@@ -170,7 +228,8 @@ class Usage:
         self._changed = False
         records = {identifier: asdict(record) for identifier, record in self._records.items()}
         queries = [[one.query, one.project, one.at.isoformat(), list(one.found)] for one in self._queries.values()]
-        return json.dumps({"version": 1, "records": records, "queries": queries}, ensure_ascii=False)
+        told = {"version": 1, "records": records, "queries": queries, "commits": self._commits}
+        return json.dumps(told, ensure_ascii=False)
 
     @classmethod
     def load(cls, path: Path) -> Usage:
@@ -183,12 +242,27 @@ class Usage:
             for query, project, at, found in told["queries"]:
                 asked = _Asked(query, project, datetime.fromisoformat(at), tuple(found))
                 usage._queries[project, query.casefold()] = asked
+            usage._commits.update({sha: tuple(ids) for sha, ids in told.get("commits", {}).items()})
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             logger.warning("what was used cannot be read and is counted anew: %s", path, exc_info=True)
             return cls()
         return usage
+
+    def _settle(self, at: datetime) -> None:
+        """An agent that read a file, and has not changed it since, read it anyway."""
+        for path, (read, about) in list(self._read.items()):
+            if not _soon(read, at):
+                del self._read[path]
+                for identifier in about:
+                    self._judge(identifier, "read anyway", at, 1.0, f"an agent read {path} after it was shown this")
+
+    def _acts_on(self, identifier: str, at: datetime, about: frozenset[str]) -> None:
+        self._acted.pop(identifier, None)
+        self._acted[identifier] = (at, about)
+        while len(self._acted) > LAST_SHOWN:
+            self._acted.popitem(last=False)
 
     def _judge(self, identifier: str, outcome: str, at: datetime, weight: float, what: str) -> None:
         record = self._record(identifier)
@@ -233,6 +307,16 @@ class Usage:
         record.events.append([at.isoformat(timespec="seconds"), what])
         del record.events[:-MOST_EVENTS]
         self._changed = True
+
+
+def _soon(shown: datetime, at: datetime) -> bool:
+    return timedelta() <= at - shown <= TAKEN_WITHIN
+
+
+def _names(named: str, path: str) -> bool:
+    """Whether a path as somebody wrote it, in whatever folder, may name this one, or a folder around it."""
+    named = named.rstrip("/")
+    return path == named or path.endswith(f"/{named}") or f"/{path}".find(f"/{named}/") >= 0
 
 
 def keep(path: Path, told: str) -> None:

@@ -1,0 +1,54 @@
+"""What says that work was taken back: messages of commits, and commands that throw changes away. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Final
+
+_REVERTS: Final = re.compile(r"\b[Rr]everts? (?:commit )?([0-9a-f]{7,40})\b")
+_STAGED: Final = frozenset({"--staged", "-S"})
+_GIT_OPTIONS_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
+EVERYTHING: Final = "."
+
+
+def reverted_commits(message: str) -> list[str]:
+    """The commits, whole or shortened, that a commit with this message takes back."""
+    return _REVERTS.findall(message)
+
+
+def thrown_away(command: str) -> tuple[str, ...]:
+    """The paths whose changes a successful command has thrown away, as they were written; "." is all of them."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # quotes that do not end
+        return ()
+    words = _after_git(words)
+    match words[:1]:
+        case ["restore"]:
+            return () if _STAGED.intersection(words) and "--worktree" not in words else _paths(words[1:])
+        case ["checkout"]:
+            return _paths(words[words.index("--") + 1 :]) if "--" in words else _everything(words[1:] == ["."])
+        case ["reset"]:
+            return _everything("--hard" in words)
+        case ["stash"]:
+            return _everything(words[1:2] == ["drop"])
+    return ()
+
+
+def _after_git(words: list[str]) -> list[str]:
+    """The command of git and its arguments; nothing for another program."""
+    if not words or words[0].rpartition("/")[2] != "git":
+        return []
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_OPTIONS_WITH_VALUE else 1
+    return words[at:]
+
+
+def _paths(words: list[str]) -> tuple[str, ...]:
+    return tuple(word.removeprefix("./") or EVERYTHING for word in words if not word.startswith("-"))
+
+
+def _everything(really: bool) -> tuple[str, ...]:
+    return (EVERYTHING,) if really else ()

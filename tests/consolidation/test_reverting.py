@@ -1,0 +1,49 @@
+"""Work that was taken back is recognised by what commits and commands say."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.consolidation.reverting import reverted_commits, thrown_away
+
+SHA = "4f2a9c1d7e6b5a4938271605f4e3d2c1b0a99887"
+
+
+def test_a_message_names_the_commits_that_it_takes_back() -> None:
+    assert reverted_commits(f'Revert "Use a pool"\n\nThis reverts commit {SHA}.') == [SHA]
+    assert reverted_commits("Reverts 4f2a9c1, which broke Windows") == ["4f2a9c1"]
+    assert reverted_commits("Revert to the old colours") == []
+    assert reverted_commits("Explain how a user reverts changes") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("git checkout -- src/a.py ./src/b.py", ("src/a.py", "src/b.py")),
+        ("git checkout .", (".",)),
+        ("git -C /somewhere restore src/a.py", ("src/a.py",)),
+        ("git restore --staged --worktree src/a.py", ("src/a.py",)),
+        ("git reset --hard HEAD~1", (".",)),
+        ("git stash drop", (".",)),
+    ],
+)
+def test_commands_that_throw_changes_away_are_known(command: str, paths: tuple[str, ...]) -> None:
+    assert thrown_away(command) == paths
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout main",
+        "git checkout -b topic",
+        "git restore --staged src/a.py",
+        "git reset HEAD src/a.py",
+        "git stash",
+        "git status",
+        "svn revert src/a.py",
+        "git commit -m 'reset --hard",
+        "",
+    ],
+)
+def test_commands_that_keep_changes_are_not_taken_for_others(command: str) -> None:
+    assert thrown_away(command) == ()
