@@ -102,7 +102,7 @@ def _moved(text: str, drawn: random.Random) -> str:
     folders = {folder for folder in _FOLDER.findall(text) if "/case-" in folder or "/env/" in folder}
     roots = {root[0] for folder in folders if (root := re.match(r".*?/case-\w+/[^/]+|.*?/env/[^/]+", folder))}
     for place in sorted(roots, key=len, reverse=True):
-        text = text.replace(place, f"/home/u{drawn.randint(1, 99)}/work/copy-{drawn.randint(1, 99)}")
+        text = text.replace(place, f"/home/u{drawn.randint(1, 99)}/src/copy-{drawn.randint(1, 99)}")
     return text
 
 
