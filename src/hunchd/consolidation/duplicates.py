@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
@@ -32,6 +32,7 @@ READ: Final = 4_000  # characters
 RAREST: Final = 10  # words of a memory by which it is looked for
 COMMON: Final = 300  # memories: a word of more of them finds nothing
 MOST_COMPARED: Final = 60  # candidates of one memory
+MOST_READ: Final = 4_000  # texts that are kept sentence by sentence
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
 
 _MARKUP: Final = re.compile(
@@ -65,11 +66,14 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    """A text in short: its sentences are read again where two are compared word by word, which is seldom."""
+
     memory: Memory
-    sentences: tuple[_Sentence, ...]
-    words: frozenset[str]
+    words: tuple[str, ...]  # each once
     telling: frozenset[str]
     length: int
+    begins: _Sentence
+    parts: int  # sentences
 
 
 def same_groups(
@@ -77,22 +81,20 @@ def same_groups(
     vectors: Mapping[str, bytes] | None = None,
     *,
     settled: Collection[str] = (),
+    least: float = LEAST,
 ) -> list[list[str]]:
-    """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (float32, by id),
-    wordings that no table knows are recognised too. Two of the `settled` are not compared again."""
+    """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (signed bytes, by
+    id), wordings that no table knows are recognised too. Two of the `settled` are not compared again."""
     texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
     rarity = _Rarity(texts.values())
+    comparing = _Comparing(rarity, vectors or {}, least)
     found: dict[str, list[str]] = {}
     taken: dict[str, str] = {}
     for first, second in _candidates(texts, rarity, settled):
         lead = taken.get(first, first)
-        if (
-            second in taken
-            or second in found
-            or (lead != first and not _same(texts[lead], texts[second], rarity, vectors))
-        ):
+        if second in taken or second in found or (lead != first and not comparing.same(texts[lead], texts[second])):
             continue
-        if _same(texts[first], texts[second], rarity, vectors):
+        if comparing.same(texts[first], texts[second]):
             found.setdefault(lead, [lead]).append(second)
             taken[second] = taken[lead] = lead
     return list(found.values())
@@ -109,7 +111,7 @@ class _Rarity:
         most = math.log(2 + every)
         told = {times: math.log((2 + every) / (1 + times)) / most for times in {0, *self.count.values()}}
         self._told = {word: 0.0 if word in WEAK else told[times] for word, times in self.count.items()}
-        self._of_text: dict[str, float] = {}
+        self._of_text: dict[str, tuple[float, float]] = {}
 
     def of(self, word: str) -> float:
         if word in WEAK:
@@ -120,11 +122,11 @@ class _Rarity:
         """How much they say together; what stands in most texts says nothing of one."""
         return sum(map(self._told.__getitem__, words))
 
-    def told_by(self, text: _Text) -> float:
-        """The same of all words of a text."""
+    def of_text(self, text: _Text) -> tuple[float, float]:
+        """What all words of a text tell together, and what they weigh."""
         found = self._of_text.get(text.memory.id)
         if found is None:
-            found = self._of_text[text.memory.id] = self.told(text.words)
+            found = self._of_text[text.memory.id] = (self.told(text.words), sum(map(self.of, text.words)))
         return found
 
 
@@ -168,18 +170,67 @@ def _commits(memory: Memory) -> frozenset[str]:
     return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
 
 
-def _same(one: _Text, other: _Text, rarity: _Rarity, vectors: Mapping[str, bytes] | None) -> bool:
-    if not _same_subject(one.memory, other.memory):
-        return False
-    if one.length >= SHORT and one.sentences == other.sentences:  # nobody says that much twice
-        return True
-    if one.memory.kind is Kind.EPISODE and min(map(rarity.told_by, (one, other))) < LEAST_TOLD:
-        return False
-    least = LEAST
-    if vectors and one.memory.id in vectors and other.memory.id in vectors:
-        near = _cosine(vectors[one.memory.id], vectors[other.memory.id])
-        least = LEAST_IN_WORDS if near >= LEAST else LEAST
-    return similarity(one, other, rarity) >= least
+class _Comparing:
+    """Judges pairs; what is cheap and tells two texts apart is asked first."""
+
+    def __init__(self, rarity: _Rarity, vectors: Mapping[str, bytes], least: float) -> None:
+        self._rarity = rarity
+        self._vectors = vectors
+        self._least = least
+        self._read: dict[str, tuple[_Sentence, ...]] = {}
+        self._words: tuple[str, frozenset[str]] = ("", frozenset())  # of the text that was compared last
+
+    def same(self, one: _Text, other: _Text) -> bool:
+        if not _same_subject(one.memory, other.memory):
+            return False
+        if self._is_said_again(one, other):  # nobody says that much twice
+            return True
+        told = min(self._rarity.of_text(text)[0] for text in (one, other))
+        if one.memory.kind is Kind.EPISODE and told < LEAST_TOLD:
+            return False
+        similarity = self._similarity(one, other)
+        return similarity >= (LEAST_IN_WORDS if self._mean_the_same(one, other, similarity) else self._least)
+
+    def _is_said_again(self, one: _Text, other: _Text) -> bool:
+        alike = one.length == other.length >= SHORT and one.telling == other.telling and one.begins == other.begins
+        return alike and self._sentences(one) == self._sentences(other)
+
+    def _mean_the_same(self, one: _Text, other: _Text, similarity: float) -> bool:
+        """Whether their vectors say so, where that decides."""
+        mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
+        if mine is None or others is None or not LEAST_IN_WORDS <= similarity < self._least:
+            return False
+        return _cosine(mine, others) >= LEAST
+
+    def _similarity(self, one: _Text, other: _Text) -> float:
+        """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart, or
+        hardly anything is shared."""
+        shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
+        whole = 0.0
+        if one.telling == other.telling and self._highest(one, other) >= LEAST_IN_WORDS:
+            whole = _alike(_joined(self._sentences(shorter)), _joined(self._sentences(longer)), self._rarity)
+        # What both begin with is what they are about; the rest may be what every text of a kind says.
+        if whole >= LEAST or longer.parts < 2 or _alike(shorter.begins, longer.begins, self._rarity) < LEAST_IN_WORDS:
+            return whole
+        return max(whole, _part_of(self._sentences(shorter), self._sentences(longer), self._rarity))
+
+    def _highest(self, one: _Text, other: _Text) -> float:
+        """More than two texts can be alike, by which words they have: how often each is said is not looked at."""
+        if self._words[0] != other.memory.id:
+            self._words = (other.memory.id, frozenset(other.words))
+        there = self._words[1]
+        weights = self._rarity.of_text(one)[1] + self._rarity.of_text(other)[1]
+        shared = sum(self._rarity.of(word) for word in one.words if word in there)
+        again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # words said once more
+        return 2 * (shared + again) / (weights + 2 * again)
+
+    def _sentences(self, text: _Text) -> tuple[_Sentence, ...]:
+        found = self._read.get(text.memory.id)
+        if found is None:
+            if len(self._read) >= MOST_READ:
+                self._read.clear()
+            found = self._read[text.memory.id] = _sentences_of(text.memory)
+        return found
 
 
 def _same_subject(one: Memory, other: Memory) -> bool:
@@ -198,24 +249,15 @@ def _when(memory: Memory) -> tuple[bool, bool]:
     return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
 
 
-def similarity(one: _Text, other: _Text, rarity: _Rarity) -> float:
-    """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart."""
-    shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
-    whole = _alike(_joined(shorter), _joined(longer), rarity) if one.telling == other.telling else 0.0
-    return whole if whole >= LEAST or len(longer.sentences) < 2 else max(whole, _part_of(shorter, longer, rarity))
-
-
-def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
+def _part_of(shorter: Sequence[_Sentence], longer: Sequence[_Sentence], rarity: _Rarity) -> float:
     """How well every sentence of the shorter text is said in the longer one, which may say more."""
-    if not shorter.sentences or _alike(shorter.sentences[0], longer.sentences[0], rarity) < LEAST_IN_WORDS:
-        return 0.0  # what both begin with is what they are about; the rest may be what every text of a kind says
-    free, least, covered = list(longer.sentences), 1.0, 0
+    free, least, covered = list(longer), 1.0, 0
     told: set[str] = set()
-    for sentence in shorter.sentences:
+    for sentence in shorter:
         best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
         if best is None:
             return 0.0
-        if sentence is shorter.sentences[0] and best is not longer.sentences[0]:
+        if sentence is shorter[0] and best is not longer[0]:
             return 0.0
         least = min(least, _alike(sentence, best, rarity))
         if least < LEAST_IN_WORDS:
@@ -223,7 +265,9 @@ def _part_of(shorter: _Text, longer: _Text, rarity: _Rarity) -> float:
         free.remove(best)
         covered += best.length
         told |= best.words.keys() | best.telling
-    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * longer.length
+    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * sum(
+        one.length for one in longer
+    )
     return least if enough else 0.0
 
 
@@ -250,24 +294,29 @@ def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
     return 2 * shared / (2 * shared + left) if shared else 0.0
 
 
-def _joined(text: _Text) -> _Sentence:
+def _joined(sentences: Sequence[_Sentence]) -> _Sentence:
     words: dict[str, int] = {}
-    for sentence in text.sentences:
+    for sentence in sentences:
         for word, times in sentence.words.items():
             words[word] = words.get(word, 0) + times
-    length = sum(words.values()) + len(text.telling)
-    return _Sentence(words, text.telling, length)
+    telling = frozenset[str]().union(*(sentence.telling for sentence in sentences))
+    return _Sentence(words, telling, sum(words.values()) + len(telling))
 
 
 def _text_of(memory: Memory) -> _Text:
-    text = memory.content.strip()
-    if not text.startswith(memory.title.rstrip("…")):
-        text = f"{memory.title}\n{text}"
-    sentences = tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
+    sentences = _sentences_of(memory)
     words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
     telling = frozenset[str]().union(*(sentence.telling for sentence in sentences))
     length = sum(sentence.length for sentence in sentences)
-    return _Text(memory, sentences, frozenset(words), telling, length)
+    begins = sentences[0] if sentences else _Sentence({}, frozenset(), 0)
+    return _Text(memory, tuple(words), telling, length, begins, len(sentences))
+
+
+def _sentences_of(memory: Memory) -> tuple[_Sentence, ...]:
+    text = memory.content.strip()
+    if not text.startswith(memory.title.rstrip("…")):
+        text = f"{memory.title}\n{text}"
+    return tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
 
 
 def _plain(text: str) -> str:
@@ -316,7 +365,7 @@ def _is_shouted(token: str) -> bool:
 
 
 def _cosine(one: bytes, other: bytes) -> float:
-    a, b = (memoryview(vector).cast("f") for vector in (one, other))
+    a, b = (memoryview(vector).cast("b") for vector in (one, other))
     product = sum(x * y for x, y in zip(a, b, strict=True))
     lengths = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
     return product / lengths if lengths else 0.0
