@@ -214,3 +214,16 @@ def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
     assert keys.find("text 3").tolist() == [3, 7_003, 14_003]
     assert keys.first(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
     assert keys.find("nothing").tolist() == []
+
+
+async def test_a_vector_in_short_points_where_the_vector_does(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(50)])
+    await collection.optimise(force=True)
+    await collection.put([embedded(memory(60, "a pelican on the roof")), row_of(memory(61, "not embedded yet"))])
+
+    short = collection.looking.short_vectors(["m7", "m60", "m61", "m99"], MODEL)
+    assert set(short) == {"m7", "m60"}
+    assert collection.looking.short_vectors(["m7"], "another model") == {}
+    for name, text in (("m7", "ordinary text 7"), ("m60", "a pelican on the roof")):
+        mine, whole = np.frombuffer(short[name], np.int8).astype(float), np.frombuffer(vector_of(text), "<f4")
+        assert mine @ whole / (np.linalg.norm(mine) * np.linalg.norm(whole)) > 0.995

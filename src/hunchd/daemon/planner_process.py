@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import os
 import sys
@@ -67,7 +68,7 @@ class Planning:
     async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
         planner = self._opened
         memories = [memory_from_plain(row) for row in asked["memories"]]
-        vectors = {name: bytes.fromhex(vector) for name, vector in asked.get("vectors", {}).items()}
+        vectors = {name: base64.b85decode(vector) for name, vector in asked.get("vectors", {}).items()}
         await asyncio.to_thread(planner.take, memories, vectors)
         return {"taken": len(planner)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import shutil
 import time
@@ -29,6 +30,7 @@ from hunchd.store.words import question
 logger = logging.getLogger(__name__)
 
 EXPORTED_AT_ONCE: Final = 200  # memories
+SCANNED_AT_ONCE: Final = 50  # memories: the front hands them on between two answers, in a few milliseconds
 DEEP_SEEDS: Final = 5  # best answers whose words and links a deep search follows
 LINKED_MOST: Final = 10  # memories
 DOOMED: Final = "erasing"  # where a project goes on its way out
@@ -202,11 +204,13 @@ class StoreService:
                 yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
     async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The memories of one owner, the user's own where `project` is None."""
+        """The memories of one owner, the user's own where `project` is None, and in short what they mean."""
         if self._exists(asked["project"]):
             collection = await self.collection(asked["project"])
-            async for rows in _batches(collection.rows()):
-                yield {"memories": [plain_of(row) for row in rows]}
+            async for rows in _batches(collection.rows(), SCANNED_AT_ONCE):
+                vectors = collection.looking.short_vectors([row["id"] for row in rows], self.model_name)
+                told = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
+                yield {"memories": [plain_of(row) for row in rows], "vectors": told}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
         opened = list(self._collections.items())  # more may open meanwhile
@@ -348,11 +352,11 @@ def _remove(folder: Path) -> None:
     Files().sync_folder(doomed.parent)
 
 
-async def _batches(rows: AsyncIterator[Row]) -> AsyncIterator[list[Row]]:
+async def _batches(rows: AsyncIterator[Row], size: int = EXPORTED_AT_ONCE) -> AsyncIterator[list[Row]]:
     batch: list[Row] = []
     async for row in rows:
         batch.append(row)
-        if len(batch) >= EXPORTED_AT_ONCE:
+        if len(batch) >= size:
             yield batch
             batch = []
     if batch:

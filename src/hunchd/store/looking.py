@@ -83,6 +83,10 @@ class Looking:
         rows = _newest_first(list((await self._rows(mirror, slots)).values()))
         return [row | {"text_digest": digest_of([embeddable_text(memory_of(row))])} for row in rows]
 
+    def short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
+        """Of those of the rows that this model has embedded, the vector in signed bytes."""
+        return self._mirror().short_vectors(ids, model)
+
     async def find(
         self,
         words: str,

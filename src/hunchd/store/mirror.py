@@ -249,6 +249,12 @@ class Mirror:
     def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
         return self._nearness.similarities(slots, vector)
 
+    def short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
+        """Of those of the rows that this model has embedded, the vector in signed bytes."""
+        there = self.embedded_by(model)
+        pairs = zip(ids, self._ids.first(ids).tolist(), strict=True)
+        return {one: self._nearness.short(slot) for one, slot in pairs if slot >= 0 and there[slot]}
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _about(self, filters: Filters) -> Mask:

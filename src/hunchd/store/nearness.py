@@ -70,6 +70,10 @@ class Nearness:
         found: npt.NDArray[np.float32] = (self._bytes[slots].astype(np.float32) @ asked) * self._scales[slots]
         return found
 
+    def short(self, slot: int) -> bytes:
+        """The vector in this slot in signed bytes: of the right direction, of another length."""
+        return self._bytes[slot].tobytes()
+
     def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
         """The slots whose signs differ least from those of `asked`, about as many as there are finalists."""
         count = len(passing)
