@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -86,8 +86,10 @@ class Gist:
 
 def gist_of(title: str, text: str, vocabulary: Vocabulary) -> Gist:
     """Subject, decision and reason of a text, and what else distinguishes it, best first."""
-    found = [one for one in sentences(text) if not _says_the_same(one, title)]
-    scored = [(_score(one, at, vocabulary), -at, one) for at, one in enumerate(found)]
+    named = set(terms(title))
+    read = [(one, terms(one)) for one in sentences(text)]
+    found = [(one, words) for one, words in read if not _says_the_same(words, named)]
+    scored = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(found)]
     decisions = [one for one in scored if _DECISION.search(one[2])]
     decision = max(decisions)[2] if decisions else ""
     reasons = [one for one in scored if _REASON.search(one[2]) and one[2] != decision]
@@ -152,8 +154,7 @@ def cut(text: str, limit: int) -> str:
     return kept.rstrip(" ,.;:(") + "…"
 
 
-def _score(sentence: str, at: int, vocabulary: Vocabulary) -> float:
-    words = terms(sentence)
+def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary) -> float:
     salience = sum(sorted((vocabulary.weight(word) for word in words), reverse=True)[:6]) / 6 if words else 0.0
     return (
         salience
@@ -186,6 +187,5 @@ def _joined(parts: Iterable[str]) -> str:
     return ". ".join(part.rstrip(". ") for part in parts if part)
 
 
-def _says_the_same(sentence: str, title: str) -> bool:
-    told, named = set(terms(sentence)), set(terms(title))
-    return bool(told) and len(told & named) >= 0.9 * len(told)
+def _says_the_same(words: Sequence[str], named: Collection[str]) -> bool:
+    return bool(words) and sum(word in named for word in words) >= 0.9 * len(words)

@@ -21,6 +21,8 @@ def parts(text: str) -> list[str]:
     found: dict[str, None] = {}
     for word in _WORD.findall(text):
         if word.isascii():
+            if word.isalpha() and (word[1:].islower() or len(word) == 1):  # nearly all are in one piece
+                continue
             pieces = _PART.findall(word)
             if len(pieces) > 1:
                 found.update(dict.fromkeys(piece.lower() for piece in pieces if len(piece) > 1))
