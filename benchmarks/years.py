@@ -235,6 +235,7 @@ class Replay:
         for step in PLANNED:
             for entry in planner.plan(step, tallies if step is Step.USE else {}):
                 years.counts[entry.counts] += 1
+        planner.compared = frozenset(planner.comparable())
         years.usage.counted(tallies)
         after = planner.memories
         changed = [one for one in after.values() if before.get(one.id) is not one]

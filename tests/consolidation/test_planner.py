@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import Planner
-from hunchd.daemon.planner_process import Planning
+from hunchd.daemon.planner_process import COMPARED, COMPARED_FOR, Planning
 from hunchd.domain.memory import Memory
 from hunchd.store.tables import plain
 from tests.consolidation.made import NOW, memory
@@ -23,10 +24,12 @@ def said(name: str, text: str) -> Memory:
     return memory(name, title=text[:40], content=text)
 
 
+NOISE = [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
+
+
 def merged(vectors: dict[str, bytes]) -> list[str]:
     planner = Planner(None, ConsolidationSettings(), NOW)
-    noise = [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
-    planner.take([said("one", ONE), said("other", OTHER), *noise], vectors)
+    planner.take([said("one", ONE), said("other", OTHER), *NOISE], vectors)
     return [entry.counts for entry in planner.plan(Step.DUPLICATES)]
 
 
@@ -40,9 +43,54 @@ async def test_the_planner_is_handed_vectors_with_the_memories() -> None:
     planning = Planning()
     await planning.handlers["open"]({"project": None, "settings": {}, "now": NOW.isoformat()})
     vectors = {name: base64.b85encode(NEAR).decode() for name in ("one", "other")}
-    noise = [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
-    rows = [plain(each) for each in (said("one", ONE), said("other", OTHER), *noise)]
+    rows = [plain(each) for each in (said("one", ONE), said("other", OTHER), *NOISE)]
     await planning.handlers["take"]({"memories": rows, "vectors": vectors})
 
     steps = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
     assert [entry["counts"] for batch in steps for entry in batch["entries"]] == ["deduped"]
+
+
+def test_what_a_night_has_compared_is_not_compared_again_unless_it_says_something_else() -> None:
+    first, again, later = said("a", ONE), said("b", ONE), said("c", ONE)
+    planner = Planner(None, ConsolidationSettings(), NOW)
+    planner.take([first, again, *NOISE])
+    planner.compared = frozenset(planner.comparable())
+    assert list(planner.plan(Step.DUPLICATES)) == []
+
+    planner.take([later])
+    [entry] = planner.plan(Step.DUPLICATES)
+    assert "c" in entry.ids
+
+    planner = Planner(None, ConsolidationSettings(), NOW)
+    planner.take([said("a", ONE), said("b", OTHER), *NOISE])
+    planner.compared = frozenset(planner.comparable())
+    planner.take([said("b", ONE)])
+    assert [entry.counts for entry in planner.plan(Step.DUPLICATES)] == ["deduped"]
+
+
+async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path) -> None:
+    cache = tmp_path / "code"
+
+    async def night(*memories: Memory) -> list[str]:
+        planning = Planning()
+        asked = {"project": "p", "settings": {}, "now": NOW.isoformat(), "root": str(tmp_path), "known": False}
+        await planning.handlers["open"]({**asked, "code_cache": str(cache)})
+        await planning.handlers["take"]({"memories": [plain(each) for each in (*memories, *NOISE)]})
+        batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
+        await planning.handlers["compared"]({})
+        return [entry["counts"] for batch in batches for entry in batch["entries"]]
+
+    kept = tmp_path / COMPARED
+    assert await night(said("a", ONE)) == []
+    began, *lines = kept.read_text().splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["a", *(each.id for each in NOISE)]
+    assert await night(said("a", ONE), said("b", ONE)) == ["deduped"]
+    assert kept.read_text().splitlines()[0] == began
+
+    two = [said("a", ONE), said("b", ONE)]
+    digests = Planner("p", ConsolidationSettings(), NOW)
+    digests.take(two)
+    kept.write_text("\n".join([began, *digests.comparable()]))
+    assert await night(*two) == []
+    kept.write_text("\n".join([str(float(began) - COMPARED_FOR), *digests.comparable()]))
+    assert await night(*two) == ["deduped"]

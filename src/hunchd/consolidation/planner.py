@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
@@ -19,7 +20,7 @@ from hunchd.consolidation.merging import merged
 from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
 from hunchd.consolidation.probing import drawn
 from hunchd.consolidation.usefulness import Tally, counted
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.memory import Kind, Memory, Status
 
 # Sessions condense themselves and documents are their owner's: neither is read here.
 LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
@@ -50,6 +51,9 @@ class Planner:
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
         self._vocabulary = Vocabulary()
+        self.compared: frozenset[str] = (
+            frozenset()
+        )  # what earlier nights have compared with each other, as `comparable`
 
     def __len__(self) -> int:
         return len(self._memories)
@@ -91,6 +95,10 @@ class Planner:
         """What was archived so long ago that it goes for good."""
         return [memory.id for memory in erasable(self._memories.values(), self.now)]
 
+    def comparable(self) -> Iterator[str]:
+        """What is compared for duplicates: each memory with a digest of all that a comparison looks at."""
+        return (f"{one.id} {_compared_by(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
+
     def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
         return {one: self._memories[one].title for one in identifiers if one in self._memories}
 
@@ -101,7 +109,7 @@ class Planner:
             case Step.USE:
                 return counted(memories, tallies, settings)
             case Step.DUPLICATES:
-                return merged(memories, same_groups(memories, self._vectors), now)
+                return merged(memories, self._same(memories), now)
             case Step.CONTRADICTIONS:
                 return contradictions(memories, now)
             case Step.RETIRE:
@@ -119,3 +127,12 @@ class Planner:
             case Step.FORGET:
                 return forgotten(memories, settings, now)
         return iter(())
+
+    def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
+        known = {told.partition(" ")[0] for told in self.comparable() if told in self.compared} if self.compared else ()
+        return same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
+
+
+def _compared_by(memory: Memory) -> str:
+    told = (memory.title, memory.content, memory.key, memory.branch, memory.kind, memory.scope, memory.artifacts)
+    return blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -7,7 +7,8 @@ import base64
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +23,17 @@ from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
 from hunchd.protocol.child import Handler, serve
 from hunchd.store.code import CodeCache
+from hunchd.store.files import Files, replace_file
 from hunchd.store.tables import memory_from_plain
+
+logger = logging.getLogger(__name__)
 
 IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it lasts
 NICENESS: Final = 10
 PLANNED_AT_ONCE: Final = 256  # changes handed over together
+COMPARED: Final = "compared"  # file beside the code's cache: what need not be compared again
+# What is rare changes with what is kept: now and then all are compared with all.
+COMPARED_FOR: Final = 30 * 86_400.0  # seconds
 
 
 class Planning:
@@ -34,6 +41,7 @@ class Planning:
 
     def __init__(self) -> None:
         self._planner: Planner | None = None
+        self._compared: Path | None = None
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -44,6 +52,7 @@ class Planning:
             "probes": self._probes,
             "plan": self._plan,
             "erasable": self._erasable,
+            "compared": self._remember_compared,
         }
 
     async def _hold(self) -> AsyncIterator[dict[str, Any]]:
@@ -63,6 +72,9 @@ class Planning:
                 Path(asked["root"]), CodeCache(Path(asked["code_cache"])), known=bool(asked["known"])
             )
         self._planner = Planner(asked["project"], settings, now, ground)
+        self._compared = Path(asked["code_cache"]).with_name(COMPARED) if asked.get("code_cache") else None
+        if self._compared is not None:
+            self._planner.compared = _compared_in(self._compared)
         return {}
 
     async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +107,12 @@ class Planning:
 
     async def _erasable(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"ids": self._opened.erasable()}
+
+    async def _remember_compared(self, _: dict[str, Any]) -> dict[str, Any]:
+        """All that is kept was compared, and what was found is settled."""
+        if self._compared is not None:
+            await asyncio.to_thread(_keep_compared, self._compared, self._opened.comparable())
+        return {}
 
     @property
     def _opened(self) -> Planner:
@@ -131,6 +149,26 @@ class ProjectGround:
 
     def _look_up(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for path, _ in self._cache.find_symbol(name)))
+
+
+def _compared_in(path: Path) -> frozenset[str]:
+    """Empty where nothing is known, or only what was known long ago."""
+    try:
+        began, *lines = path.read_text(encoding="utf-8").splitlines()
+        return frozenset(lines) if 0 <= time.time() - float(began) < COMPARED_FOR else frozenset()
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _keep_compared(path: Path, lines: Iterable[str]) -> None:
+    """Beside when all were compared with all for the last time."""
+    began = time.time()
+    if _compared_in(path):
+        began = float(path.read_text(encoding="utf-8").partition("\n")[0])
+    try:
+        replace_file(Files(), path, "\n".join((str(began), *lines)).encode("utf-8"))
+    except OSError as error:  # then all are compared again
+        logger.warning("what was compared could not be kept: %s", error)
 
 
 def tally_of(told: dict[str, Any]) -> Tally:

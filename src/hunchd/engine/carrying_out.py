@@ -72,6 +72,10 @@ class Planning:
         answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PLANNER_PATIENCE)
         return [(query, identifier) for query, identifier in answer["probes"]]
 
+    async def compared(self) -> None:
+        """What was compared need not be compared again."""
+        await self._planner.call("compared", timeout=PLANNER_PATIENCE)
+
     async def erasable(self) -> list[str]:
         return list((await self._planner.call("erasable", timeout=PLANNER_PATIENCE))["ids"])
 
@@ -193,6 +197,8 @@ class CarryingOut:
             verdict = await self._gate(run, owner, probes)
             if not verdict.rolled_back:
                 await self._note(run, verdict.line(owner.id))
+                if Step.DUPLICATES in record.steps:
+                    await planning.compared()
                 await self._upkeep(record, owner, planning, said, changed)
         return verdict
 
