@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -105,3 +106,16 @@ def test_what_something_newer_replaces_and_what_ran_out_is_retired() -> None:
     assert set(changes) == {"old", "ended"}
     assert changes["old"].superseded_by == "new"
     assert changes["ended"].status is Status.SUPERSEDED
+
+
+def test_what_was_merged_into_another_is_archived_after_a_quarter_and_comes_back_as_it_was() -> None:
+    merged = {"status": Status.SUPERSEDED, "superseded_by": "keeper"}
+    copy = memory("copy", age=200, valid_to=NOW - timedelta(days=91), **merged)
+    fresh = memory("fresh", age=200, valid_to=NOW - timedelta(days=89), **merged)
+    said = replace(copy, id="said", trust=Trust.USER)
+    before = replace(copy, id="fact", kind=Kind.FACT)
+    [change] = forgotten(by_id(memory("keeper", age=5), copy, fresh, said, before), SETTINGS, NOW)
+
+    [after] = change.after
+    assert (after.id, after.status) == ("copy", Status.ARCHIVED)
+    assert restored(after) == copy

@@ -92,6 +92,7 @@ def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, n
     most = int(len(active) * settings.forget_share)
     kept = set(_needed_by_others(active))
     stale = [memory for memory in active if memory.id not in kept and is_unused(memory, settings, now)]
+    stale += [memory for memory in memories.values() if _is_replaced_for_good(memory, settings, now)]
     stale.sort(key=lambda memory: (memory.importance, last_use(memory), memory.id))
     until = now + timedelta(days=settings.restore_days)
     for memory in stale[:most]:
@@ -115,7 +116,7 @@ def restored(memory: Memory) -> Memory | None:
     if memory.status is not Status.ARCHIVED or GOES_AFTER not in memory.source:
         return None
     source = {name: told for name, told in memory.source.items() if name not in (ARCHIVED, GOES_AFTER)}
-    return replace(memory, status=Status.ACTIVE, source=source)
+    return replace(memory, status=Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE, source=source)
 
 
 def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
@@ -129,6 +130,19 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
         and memory.category != "history"
         and "conversation" not in memory.tags
         and now - last_use(memory) >= timedelta(days=settings.forget_days)
+    )
+
+
+def _is_replaced_for_good(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
+    """Whether something else has said it, or what came after it, for so long that nobody will take that back. What the
+    user said, and how facts were before, is kept."""
+    return (
+        memory.status is Status.SUPERSEDED
+        and memory.superseded_by is not None
+        and memory.kind in FORGETTABLE
+        and memory.trust is not Trust.USER
+        and memory.valid_to is not None
+        and now - memory.valid_to >= timedelta(days=settings.forget_days)
     )
 
 
