@@ -18,7 +18,7 @@ FIX = {"id": "m2", "content": "KeyError\nfixed in a.py\n\na.py\n-x\n+y", "artifa
 
 @pytest.fixture
 def asked(fake: FakeDaemon, repository: Path) -> FakeDaemon:
-    source = {"path": "a.py", "line": 3, "last": "2026-01-01T00:00:00Z", "fixed_in": ["a.py"]}
+    source = {"path": "a.py", "line": 3, "last": "2026-01-01T00:00:00Z", "fixed_in": ["a.py"], "fix": "m2"}
     item: dict[str, Any] = {"id": "m1", "kind": "error", "reasons": ["fixed before in a.py: helped 1 of 1"]}
     error = {"id": "m1", "title": "KeyError: 'price'", "links": [{"type": "fixed_by", "ref": "m2"}]}
     fake.routes |= {

@@ -146,6 +146,31 @@ def test_a_fix_that_did_not_help_loses_confidence(work: Work) -> None:
     assert work.fixes()[0]["confidence"] < sure["confidence"]
 
 
+def test_a_commit_that_mended_something_like_it_is_told_until_it_is_forgotten(
+    work: Work, shop: Path, daemon: RunningDaemon
+) -> None:
+    good = PRICE.format(key="cost", tax="cost")
+    sha = commit(shop, "Fix KeyError: 'price' in total(), items have a cost", {"shop/price.py": good})
+    work.save("shop/price.py", PRICE.format(key="price", tax="cost"))
+    work.fails()
+    line = f"commit {sha[:7]} fixed something like it in shop/price.py"
+    daemon.wait_until(lambda: line in str(work.error()), within=SEEN, what="find the commit")
+
+    error = work.error()
+    assert error is not None
+    assert error["source"]["likely_fixed_by"] == sha
+    [fix] = work.fixes()
+    assert fix["confidence"] < 0.3
+    asked = {"project": str(shop), "file_opened": "shop/price.py"}
+    told = daemon.post("/context/predict", asked)["predicted_memories"]
+    assert {error["id"], fix["id"]} <= {one["id"] for one in told}
+
+    daemon.request("DELETE", f"/memories/{fix['id']}")
+    assert work.fixes() == []
+    [file] = (daemon.places.data / "forgotten-fixes").iterdir()
+    assert json.loads(file.read_text()) == [fix["id"]]
+
+
 @pytest.mark.slow
 def test_pytest_fails_is_mended_and_fails_again_elsewhere(daemon: RunningDaemon, shop: Path) -> None:
     test = "from shop.price import total\n\n\ndef test_total():\n    assert total([{'cost': 3}]) == 3\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from hunchd.cli.targets import folder, root_of
 
 _LONGEST: Final = 48 * 1024  # characters at the end of the text: a long trace
 _DIFF_LINES: Final = 14
+_HISTORY: Final = 1.0  # seconds until what is found in history has usually come
+_AGAIN: Final = 0.1  # seconds between two looks
 
 
 def error(arguments: Namespace) -> int:
@@ -55,22 +58,25 @@ def _text(file: str | None) -> str:
 
 
 def _told(client: Client, root: str) -> dict[str, Any]:
-    """The error that was seen last, with its fix if it has one."""
+    """The error that was seen last, with its fix if it has one; history is searched for one meanwhile."""
+    patience = time.monotonic() + _HISTORY
+    while not (newest := _newest(client, root))["source"].get("fix") and time.monotonic() < patience:
+        time.sleep(_AGAIN)
+    fix = newest["source"].get("fix")
+    return {
+        "error": client.get(f"/memories/{newest['id']}"),
+        "source": newest["source"],
+        "fixed": newest["reasons"][0] if fix else None,
+        "fix": client.get(f"/memories/{fix}") if fix else None,
+    }
+
+
+def _newest(client: Client, root: str) -> dict[str, Any]:
     bundle = client.get("/context", project=root)
     seen = [item for item in bundle["items"] if item["kind"] == "error"]
     if not seen:
         raise CommandError("the daemon did not keep the error.", hint="hunch doctor looks into it.")
-    newest = max(seen, key=lambda item: str(item["source"].get("last", "")))
-    memory = client.get(f"/memories/{newest['id']}")
-    fixed = next((reason for reason in newest["reasons"] if reason.startswith("fixed")), None)
-    links = [link["ref"] for link in memory["links"] if link.get("type") == "fixed_by"] if fixed else []
-    fixes = [client.get(f"/memories/{link}") for link in links]
-    shown = (fix for fix in fixes if _paths(fix) == newest["source"].get("fixed_in"))
-    return {"error": memory, "source": newest["source"], "fixed": fixed, "fix": next(shown, None)}
-
-
-def _paths(fix: dict[str, Any]) -> list[str]:
-    return [artifact["ref"] for artifact in fix["artifacts"] if artifact["type"] == "file"]
+    return dict(max(seen, key=lambda item: str(item["source"].get("last", ""))))
 
 
 def _print(told: dict[str, Any]) -> None:
@@ -79,7 +85,10 @@ def _print(told: dict[str, Any]) -> None:
     print(coloured(clean(told["error"]["title"]), BOLD) + clean(place))
     if told["fixed"]:
         print(f"  {clean(told['fixed'])}")
-        change = str((told["fix"] or {}).get("content", "")).partition("\n\n")[2].splitlines()
+        fix = told["fix"] or {}
+        if subject := (fix.get("source") or {}).get("subject"):
+            print(f"  {line(subject)}")
+        change = str(fix.get("content", "")).partition("\n\n")[2].splitlines()
         for part in change[:_DIFF_LINES]:
             print(f"    {line(part)}")
     else:

@@ -22,6 +22,7 @@ from hunchd.engine import collaborators, scoreboard
 from hunchd.engine.bundles import Bundles, Key, size_of
 from hunchd.engine.events import Events
 from hunchd.engine.pieces import Known, pieces
+from hunchd.engine.predicted_errors import predicted_errors
 from hunchd.engine.project import Own, Project, Tree
 from hunchd.engine.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.ingestion.episodes import episode_id
@@ -112,6 +113,7 @@ class Answers:
         ]
         found += project.patterns.predicted(focus.file)
         now = self._now()
+        found += predicted_errors(project, focus, request.error, now)
         return prediction_json(
             prediction,
             k=request.k,

@@ -152,6 +152,7 @@ class Engine:
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("fixes", self._fixing.run)
+        tasks.start("past fixes", self._fixing.past.run)
         if patterns := self._parts.settings.signals.error_logs:
             logs = Logs(patterns, self._projects.roots, self.accept_signals)
             tasks.start("logs", logs.run)
@@ -247,6 +248,7 @@ class Engine:
         self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
         self._mining.forget_project(identifier)
+        self._fixing.past.forget_project(identifier)
         await self._housekeeping.forgotten_project(identifier)
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
@@ -390,6 +392,7 @@ class Engine:
                 project.touch()
         elif (owner := self._projects.known(change.project)) is not None:
             self._mining.noticed(owner, change)
+            self._fixing.past.noticed(owner, change)
             owner.notice(change)
             self._habits.noticed(owner)
 

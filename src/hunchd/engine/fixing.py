@@ -22,6 +22,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory
 from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
+from hunchd.engine.past_fixing import PastFixing
 from hunchd.engine.project import Project
 from hunchd.engine.runs import Committed, Failed, Happened, Mended, Passed, Runs
 from hunchd.ingestion.errors import understood
@@ -47,6 +48,7 @@ class Fixing:
         find: Callable[[str | None], Project | None],
         parts: Parts,
     ) -> None:
+        self.past = PastFixing(memories, find, parts)  # for errors that nobody here has mended
         self._memories = memories
         self._find = find
         self._ignored = tuple(parts.settings.index.ignore)
@@ -61,6 +63,7 @@ class Fixing:
         if happened is not None:
             self._waiting.append((project.id, happened))
             self._work.set()
+            self.past.note(project, happened)
 
     async def run(self) -> None:
         """Look into what was noted, for ever."""

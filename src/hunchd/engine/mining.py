@@ -7,20 +7,18 @@ is decided when, and what of its findings is new.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any, Final
 
-from hunchd.config.places import make_private
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory
 from hunchd.engine.absorbing import Effect
 from hunchd.engine.events import Events
+from hunchd.engine.forgotten import Forgotten
 from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project
@@ -52,7 +50,7 @@ class Mining:
         self._settings = parts.settings.index
         self._events = events
         self._now = parts.now
-        self._folder = parts.places.data / "forgotten-patterns"  # a file of ids for each project
+        self._forgotten = Forgotten(parts.places.data / "forgotten-patterns")
         self._waiting: dict[str, set[str] | None] = {}  # project → files that changed; None: look at all
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
@@ -76,12 +74,12 @@ class Mining:
         """Remember for good which patterns their owner does not want; called before the project forgets them."""
         gone = [identifier for identifier in change.deletions if identifier in project.patterns]
         if gone:
-            _keep(self._folder / project.id, sorted({*self._forgotten(project.id), *gone}))
+            self._forgotten.add(project.id, gone)
 
     def forget_project(self, identifier: str) -> None:
         """Leave nothing of a project that goes."""
         self._waiting.pop(identifier, None)
-        (self._folder / identifier).unlink(missing_ok=True)
+        self._forgotten.drop(identifier)
 
     async def run(self) -> None:
         """Mine what was noted, one project at a time, each when it is quiet; for ever."""
@@ -144,7 +142,7 @@ class Mining:
 
     async def _keep_patterns(self, project: Project, patterns: Sequence[Pattern]) -> int:
         """Keep what is new or says something else now, archive what is no longer found; how many these are."""
-        forgotten = self._forgotten(project.id)
+        forgotten = self._forgotten.of(project.id)
         async with self._memories.changing:
             now = self._now()
             mined = [
@@ -161,15 +159,6 @@ class Mining:
             await self._memories.keep([*changed, *archived])
         return len(changed) + len(archived)
 
-    def _forgotten(self, project: str) -> frozenset[str]:
-        try:
-            return frozenset(json.loads((self._folder / project).read_bytes()))
-        except FileNotFoundError:
-            return frozenset()
-        except (OSError, ValueError, TypeError):
-            logger.warning("which patterns of %s were forgotten cannot be read", project, exc_info=True)
-            return frozenset()
-
 
 def _again(known: Memory | None, memory: Memory) -> Memory:
     return memory if known is None else renewed(known, memory)
@@ -177,12 +166,3 @@ def _again(known: Memory | None, memory: Memory) -> Memory:
 
 def _strength(rank: int) -> float:
     return next((strength for below, strength in STRENGTHS if rank < below), WEAKEST)
-
-
-def _keep(file: Path, ids: Iterable[str]) -> None:
-    """Replace the file in one step. OSError when the disk refuses."""
-    make_private(file.parent)
-    draft = file.with_name(f".{file.name}")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(list(ids)), encoding="utf-8")
-    draft.replace(file)

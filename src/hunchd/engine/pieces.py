@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Any
 
 from hunchd.consolidation.abbreviations import forms_in
 from hunchd.consolidation.aging import SHOWN_AS
@@ -114,7 +115,7 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
     fix = known.fixes.get(error.memory)
     if fix is not None:
         reasons.insert(0, fix.line)
-        told.append(f"what mended it before:\n{excerpt(fix)}")
+        told.append(f"{'a commit that may help' if fix.is_past else 'what mended it before'}:\n{excerpt(fix)}")
     if told:
         forms.insert(0, ("full", "\n".join((line, *told))))
     return Piece(
@@ -130,10 +131,16 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
             "path": error.path,
             "line": error.line,
             "command": error.command,
-            **({"fixed_by": fix.commit or fix.id, "fixed_in": list(fix.paths)} if fix is not None else {}),
+            **(_mended_by(fix) if fix is not None else {}),
         },
         trust=Trust.UNTRUSTED,
     )
+
+
+def _mended_by(fix: Fix) -> dict[str, Any]:
+    """What of a fix clients need to ask further; `likely_fixed_by` is a commit of the past, which nobody has tried."""
+    name = "likely_fixed_by" if fix.is_past else "fixed_by"
+    return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
 
 
 def _end_of(text: str) -> str:

@@ -92,6 +92,13 @@ class ErrorText:
     places: tuple[Place, ...]  # in the order of the text
     fingerprint: str  # 16 hex digits
     at: Place | None = None  # where the headline says that it is, if a tool says so
+    raised_last: bool = False  # whether the last of the places is where it was raised
+
+    @property
+    def nearest(self) -> tuple[Place, ...]:
+        """The places, those nearest to where it went wrong first."""
+        ordered = self.places[::-1] if self.raised_last else self.places
+        return (*((self.at,) if self.at is not None else ()), *ordered)
 
 
 def understood(text: str) -> ErrorText:
@@ -102,7 +109,8 @@ def understood(text: str) -> ErrorText:
     tool = None if _TRACED.search(plain) else first_of(plain)
     at = Place(tool.path, tool.line) if tool is not None and tool.path else None
     kind, headline = (tool.code, tool.headline) if tool is not None else _headline(plain)
-    frames = _frames(places, raised_last=bool(_PYTHONIC.search(plain)))
+    raised_last = bool(_PYTHONIC.search(plain))
+    frames = _frames(places, raised_last=raised_last)
     if tool is not None and at is not None:
         frames = [_named_by(tool)]  # what else is wrong is another error
         if all(place.path != at.path for place in places):
@@ -117,7 +125,7 @@ def understood(text: str) -> ErrorText:
         frames = [masked(line[:_HEADLINE_LENGTH]) for line in lines[-_TOLD_INSTEAD:]]
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at)
+    return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
 
 
 def _says_nothing(template: str) -> bool:

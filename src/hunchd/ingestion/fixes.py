@@ -1,4 +1,7 @@
-"""What made an error go away: a change, how often it was made for that error, and how often that helped. No I/O."""
+"""What made an error go away: a change, how often it was made for that error, and how often that helped. No I/O.
+
+A fix that was never tried is one from history: a commit that mended something like it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from hunchd.repository.working import FileChange
 TAG: Final = "fix"
 FIXES: Final = "fixes"  # type of the link from a fix to its error
 FIXED_BY: Final = "fixed_by"  # and back
+PAST: Final = "history"  # tag of a fix that is a commit of the past, as long as nobody has tried it
+ABOUT_SYMBOL: Final = "about_symbol"  # type of the link to a name that it mends, as `path#name`
 
 MOST_PATHS: Final = 12  # a change of more is more than a fix: nobody could tell which part of it helped
 DIFF_LINES: Final = 80
@@ -25,13 +30,17 @@ SHOWN_LINES: Final = 14  # of a diff beside an error
 SHOWN_PATHS: Final = 3
 # One that helped once in five times is no advice.
 LEAST_CONFIDENCE: Final = 0.3
+# What mended something like it: less than anything that has helped.
+UNTRIED: Final = 0.2
+IMPORTANCE, PAST_IMPORTANCE = 0.7, 0.3
 # Two changes are one fix when at least half of their files are the same.
 SAME: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change after which an error was gone. `tried` counts the times it could have helped, `helped` those it did."""
+    """A change after which an error was gone, or one of the past that may do. `tried` counts the times it could have
+    helped, `helped` those it did."""
 
     id: str
     error: str  # id of the error's memory
@@ -44,17 +53,25 @@ class Fix:
     subject: str = ""  # of the commit
     helped: int = 1
     tried: int = 1
+    symbols: tuple[str, ...] = ()  # that the error and the commit both name
+
+    @property
+    def is_past(self) -> bool:
+        """Whether all that speaks for it is that a commit mended something like it."""
+        return self.tried == 0
 
     @property
     def confidence(self) -> float:
         """Laplace's rule: a fix seen once is likely, not certain."""
-        return (self.helped + 1) / (self.tried + 2)
+        return UNTRIED if self.is_past else (self.helped + 1) / (self.tried + 2)
 
     @property
     def line(self) -> str:
         """The fix in our own words, with its record."""
         names = ", ".join(self.paths[:SHOWN_PATHS])
         more = f" and {len(self.paths) - SHOWN_PATHS} more" if len(self.paths) > SHOWN_PATHS else ""
+        if self.is_past:
+            return f"commit {(self.commit or '')[:7]} fixed something like it in {names}{more}, {self.at:%Y-%m}"
         by = f"by {self.commit[:7]} " if self.commit else ""
         return f"fixed before {by}in {names}{more}: helped {self.helped} of {self.tried}"
 
@@ -100,7 +117,7 @@ def same(one: Fix, other: Collection[str]) -> bool:
 
 def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
     """What is known after `found` made the error go away: the same as before has helped again, the others have not."""
-    again = next((fix for fix in known if same(fix, found.paths)), None)
+    again = next((fix for fix in sorted(known, key=lambda fix: -fix.tried) if same(fix, found.paths)), None)
     others = [replace(fix, tried=fix.tried + 1) for fix in known if fix is not again]
     if again is None:
         return [found, *others]
@@ -109,13 +126,14 @@ def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
 
 
 def in_vain(known: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """The fixes that were made again and did not help: the error came back after `paths` were changed."""
-    return [replace(fix, tried=fix.tried + 1) for fix in known if set(fix.paths) <= set(paths)]
+    """The fixes that were made again and did not help: the error came back after `paths` were changed. Whoever edits
+    the file of a commit of the past has not made that commit again."""
+    return [replace(fix, tried=fix.tried + 1) for fix in known if not fix.is_past and set(fix.paths) <= set(paths)]
 
 
 def best(fixes: Sequence[Fix]) -> Fix | None:
-    """The one to show: the surest, then the newest."""
-    likely = [fix for fix in fixes if fix.confidence >= LEAST_CONFIDENCE]
+    """The one to show: the surest, then the newest; of commits of the past one only where nothing has helped."""
+    likely = [fix for fix in fixes if fix.is_past or (fix.helped and fix.confidence >= LEAST_CONFIDENCE)]
     return max(likely, key=lambda fix: (fix.confidence, fix.at), default=None)
 
 
@@ -137,8 +155,8 @@ def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None
     memory = Memory(
         id=fix.id,
         kind=Kind.ERROR,
-        title=f"fixed: {fix.headline}"[:120],
-        content=f"{fix.headline}\nfixed in {names}\n\n{fix.diff}",
+        title=_title(fix),
+        content=f"{fix.headline}\n{_told(fix)} {names}\n\n{fix.diff}",
         at=fix.at,
         created=known.created if known is not None else now,
         updated=now,
@@ -148,9 +166,12 @@ def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None
         value=f"{fix.helped}/{fix.tried}",
         scope=Scope.PROJECT,
         confidence=round(fix.confidence, 4),
-        importance=0.7,
-        tags=(TAG,),
-        links=({"type": FIXES, "ref": fix.error},),
+        importance=PAST_IMPORTANCE if fix.is_past else IMPORTANCE,
+        tags=(TAG, PAST) if fix.is_past else (TAG,),
+        links=(
+            {"type": FIXES, "ref": fix.error},
+            *({"type": ABOUT_SYMBOL, "ref": f"{fix.paths[0]}#{name}"} for name in fix.symbols),
+        ),
         artifacts=(*(Artifact("file", path) for path in fix.paths), *commit),
         trust=Trust.UNTRUSTED,
         source={
@@ -163,6 +184,17 @@ def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None
         },
     )
     return memory if known is None else replace(memory, usage=known.usage)
+
+
+def _title(fix: Fix) -> str:
+    told = f"{fix.subject} (for: {fix.headline})" if fix.is_past else f"fixed: {fix.headline}"
+    return told[:120]
+
+
+def _told(fix: Fix) -> str:
+    if fix.is_past:
+        return f"commit {fix.commit} of {fix.at:%Y-%m-%d} fixed something like it: {fix.subject}\nin"
+    return "fixed in"
 
 
 def fix_from(memory: Memory) -> Fix | None:
@@ -187,4 +219,5 @@ def fix_from(memory: Memory) -> Fix | None:
         str(told.get("subject", "")),
         int(told.get("helped", 1)),
         int(told.get("tried", 1)),
+        tuple(link["ref"].partition("#")[2] for link in memory.links if link.get("type") == ABOUT_SYMBOL),
     )

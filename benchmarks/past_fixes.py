@@ -1,0 +1,122 @@
+"""Fixes from history: of errors that commit messages quote, how often is the right commit told, and which other?
+
+    python benchmarks/past_fixes.py REPOSITORY… [--read]
+
+The questions are real: a message that quotes a traceback, a panic or an exception with its message, of a commit that
+touched code. The error is asked about in the files that it names, else in those that the commit touched.
+
+- itself: history as it is with that commit. Somebody meets the error on an older branch: is it the commit that is told?
+- earlier: history as it was before that commit. Is an earlier one told, and does it help? That only a reader can say:
+  `--read` prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hunchd.domain.memory import Kind, Memory
+from hunchd.engine.past_fixing import found_in
+from hunchd.ingestion.errors import understood
+from hunchd.ingestion.fixes import Fix
+from hunchd.ingestion.past_fixes import mends
+from hunchd.repository.git import Git
+
+MOST_ASKED = 40  # of one repository
+_CODE = re.compile(r"\.(?:py|go|rs|ts|tsx|js|java)$")
+_TEST = re.compile(r"(?:^|/)(?:tests?|t)/|(?:^|[/_.-])(?:test|spec)s?[_.]|_test\.|Test\.java$")
+_QUOTES = re.compile(
+    r'^[>|\s]*(?:Traceback \(most recent|File "[^"]+", line \d+|thread \'|panic: |goroutine \d'
+    r"|(?:E +)?(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception): \S+ \S+)",
+    re.MULTILINE,
+)
+_WORDS = 'Traceback|Error: |Exception: |panic|goroutine|File "'
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    sha: str
+    text: str  # of the error
+    message: str  # of the commit
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", nargs="+", type=Path)
+    parser.add_argument("--read", action="store_true", help="print what is told of each error")
+    parser.add_argument("--most", type=int, default=MOST_ASKED)
+    asked = parser.parse_args()
+    total = [0, 0, 0, 0]
+    for repository in asked.repositories:
+        counts = [0, 0, 0, 0]
+        for question in drawn(repository, asked.most):
+            itself = found(repository, question, until=question.sha)
+            earlier = found(repository, question, until=f"{question.sha}^")
+            told = (True, itself is not None, bool(itself and itself.commit == question.sha), earlier is not None)
+            counts = [count + one for count, one in zip(counts, told, strict=True)]
+            if asked.read and earlier is not None:
+                show(question, earlier)
+        total = [count + one for count, one in zip(total, counts, strict=True)]
+        print(line_of(repository.parent.name or repository.name, counts), flush=True)
+    print(line_of("all", total))
+
+
+def line_of(name: str, counts: list[int]) -> str:
+    asked, told, right, earlier = counts
+    return f"{name:<28} asked {asked:>3} | itself there: told {told}, itself {right} | not there: told {earlier}"
+
+
+def drawn(repository: Path, most: int) -> list[Question]:
+    questions = list(questions_of(Git(repository)))
+    random.Random(1).shuffle(questions)
+    return questions[:most]
+
+
+def questions_of(git: Git) -> Iterator[Question]:
+    """The commits that quote an error and mend code, one parent each."""
+    told = git.run(
+        "log", "--no-merges", "--extended-regexp", f"--grep={_WORDS}", "--name-only", "--format=%x01%H%x1f%P%x1f%B%x02"
+    )
+    for record in told.decode("utf-8", "replace").split("\x01")[1:]:
+        head, _, names = record.partition("\x02")
+        sha, parents, message = head.split("\x1f", 2)
+        paths = [path for path in names.split() if _CODE.search(path) and not _TEST.search(path)]
+        quoted = _QUOTES.search(message)
+        if quoted and parents and 0 < len(paths) <= 8 and mends(message):
+            text = re.sub(r"^[>|\s]{0,8}(?=\S)", "", message[quoted.start() :], flags=re.MULTILINE)
+            yield Question(sha, placed(text, paths), message)
+
+
+def placed(text: str, paths: list[str]) -> str:
+    """The quoted error with the project's own paths; one that names none of them was raised in what was touched."""
+    own = False
+    for place in understood(text).places:
+        for path in paths:
+            if place.path.endswith(f"/{path}") or place.path == path:
+                text, own = text.replace(place.path, path), True
+    if own:
+        return text
+    return "".join(f'  File "{path}", line 1, in <module>\n' for path in reversed(paths[:3])) + text
+
+
+def found(repository: Path, question: Question, *, until: str) -> Fix | None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    error = Memory(id="e", kind=Kind.ERROR, title="error", content=question.text, at=now, created=now, updated=now)
+    return found_in(repository, error, (), until=until)
+
+
+def show(question: Question, fix: Fix) -> None:
+    read = understood(question.text)
+    print(f"{'=' * 100}\n{read.headline}   [{question.sha[:8]}: {question.message.strip().splitlines()[0][:100]}]")
+    print(f"  places: {', '.join(f'{one.path}:{one.function}' for one in read.nearest[:4])}")
+    print(f"  → {fix.line} ({', '.join(fix.symbols)})\n    {fix.subject}")
+    print("\n".join(f"      {line}" for line in fix.diff.splitlines()[:16]))
+
+
+if __name__ == "__main__":
+    main()

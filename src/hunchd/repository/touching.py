@@ -1,0 +1,82 @@
+"""The commits that touched some files and say one of some words, with what they did to these files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hunchd.repository.git import Git
+
+# Further back the files of most projects are others under the same name; and git looks no longer than a second or two.
+NEWEST: Final = 5_000  # units of history that are looked at
+MOST: Final = 300  # commits
+MOST_LINES: Final = 300  # of one commit's changes
+LINE_CHARACTERS: Final = 200
+
+_FORMAT: Final = "%x01%H%x1f%P%x1f%at%x1f%B%x02"
+_HEADER: Final = re.compile(r"([0-9a-f]{40,64})\x1f([^\x1f]*)\x1f(\d+)\x1f(.*)", re.DOTALL)
+_NEW_PATH: Final = re.compile(r'\+\+\+ "?b/(.*?)"?\t?$')
+
+
+@dataclass(frozen=True, slots=True)
+class Touching:
+    """A commit with a parent: `paths` are those of the files asked for that it touched, `lines` what it put in or took
+    out there, with what stands around it."""
+
+    sha: str
+    parent: str
+    at: int  # seconds since the epoch, when it was written
+    message: str
+    paths: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        return self.message.strip().partition("\n")[0].strip()
+
+
+def touching(root: Path, paths: Sequence[str], words: str, *, until: str = "HEAD") -> list[Touching]:
+    """The newest commits reachable from `until` that touched one of `paths` and whose message holds one of `words` (an
+    extended regular expression, in any case), the newest first; no merges. Raises RepositoryError."""
+    git = Git(root)
+    if not paths or not git.exists(until):
+        return []
+    oldest = f"{until}~{NEWEST}"
+    revisions = [until, *([f"^{oldest}"] if git.exists(oldest) else [])]
+    asked = ("--no-merges", "--extended-regexp", "--regexp-ignore-case", f"--grep={words}", f"--max-count={MOST}")
+    told = git.stream(
+        "log", *asked, "--patch", "--no-renames", "--no-color", "--no-decorate", f"--format={_FORMAT}", *revisions,
+        "--", *paths, separator=b"\n",
+    )  # fmt: skip
+    return [commit for commit in map(_commit, _records(told)) if commit is not None]
+
+
+def _records(lines: Iterator[bytes]) -> Iterator[list[str]]:
+    record: list[str] = []
+    for raw in lines:
+        line = raw.decode("utf-8", "replace")
+        if line.startswith("\x01"):
+            if record:
+                yield record
+            record = [line[1:]]
+        elif record and len(record) < 4 * MOST_LINES:
+            record.append(line)
+    if record:
+        yield record
+
+
+def _commit(record: list[str]) -> Touching | None:
+    head, _, patch = "\n".join(record).partition("\x02")
+    told = _HEADER.match(head)
+    if told is None or not told[2]:
+        return None
+    paths, lines = [], []
+    for line in patch.splitlines():
+        if named := _NEW_PATH.match(line):
+            paths.append(named[1])
+        elif line.startswith(("+", "-", " ", "@@")) and not line.startswith(("+++", "---")):
+            lines.append(line[:LINE_CHARACTERS])
+    return Touching(told[1], told[2].split()[0], int(told[3]), told[4], tuple(paths), tuple(lines[:MOST_LINES]))

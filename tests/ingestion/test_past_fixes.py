@@ -1,0 +1,111 @@
+"""A commit of the past is told for an error when its message names what the error names, and says that it mends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from hunchd.ingestion.errors import understood
+from hunchd.ingestion.fixes import best, fix_from, fix_of, helped, in_vain, memory_of
+from hunchd.ingestion.past_fixes import likeliest, mends, named_by, past_fix
+from hunchd.repository.touching import Touching
+from hunchd.repository.working import FileChange
+
+NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+TRACE = """Traceback (most recent call last):
+  File "shop/basket.py", line 9, in add_item
+  File "shop/price.py", line 4, in taxed_total
+KeyError: 'tax_rate'
+"""
+
+
+def commit(message: str, *lines: str, sha: str = "a" * 40, at: int = 1_600_000_000) -> Touching:
+    return Touching(sha, "b" * 40, at, message, ("shop/price.py",), lines)
+
+
+def told(*commits: Touching, trace: str = TRACE) -> str | None:
+    """The subject of the commit that is told."""
+    read = understood(trace)
+    found = likeliest(named_by(read, read.nearest), commits)
+    return found[0].subject if found else None
+
+
+def test_what_the_error_names_has_to_be_named() -> None:
+    others = [commit("Fix rounding of prices"), commit("Fix a crash at the end of a sale"), commit("Add currencies")]
+
+    assert told(*others) is None
+    assert told(*others, commit("Fix KeyError when tax_rate is missing")) == "Fix KeyError when tax_rate is missing"
+    assert told(*others, commit("taxed_total: fix a missing rate", "+def taxed_total(items, tax_rate=0):")) is not None
+
+
+def test_the_type_alone_says_nothing() -> None:
+    assert told(commit("Fix KeyError in the importer", "+except KeyError:")) is None
+
+
+def test_a_commit_that_mends_nothing_is_none() -> None:
+    assert told(commit("Rename rate to tax_rate in taxed_total")) is None
+    assert told(commit("Fix typo in the docs of taxed_total and tax_rate")) is None
+
+
+def test_a_name_that_most_commits_speak_of_tells_none_from_another() -> None:
+    many = [commit(f"taxed_total: fix case {number}", sha=f"{number:040x}") for number in range(40)]
+
+    assert told(*many) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ("Fix the tax", True),
+        ('Revert "Round prices"', True),
+        ("Round prices\n\nCloses #12", True),
+        ("Prices no longer go below zero", True),
+        ("docs: fix the readme", False),
+        ("Fix typos", False),
+        ("Add currencies", False),
+    ],
+)
+def test_what_a_commit_says_of_itself(message: str, says: bool) -> None:
+    assert mends(message) is says
+
+
+def test_it_is_a_fix_behind_all_that_has_helped() -> None:
+    change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
+    past = past_fix(
+        [change],
+        commit("Fix KeyError when tax_rate is missing"),
+        error="e1",
+        headline="KeyError: 'tax_rate'",
+        subject="Fix KeyError when tax_rate is missing",
+        shared=("KeyError", "tax_rate"),
+    )
+    assert past is not None
+    assert past.line == "commit aaaaaaa fixed something like it in shop/price.py, 2020-09"
+    memory = memory_of(past, "p", NOW)
+    assert fix_from(memory) == past
+    assert {"type": "about_symbol", "ref": "shop/price.py#tax_rate"} in memory.links
+    assert best([past]) == past
+
+    other = replace(change, path="shop/other.py")
+    proven = fix_of([other], error="e1", headline="", named=(), at=NOW, command=None)
+    assert proven is not None
+    assert best([past, replace(proven, helped=1, tried=3)]).id == proven.id  # type: ignore[union-attr]
+
+    assert in_vain([past], ["shop/price.py"]) == []
+    new, rest = helped([past], proven)
+    assert best([rest]) is None
+    assert new == proven
+
+
+def test_the_same_change_that_helps_makes_it_a_proven_fix() -> None:
+    change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
+    past = past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared=())
+    made = fix_of([change], error="e1", headline="", named=(), at=NOW, command="pytest")
+    assert past is not None
+    assert made is not None
+
+    [known] = helped([past], made)
+
+    assert (known.id, known.helped, known.tried, known.is_past) == (past.id, 1, 1, False)
