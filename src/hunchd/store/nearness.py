@@ -72,7 +72,8 @@ class Nearness:
 
     def short(self, slot: int) -> bytes:
         """The vector in this slot in signed bytes: of the right direction, of another length."""
-        return self._bytes[slot].tobytes()
+        found: bytes = self._bytes[slot].tobytes()
+        return found
 
     def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
         """The slots whose signs differ least from those of `asked`, about as many as there are finalists."""
