@@ -31,6 +31,8 @@ TIDY_QUIET: Final = 30.0  # seconds
 EMBEDDED_AT_ONCE: Final = 4
 COMMITTED_AT_ONCE: Final = 128
 NICENESS: Final = 10
+# A project that was just added brings thousands of texts. On two cores or more they are embedded two batches at a time.
+MANY: Final = 512  # texts without a vector
 
 
 class Upkeep:
@@ -41,7 +43,7 @@ class Upkeep:
         self._model = model
         self._erasing_since: dict[int, float] = {}
         self._resume_embedding = float("-inf")
-        self._patient = ThreadPoolExecutor(1, thread_name_prefix="embedding", initializer=_step_back)
+        self._patient = ThreadPoolExecutor(2, thread_name_prefix="embedding", initializer=_step_back)
         self._tidied_at = 0.0
         self._working = False
         self._task: asyncio.Task[None] | None = None
@@ -132,25 +134,31 @@ class Upkeep:
         waiting = [(embeddable_text(memory_of(row)), row) for row in rows if row["id"] not in vectors]
         waiting.sort(key=lambda each: len(each[0]))  # a batch takes as long as its longest text does, times its size
         finished = True
-        for begin in range(0, len(waiting), EMBEDDED_AT_ONCE):
+        side_by_side = 2 if self._service.pending > MANY and (os.cpu_count() or 1) > 1 else 1
+        for begin in range(0, len(waiting), side_by_side * EMBEDDED_AT_ONCE):
             if not self._quiet(QUIET):
                 finished = False
                 break
-            some = waiting[begin : begin + EMBEDDED_AT_ONCE]
-            texts = [text for text, _ in some]
+            some = waiting[begin : begin + side_by_side * EMBEDDED_AT_ONCE]
+            batches = [some[first : first + EMBEDDED_AT_ONCE] for first in range(0, len(some), EMBEDDED_AT_ONCE)]
             try:
-                made = await asyncio.get_running_loop().run_in_executor(self._patient, self._model.embed, texts)
+                made = await asyncio.gather(*(self._vectors_of([text for text, _ in batch]) for batch in batches))
             except ModelUnavailable as error:
                 logger.warning("memories wait for their vectors: %s", error.message)
                 self._resume_embedding = time.monotonic() + 300.0
                 finished = False
                 break
-            vectors |= {row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(some, made, strict=True)}
+            found = [vector for batch in made for vector in batch]
+            vectors |= {row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(some, found, strict=True)}
         if vectors:
             stored = await collection.set_vectors(vectors, self._model.name)
             self._service.pending = max(1, self._service.pending - stored)
             finished = finished and stored > 0
         return finished
+
+    async def _vectors_of(self, texts: Sequence[str]) -> list[bytes]:
+        assert self._model is not None
+        return await asyncio.get_running_loop().run_in_executor(self._patient, self._model.embed, texts)
 
     def _quiet(self, seconds: float) -> bool:
         return time.monotonic() - self._service.last_request >= seconds
