@@ -42,6 +42,7 @@ from hunchd.cli.client import Client
 from hunchd.config.places import places
 
 SEEN = 30.0  # seconds until the daemon has looked into what happened
+MOST_TRUE = 200  # things that went wrong at once that are kept
 MOVED = (3, 40)  # lines, at least and at most
 BROKEN = "Work on"  # begins the message of a commit that holds a fault
 WAYS = ("put back", "with other edits", "committed")
@@ -173,7 +174,7 @@ def _planted(work: Work, site: Site, number: int) -> bool:
     if code in (0, 124) or not truth:
         work.keep("unnoticed", **told)
         return False
-    work.keep("plant", fault=number, command=command, truth=truth[:20], **told)
+    work.keep("plant", fault=number, command=command, truth=truth[:MOST_TRUE], **told)
     return True
 
 
@@ -283,13 +284,12 @@ class Session:
         for place, item in enumerate(item for item in bundle["items"] if item["tier"] == 1):
             if item["kind"] == "error":
                 fixed = [reason for reason in item["reasons"] if reason.startswith("fixed")]
-                fixes = [one for one in self._fixes() if self._of(one) == item["id"]] if fixed else []
                 memory = self._memory(item["id"])
                 return {
                     "id": item["id"], "place": place, "headline": memory["levels"]["summary"],
                     "type": memory["tags"][1] if len(memory["tags"]) > 1 else "", "path": item["source"]["path"],
-                    "told": fixed[0] if fixed else "", "fix": fixes[0]["id"] if fixes else None,
-                    "fixed_in": item["source"].get("fixed_in"),
+                    "told": fixed[0] if fixed else "", "fix": item["source"].get("fix") if fixed else None,
+                    "fixed_in": item["source"].get("fixed_in"), "likely": item["source"].get("likely_fixed_by"),
                 }  # fmt: skip
         return None
 
@@ -305,7 +305,7 @@ class Session:
 
     def _fixes(self) -> Sequence[dict[str, Any]]:
         listed = self._client.get("/memories", project=str(self._work.tree), kind="error", limit=1_000)["items"]
-        return [one for one in listed if "fix" in one["tags"]]
+        return [one for one in listed if "fix" in one["tags"] and "history" not in one["tags"]]
 
     @staticmethod
     def _of(fix: dict[str, Any]) -> str:

@@ -132,3 +132,35 @@ def test_another_missing_module_is_another_error() -> None:
         first = understood(text.format("cart")).fingerprint
         assert understood(text.format("basket")).fingerprint != first
         assert understood(text.format("cart").replace("/w/", "/home/ann/copy/")).fingerprint == first
+
+
+def _section(name: str, error: str, place: str) -> str:
+    return f"{'_' * 20} {name} {'_' * 20}\n\n    def {name}():\n>       work()\nE       {error}\n\n{place}\n"
+
+
+def test_of_many_failed_tests_what_most_of_them_say_is_the_error() -> None:
+    name = _section("test_{}", "NameError: name 'warnings' is not defined", "src/fields.py:{}: NameError")
+    odd = _section("test_warns", "Failed: DID NOT WARN.", "tests/test_fields.py:9: Failed")
+    text = "".join([*(name.replace("{}", str(one)) for one in (1, 2, 3)), odd, "=== short test summary info ===\n"])
+
+    read = understood(text)
+
+    assert read.headline == "NameError: name 'warnings' is not defined"
+    assert read.nearest[0].path == "src/fields.py"
+    assert understood(name.replace("{}", "3") + odd).headline == "NameError: name 'warnings' is not defined"
+
+
+def test_an_exception_may_be_called_anything() -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 3, in load\n    load(name)\n'
+
+    found = understood(f"{trace}jinja2.exceptions.TemplateNotFound: index.html\n")
+    assert (found.type, found.headline) == ("TemplateNotFound", "jinja2.exceptions.TemplateNotFound: index.html")
+    assert understood(f"{trace}Failed: DID NOT RAISE <class 'KeyError'>\n").type == "Failed"
+
+
+def test_two_lines_that_cannot_be_parsed_are_two_errors() -> None:
+    def trace(code: str, line: int) -> str:
+        return f"  File \"/home/me/a.py\", line {line}\n    {code}\n    {' ' * len(code)}^\nSyntaxError: expected ':'\n"
+
+    assert understood(trace("if x", 3)).fingerprint == understood(trace("if x", 30)).fingerprint
+    assert understood(trace("if x", 3)).fingerprint != understood(trace("def total(items)", 3)).fingerprint

@@ -80,3 +80,15 @@ def test_a_fix_is_kept_as_a_memory_and_read_again() -> None:
     assert fix_from(memory) == one
     assert memory.links == ({"type": "fixes", "ref": "e1"},)
     assert one.line == "fixed before by ccccccc in a.py, b.py: helped 3 of 4"
+
+
+def test_another_change_of_the_same_file_is_another_fix() -> None:
+    first = found(change("a.py", "a\nb\n", "import os\na\nb\n"))
+    other = found(change("a.py", "a\nb\n", "a\nimport re\nb\n"))
+    again = found(change("a.py", "x\na\nb\n", "x\nimport os\na\nb\n# more\n"))
+    assert first is not None
+    assert other is not None
+    assert again is not None
+
+    assert [one.helped for one in helped([first], other)] == [1, 1]
+    assert [(one.id, one.helped) for one in helped([first], again)] == [(first.id, 2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from hunchd.ingestion.tool_errors import ToolError, first_of
@@ -21,8 +22,12 @@ _PATH_LINE = re.compile(
 )
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
 _NAMED = re.compile(
-    r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration))\b:?\s*(.*)$"
+    r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
+    r"|(?:[\w.]+\.)?Failed(?=: ))\b:?\s*(.*)$"
 )
+# What Python ends a traceback with: an exception may be called anything.
+_RAISED = re.compile(r"^((?:\w+\.)*[A-Z]\w*)(?:: (.*))?$")
+_TRACEBACK = "Traceback (most recent call last)"
 _LABELLED = re.compile(
     r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
 )
@@ -34,6 +39,14 @@ _ENDED = re.compile(r"^\S+\.\w+:\d+: ([A-Z]\w+)$")
 _TRACED = re.compile(r"^Traceback \(most recent call last\)|^E  |^\S+\.py:\d+: (?:in \w|[A-Z]\w+$)", re.MULTILINE)
 _PYTHONIC = re.compile(r'File "[^"\n]+", line \d|^E  |^\S+\.py:\d+: ', re.MULTILINE)
 
+# Where pytest and unittest begin to tell of the next test that failed, and where they are done with them.
+_TOLD_OF = re.compile(r"^(?:_{3,} .{1,300} _{3,}|(?:ERROR|FAIL): \w+ \(.{1,300}\))$", re.MULTILINE)
+_DONE = re.compile(
+    r"^={3,} (?:short test summary|warnings summary|\d+ (?:failed|error))|^Ran \d+ tests? in ", re.MULTILINE
+)
+# A line that cannot be parsed, as it is shown.
+_UNPARSED = re.compile(r'File "([^"\n]+)", line \d+\n(?:E +)?[ \t]*(\S.*)\n(?:E +)?[ \t]*\^')
+
 # Code of others, whose functions and lines change with each upgrade; and tests, of which many may meet one error.
 _FOREIGN = re.compile(r"(?:site-packages|dist-packages|node_modules|lib/python[\d.]+|\.cargo/registry)/|^<|^node:")
 _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests?/")
@@ -42,6 +55,7 @@ _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests
 _OF_NAMES = frozenset(
     {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "UnboundLocalError"}
 )
+_CONSEQUENCES = frozenset({"AssertionError", "Failed", ""})
 _QUOTED = re.compile(
     r"""\b[bruf]{0,2}'((?:[^'\\\n]|\\.)*)'|\b[bruf]{0,2}"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\""""
 )
@@ -104,7 +118,7 @@ class ErrorText:
 def understood(text: str) -> ErrorText:
     """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
-    plain = _MASKS[0][0].sub("", text)
+    plain = _most_told(_MASKS[0][0].sub("", text))
     places = _places(plain)
     tool = None if _TRACED.search(plain) else first_of(plain)
     at = Place(tool.path, tool.line) if tool is not None and tool.path else None
@@ -115,6 +129,8 @@ def understood(text: str) -> ErrorText:
         frames = [_named_by(tool)]  # what else is wrong is another error
         if all(place.path != at.path for place in places):
             places = (*places, at)
+    if unparsed := _UNPARSED.findall(plain):
+        frames = [f"{unparsed[-1][0].rsplit('/', 1)[-1]}: {' '.join(unparsed[-1][1].split())}"]
     named = kind in _OF_NAMES or not any(place.function for place in places)
     said = headline[: 2 * _HEADLINE_LENGTH]
     # Which module is missing is the error, wherever it was looked for.
@@ -126,6 +142,21 @@ def understood(text: str) -> ErrorText:
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
+
+
+def _most_told(text: str) -> str:
+    """Of several tests that failed the part about the last of those that failed alike most often: one missing name
+    breaks many tests, a few of them in odd ways. What an assertion says is rather a consequence."""
+    heads = list(_TOLD_OF.finditer(text))
+    if len(heads) < 2:
+        return text
+    done = _DONE.search(text, heads[-1].end())
+    ends = [*(head.start() for head in heads[1:]), done.start() if done else len(text)]
+    parts = [text[head.start() : end] for head, end in zip(heads, ends, strict=True)]
+    told = [(kind, masked(_without_values(line, names_stay=kind in _OF_NAMES))) for kind, line in map(_headline, parts)]
+    often = Counter(told)
+    best = max(range(len(parts)), key=lambda one: (often[told[one]], told[one][0] not in _CONSEQUENCES, one))
+    return parts[best]
 
 
 def _says_nothing(template: str) -> bool:
@@ -194,6 +225,8 @@ def _headline(text: str) -> tuple[str, str]:
     lines = [line for line in text.splitlines() if line.strip()]
     if marked := _marked(lines):
         return marked
+    if raised := _raised(lines):
+        return raised
     for line in reversed(lines):
         if named := _NAMED.match(line):
             return named[1].rsplit(".", 1)[-1], line.strip()
@@ -201,6 +234,19 @@ def _headline(text: str) -> tuple[str, str]:
         if labelled := _LABELLED.match(line):
             return labelled[1].lower(), line.strip()
     return "", lines[-1].strip() if lines else ""
+
+
+def _raised(lines: list[str]) -> tuple[str, str] | None:
+    """What ends the last traceback of Python's own form."""
+    starts = [number for number, line in enumerate(lines) if line.strip().startswith(_TRACEBACK)]
+    if not starts or lines[starts[-1]].startswith(" "):
+        return None
+    after = lines[starts[-1] + 1 :]
+    ending = next((line for line in after if not line.startswith((" ", "\t"))), "")
+    raised = _RAISED.match(ending)
+    if raised is None or any(map(_NAMED.match, after)):
+        return None
+    return raised[1].rsplit(".", 1)[-1], ending.strip()
 
 
 def _marked(lines: list[str]) -> tuple[str, str] | None:
@@ -218,4 +264,5 @@ def _marked(lines: list[str]) -> tuple[str, str] | None:
         return named[1].rsplit(".", 1)[-1], headline
     ended = _ENDED.match(lines[last + 1]) if last + 1 < len(lines) else None
     kind = ended[1] if ended else "AssertionError" if headline.startswith("assert ") else ""
-    return kind, f"{kind}: {headline}" if kind else headline
+    is_named = not kind or re.match(rf"(?:\w+\.)*{kind}\b", headline)
+    return kind, headline if is_named else f"{kind}: {headline}"

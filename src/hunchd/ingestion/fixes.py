@@ -33,7 +33,7 @@ LEAST_CONFIDENCE: Final = 0.3
 # What mended something like it: less than anything that has helped.
 UNTRIED: Final = 0.2
 IMPORTANCE, PAST_IMPORTANCE = 0.7, 0.3
-# Two changes are one fix when at least half of their files are the same.
+# Two changes are one fix when at least half of their files, and of the lines they put in, are the same.
 SAME: Final = 0.5
 
 
@@ -91,8 +91,9 @@ def fix_of(
         return None
     changed.sort(key=lambda change: (change.path not in named, change.path))
     paths = tuple(change.path for change in changed)
-    known_by = hashlib.blake2b("\x1f".join((error, TAG, *sorted(paths))).encode(), digest_size=10).hexdigest()
-    return Fix(f"m{known_by}", error, headline, paths, diff_of(changed), at, command)
+    diff = diff_of(changed)
+    known_by = hashlib.blake2b("\x1f".join((error, TAG, *sorted(paths), diff)).encode(), digest_size=10).hexdigest()
+    return Fix(f"m{known_by}", error, headline, paths, diff, at, command)
 
 
 def diff_of(changes: Sequence[FileChange]) -> str:
@@ -109,15 +110,26 @@ def diff_of(changes: Sequence[FileChange]) -> str:
     return "\n".join(lines)[:DIFF_CHARACTERS]
 
 
-def same(one: Fix, other: Collection[str]) -> bool:
-    """Whether a change of the paths `other` is that fix again."""
-    mine, others = set(one.paths), set(other)
-    return len(mine & others) >= SAME * len(mine | others)
+def same(one: Fix, other: Fix) -> bool:
+    """Whether a change is that fix again: of the same files, and mostly the same lines are put in. What was taken out
+    may be broken in another way each time."""
+    mine, others = set(one.paths), set(other.paths)
+    if len(mine & others) < SAME * len(mine | others):
+        return False
+    put, put_now = _lines(one.diff, "+"), _lines(other.diff, "+")
+    if not (put and put_now):
+        put, put_now = _lines(one.diff, "-"), _lines(other.diff, "-")
+    return len(put & put_now) >= SAME * min(len(put), len(put_now))
+
+
+def _lines(diff: str, mark: str) -> set[str]:
+    lines = (" ".join(line[1:].split()) for line in diff.splitlines() if line.startswith(mark))
+    return {line for line in lines if line}
 
 
 def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
     """What is known after `found` made the error go away: the same as before has helped again, the others have not."""
-    again = next((fix for fix in sorted(known, key=lambda fix: -fix.tried) if same(fix, found.paths)), None)
+    again = next((fix for fix in sorted(known, key=lambda fix: -fix.tried) if same(fix, found)), None)
     others = [replace(fix, tried=fix.tried + 1) for fix in known if fix is not again]
     if again is None:
         return [found, *others]
