@@ -6,6 +6,7 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -51,25 +52,27 @@ def whole(before: dict[str, Any], after: dict[str, Any]) -> None:
             assert link["type"] != "part_of" or identifier in after[link["ref"]]["source"]["told"]
 
 
-def killed_again_and_again(home: Path, *, rounds: int, seed: int) -> int:
-    """A run a round, killed at a random moment of it; how many were really under way then."""
+def killed_again_and_again(home: Path, *, kills: int, seed: int) -> tuple[int, Counter[str]]:
+    """Runs that are killed in their middle, at a random moment; how many were begun, and at which steps they were."""
     chance = random.Random(seed)
-    interrupted = 0
+    begun_runs, steps = 0, Counter[str]()
     with running_daemon(home, settings=SETTINGS) as daemon:
         before = fill(daemon)
-        daemon.post(
-            "/consolidate", {"dry_run": True}
-        )  # the helpers run by now: a run is about as long as the first one
+        # The helpers run from here on: a run is about as long as this one.
+        daemon.post("/consolidate", {"dry_run": True})
         began = time.monotonic()
         run = daemon.post("/consolidate", {})
         length = time.monotonic() - began
-        for _ in range(rounds):
+        while sum(steps.values()) < kills:
+            begun_runs += 1
+            assert begun_runs <= 3 * kills, f"too many runs ended before they could be killed: {steps}"
             if run["status"] == "done":
                 daemon.post(f"/consolidate/{run['run']}/undo", {})
                 assert exported(daemon) == before
             begun = daemon.post("/consolidate", {"wait": False})["run"]
-            time.sleep(chance.uniform(0, length * 1.2))
-            interrupted += daemon.get(f"/consolidate/{begun}")["status"] == "running"
+            time.sleep(chance.uniform(0, length))
+            told = daemon.get(f"/consolidate/{begun}")
+            steps.update([told["step"] or "before the first step"] if told["status"] == "running" else [])
             daemon.kill()
             daemon.start()
             at_rest(daemon)
@@ -81,16 +84,17 @@ def killed_again_and_again(home: Path, *, rounds: int, seed: int) -> int:
         if run["status"] == "done":
             daemon.post(f"/consolidate/{run['run']}/undo", {})
         assert exported(daemon) == before
-    return interrupted
+    return begun_runs, steps
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_runs_that_are_killed_are_gone_on_with_and_lose_nothing(hunchd_home: Path) -> None:
-    rounds = int(os.environ.get("HUNCHD_KILLS", "6"))
-    interrupted = killed_again_and_again(hunchd_home, rounds=rounds, seed=rounds)
-    print(f"{rounds} kills, {interrupted} of them in the middle of a run")  # noqa: T201 - a figure to be told
-    assert interrupted > 0
+    kills, seed = (
+        int(os.environ.get(name, default)) for name, default in (("HUNCHD_KILLS", "5"), ("HUNCHD_SEED", "1"))
+    )
+    runs, steps = killed_again_and_again(hunchd_home, kills=kills, seed=seed)
+    print(f"{kills} of {runs} runs were killed in their middle: {dict(steps)}")  # noqa: T201 - a figure to be told
 
 
 @pytest.mark.timeout(180)

@@ -32,8 +32,9 @@ logger = logging.getLogger(__name__)
 SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
 MOST_RUNS: Final = 200  # in the list
 MOST_ABOUT: Final = 20  # changes of one memory
-AGAIN_AFTER: Final = 30.0  # seconds before an interrupted run is tried again
-MOST_TRIES: Final = 3  # times that a run is gone on with; then it is taken back
+# Seconds before an interrupted run is tried again: at first it may only be that a helper process took long to start.
+AGAIN_AFTER: Final = (3.0, 30.0)
+MOST_TRIES: Final = 4  # times that a run is gone on with; then it is taken back
 # A night that was slept through: the next run is due when the last one is older than a day and a little.
 DUE_AFTER: Final = timedelta(hours=26)
 STOP_WITHIN: Final = 0.6  # seconds until what a stopped run waits for is cut short: it has one in all
@@ -175,12 +176,16 @@ class Consolidation:
         """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
         await self._work.ready()
         await self._look()
+        failed = 0
         while True:
             await self._unfinished.wait()
             self._unfinished.clear()
-            if self._current is None and not await self._resume():
-                self._unfinished.set()
-                await asyncio.sleep(AGAIN_AFTER)
+            if self._current is not None or await self._resume():
+                failed = 0
+                continue
+            self._unfinished.set()
+            await asyncio.sleep(AGAIN_AFTER[min(failed, len(AGAIN_AFTER) - 1)])
+            failed += 1
 
     async def close(self) -> None:
         """Stop what runs; the next start goes on with it."""
