@@ -43,7 +43,7 @@ class Nearness:
         """Keep these vectors, a row each."""
         if not len(slots):
             return
-        self.reserve(int(slots.max()) + 1)
+        self.reserve(int(np.max(slots)) + 1)
         largest = np.abs(vectors).max(axis=1)
         scales = np.where(largest > 0, largest / _LARGEST, 1.0).astype(np.float32)
         self._bytes[slots] = np.rint(vectors / scales[:, None]).astype(np.int8)
