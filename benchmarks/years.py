@@ -278,9 +278,17 @@ class Replay:
         day.megabytes, day.resident = (disk[0], disk[1]), (memory[0], memory[1])
 
 
+def _units_of(repository: Path, known: Path) -> list[Unit]:
+    """The whole history, kept for whoever goes on."""
+    if not known.exists():
+        known.write_bytes(pickle.dumps(list(history.units(Git(repository)))))
+    units: list[Unit] = pickle.loads(known.read_bytes())
+    return units
+
+
 async def replay(repository: Path, state: Path, days: int, until: float) -> Years | None:
     """None: there is more to do."""
-    all_units = list(history.units(Git(repository)))
+    all_units = _units_of(repository, state / "units")
     last = max(unit.at for unit in all_units)
     begin = datetime.fromtimestamp(last, UTC).replace(hour=0, minute=0, second=0) - days * DAY
     by_day: dict[int, list[Unit]] = defaultdict(list)
