@@ -8,11 +8,15 @@ project, another time, a refinement, a paraphrase, things that hold side by side
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-from contradiction_statements import WRITTEN
+# Pairs written by hand, as developers write them.
+WRITTEN = Path(__file__).with_name("data") / "contradictions_written.jsonl"
+
 
 
 class Pair(NamedTuple):
@@ -518,7 +522,10 @@ def material(seed: int = 7) -> list[Pair]:
         *_pins(rng),
         *_strangers(rng),
     ]
-    written = [Pair(a, b, label, kind, f"written {number}") for number, (a, b, label, kind) in enumerate(WRITTEN)]
+    rows = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
+    written = [
+        Pair(row["a"], row["b"], row["label"], row["kind"], f"written {number}") for number, row in enumerate(rows)
+    ]
     return list(dict.fromkeys((*pairs, *written)))
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from hunchd.consolidation.contradictions_choices import PLACE_OF, SINGLE
 from hunchd.consolidation.contradictions_reading import PALE_STEMS, Clause
 from hunchd.consolidation.contradictions_values import Value, excluding, refines, same, written_alike
-from hunchd.consolidation.contradictions_words import PLACE_OF, SINGLE, canonical, stem
+from hunchd.consolidation.contradictions_words import canonical, stem
 
-REASONS: Final = ("number", "choice", "opposed", "unlike", "rejected")
+REASONS: Final = ("number", "choice", "opposed", "unlike", "rejected", "restricted")
 BESIDE: Final = (
     "",
     " contained",
@@ -24,6 +25,11 @@ BESIDE: Final = (
     " heads differ",
     " qualified",
     " open",
+    " of one topic",
+    " verbs differ",
+    " linked alike",
+    " strict",
+    " only",
 )
 FEATURES: Final = (
     *(f"{reason}{beside}" for reason in REASONS for beside in BESIDE),
@@ -34,14 +40,20 @@ FEATURES: Final = (
     "shared",
     "reasons",
     "names differ",
+    "unlike of one head",
+    "unlike put in place",
+    "unlike names",
     "unlike where one holds",  # K: V, the default is V
     "unlike linked",  # stored in V, owned by V
     "opposed words",
+    "opposed, more denied",  # what is denied is more than what the other affirms
+    "opposed, more affirmed",
     "strict",
     "refines",
 )
 MANY: Final = 2  # words left on both sides: it hardly is the same subject
 MOST: Final = 4.0  # words that are left over: more make no difference
+LEAST_OF_TOPIC: Final = 0.5  # of what either speaks of, named by both
 PALE_WEIGHT: Final = 0.35  # of a word that says little
 
 
@@ -53,6 +65,9 @@ class Compared:
     kind: str
 
 
+APART: Final = Compared((0.0,) * len(FEATURES), "")
+
+
 def compared(a: Clause, b: Clause) -> Compared:
     """How `b` stands to `a`; symmetric. No reason counts between what is said of different places or times."""
     if (
@@ -62,83 +77,199 @@ def compared(a: Clause, b: Clause) -> Compared:
         or (a.files and b.files and not _same_file(a.files, b.files))
     ):
         return APART
-    choice, same_choice, chosen, class_words = _choices(a, b)
-    pins = a.is_pin and b.is_pin
-    mine, others = a.stems, b.stems
-    matched_a, matched_b = (mine & others,) * 2 if pins else _matched(mine, others)
-    spent = class_words | chosen | (frozenset() if pins else PALE_STEMS)
-    left_a, left_b = (_left(one, matched, spent) for one, matched in ((mine, matched_a), (others, matched_b)))
-    number, same_number, finer = _numbers(a.values, b.values, pins=pins)
-    words_opposed = _opposed_words(a, b) + _opposed_words(b, a)
-    opposed = (a.denied != b.denied) != (words_opposed % 2 == 1)
-    names = bool(left_a and left_b) and left_a <= a.names and left_b <= b.names
-    settled = number or choice or opposed or same_number or (same_choice and not names)
-    unlike = (
-        not settled
-        and not a.is_inherited
-        and not b.is_inherited
-        and (_said_otherwise(a, b, matched_a, matched_b) or names or _put_in_place(left_a, left_b, a, b))
-    )
-    if a.is_also or b.is_also:  # what is said besides takes nothing back
-        number = choice = 0.0
-        unlike = False
-    if a.is_open and b.is_open and not (a.is_strict or b.is_strict):  # one of several
-        choice, unlike = 0.0, False
-        number = number * any(value.form != "exact" for value in (*a.values, *b.values))
-    rejected = _rejects(a, b) or _rejects(b, a)
-    smaller = min(_weight(mine - chosen), _weight(others - chosen))
-    contained = min(_weight(matched_a), _weight(matched_b)) / smaller if smaller else 0.0
-    shared = _weight(matched_a) / max(_weight(mine | others) - _weight(matched_b - mine), 0.1)
+    shared = _Shared.of(a, b)
+    reasons = _Reasons.of(shared)
+    return Compared(_features(shared, reasons), reasons.kind(a))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What two clauses have in common, and what only one of them says."""
+
+    a: Clause
+    b: Clause
+    matched_a: frozenset[str]
+    matched_b: frozenset[str]
+    left_a: frozenset[str]
+    left_b: frozenset[str]
+    chosen: frozenset[str]
+    choice: float
+    same_choice: float
+
+    @classmethod
+    def of(cls, a: Clause, b: Clause) -> _Shared:
+        choice, same_choice, chosen, class_words = _choices(a, b)
+        pins = a.is_pin and b.is_pin
+        matched_a, matched_b = (a.stems & b.stems,) * 2 if pins else _matched(a.stems, b.stems)
+        spent = class_words | chosen | (frozenset() if pins else PALE_STEMS)
+        left_a, left_b = a.stems - matched_a - spent, b.stems - matched_b - spent
+        return cls(a, b, matched_a, matched_b, left_a, left_b, chosen, choice, same_choice)
+
+    @property
+    def pins(self) -> bool:
+        return self.a.is_pin and self.b.is_pin
+
+    @property
+    def names(self) -> bool:
+        """Whether only names are left over."""
+        return bool(self.left_a and self.left_b) and self.left_a <= self.a.names and self.left_b <= self.b.names
+
+    def contained(self) -> float:
+        """How much of what the shorter one says the longer one says too."""
+        smaller = min(_weight(self.a.stems - self.chosen), _weight(self.b.stems - self.chosen))
+        return min(_weight(self.matched_a), _weight(self.matched_b)) / smaller if smaller else 0.0
+
+    def topic(self) -> float:
+        """How much of what either speaks of the other names too."""
+        return min(_topic(self.a, self.matched_a), _topic(self.b, self.matched_b))
+
+    def similarity(self) -> float:
+        extent = _weight(self.a.stems | self.b.stems) - _weight(self.matched_b - self.a.stems)
+        return min(_weight(self.matched_a) / max(extent, 0.1), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    number: float
+    choice: float
+    opposed: float
+    unlike: float
+    rejected: float
+    restricted: float
+    same_number: float
+    finer: float
+    words_opposed: bool
+
+    @classmethod
+    def of(cls, shared: _Shared) -> _Reasons:
+        a, b = shared.a, shared.b
+        number, same_number, finer = _numbers(a.values, b.values, pins=shared.pins)
+        words_opposed = _opposed_words(a, b) + _opposed_words(b, a)
+        opposed = (a.denied != b.denied) != (words_opposed % 2 == 1)
+        settled = number or shared.choice or opposed or same_number or (shared.same_choice and not shared.names)
+        unlike, choice = not settled and _unlike(shared), shared.choice
+        if a.is_also or b.is_also:  # what is said besides takes nothing back
+            number, choice, unlike = 0.0, 0.0, False
+        if a.is_open and b.is_open and not (a.is_strict or b.is_strict):  # one of several
+            choice, unlike = 0.0, False
+            number = number * any(value.form != "exact" for value in (*a.values, *b.values))
+        rejected = _rejects(a, b) or _rejects(b, a)
+        restricted = _restricted(shared)
+        said = (number, choice, float(opposed), float(unlike), float(rejected), float(restricted))
+        return cls(*said, same_number, finer, words_opposed > 0)
+
+    @property
+    def all(self) -> tuple[float, ...]:
+        return self.number, self.choice, self.opposed, self.unlike, self.rejected, self.restricted
+
+    def kind(self, a: Clause) -> str:
+        kinds = (
+            ("versions", self.number and _is_version(a.values)), ("value", self.number),
+            ("choice", self.rejected or self.choice), ("negation", self.opposed or self.restricted),
+            ("value", self.unlike),
+        )  # fmt: skip
+        return next((kind for kind, holds in kinds if holds), "")
+
+
+def _features(shared: _Shared, reasons: _Reasons) -> tuple[float, ...]:
+    a, b, left_a, left_b = shared.a, shared.b, shared.left_a, shared.left_b
     fewest = min(len(left_a), len(left_b))
-    is_open = (a.is_open or b.is_open) and not (a.is_strict and b.is_strict)
     beside = (
         1.0,
-        min(contained, 1.0),
+        min(shared.contained(), 1.0),
         float(fewest >= 1),
         float(fewest >= MANY),
         min(abs(len(left_a) - len(left_b)), MOST),
         float(bool(left_a & a.head) and bool(left_b & b.head)),
         float(bool(left_a & a.qualifiers) and bool(left_b & b.qualifiers)),
-        float(is_open),
+        float((a.is_open or b.is_open) and not (a.is_strict and b.is_strict)),
+        shared.topic(),
+        float(bool(a.how - b.how) and bool(b.how - a.how)),
+        float(bool(a.linked & b.linked)),
+        float(a.is_strict or b.is_strict),
+        float(a.is_only or b.is_only),
     )
-    reasons = (number, choice, float(opposed), float(unlike), float(rejected))
-    features = (
-        *(reason * factor for reason in reasons for factor in beside),
-        number * pins,
-        number * pins * (len(left_a) + len(left_b)),
-        same_number,
-        same_choice,
-        min(shared, 1.0),
-        sum(reasons),
-        float(names),
-        float(unlike and (bool(a.stems & b.stems & SINGLE) or (a.is_pair and b.is_pair))),
-        float(unlike and bool(a.linked & b.linked) and bool(matched_a & (a.rest | a.how) - a.head)),
-        float(opposed and words_opposed > 0),
+    one_head = _of_one_head(shared)
+    return (
+        *(reason * factor for reason in reasons.all for factor in beside),
+        reasons.number * shared.pins,
+        reasons.number * shared.pins * (len(left_a) + len(left_b)),
+        reasons.same_number,
+        shared.same_choice,
+        shared.similarity(),
+        sum(reasons.all),
+        float(shared.names),
+        reasons.unlike * one_head,
+        reasons.unlike * _put_in_place(shared),
+        reasons.unlike * shared.names,
+        float(reasons.unlike and (bool(a.stems & b.stems & SINGLE) or (a.is_pair and b.is_pair))),
+        float(reasons.unlike and bool(a.linked & b.linked) and bool(shared.matched_a & (a.rest | a.how) - a.head)),
+        float(reasons.opposed and reasons.words_opposed),
+        *_more_of_a_denial(shared, reasons),
         float(a.is_strict and b.is_strict),
-        finer,
+        reasons.finer,
     )
-    kinds = (
-        ("versions", number and _is_version(a.values)), ("value", number), ("choice", rejected or choice),
-        ("negation", opposed), ("value", unlike),
-    )  # fmt: skip
-    return Compared(features, next((kind for kind, holds in kinds if holds), ""))
 
 
-APART: Final = Compared((0.0,) * len(FEATURES), "")
+def _unlike(shared: _Shared) -> bool:
+    """Whether both speak of something in common and each says of it what the other does not."""
+    a, b = shared.a, shared.b
+    if a.is_inherited or b.is_inherited or not (_said_alone(a, shared.matched_a) and _said_alone(b, shared.matched_b)):
+        return False
+    common = shared.matched_a - PALE_STEMS
+    return bool(common & (a.head or a.rest)) and bool((shared.matched_b - PALE_STEMS) & (b.head or b.rest))
 
 
-def _left(stems: frozenset[str], matched: frozenset[str], spent: frozenset[str]) -> frozenset[str]:
-    return stems - matched - spent
+def _said_alone(clause: Clause, matched: frozenset[str]) -> bool:
+    """Whether a clause says something that the other does not: more than another verb of those that say little."""
+    alone = (clause.rest | clause.how) - matched
+    return bool(alone - PALE_STEMS) or len(alone) > 1
+
+
+def _of_one_head(shared: _Shared) -> bool:
+    """Whether both speak of the same and say nothing alike of it."""
+    a, b = shared.a, shared.b
+    if a.how - b.how and b.how - a.how:  # written in, started by
+        return False
+    same_head = bool(a.head) and bool(b.head) and a.head <= shared.matched_a and b.head <= shared.matched_b
+    return same_head and not shared.matched_a & (a.rest - a.head)
+
+
+def _put_in_place(shared: _Shared) -> bool:
+    """Whether only the last thing that is said differs: sent to X, sent to Y."""
+    a, b = shared.a, shared.b
+    few = 1 <= len(shared.left_a) <= MANY and 1 <= len(shared.left_b) <= MANY
+    return few and shared.left_a <= a.rest and shared.left_b <= b.rest and bool(a.head) and a.head == b.head
+
+
+def _more_of_a_denial(shared: _Shared, reasons: _Reasons) -> tuple[float, float]:
+    """How many words only the side has that denies, and only the other."""
+    if not reasons.opposed or shared.a.denied == shared.b.denied:
+        return 0.0, 0.0
+    denied, affirmed = (shared.left_a, shared.left_b) if shared.a.denied else (shared.left_b, shared.left_a)
+    return min(len(denied), MOST), min(len(affirmed), MOST)
+
+
+def _restricted(shared: _Shared) -> bool:
+    """Whether one says that only X does what the other says of Y, or that only some do what the other says of all."""
+    a, b = shared.a, shared.b
+    if a.denied or b.denied or not (a.head and b.head):
+        return False
+    if (a.is_only and b.is_all and not b.is_only) or (b.is_only and a.is_all and not a.is_only):
+        return shared.topic() >= LEAST_OF_TOPIC
+    if not (a.is_only_head or b.is_only_head):
+        return False
+    of_others = not (a.head - PALE_STEMS) & shared.matched_a and not (b.head - PALE_STEMS) & shared.matched_b
+    return of_others and bool((shared.matched_a & a.rest) - PALE_STEMS)
+
+
+def _topic(clause: Clause, matched: frozenset[str]) -> float:
+    named = clause.head or clause.stems
+    return _weight(named & matched) / max(_weight(named), 0.1)
 
 
 def _weight(stems: Iterable[str]) -> float:
     return sum(PALE_WEIGHT if one in PALE_STEMS else 1.0 for one in stems)
-
-
-def _put_in_place(left_a: frozenset[str], left_b: frozenset[str], a: Clause, b: Clause) -> bool:
-    """Whether only the last thing that is said differs: sent to X, sent to Y."""
-    tails = left_a <= a.rest and left_b <= b.rest
-    return tails and 1 <= len(left_a) <= MANY and 1 <= len(left_b) <= MANY and bool(a.head) and a.head == b.head
 
 
 def _heads_opposed(a: Clause, b: Clause) -> bool:
@@ -236,15 +367,6 @@ def _comparable(one: Value, other: Value) -> bool:
 
 def _is_version(values: Iterable[Value]) -> bool:
     return any(value.is_version and (len(value.low) > 1 or value.form != "exact") for value in values)
-
-
-def _said_otherwise(a: Clause, b: Clause, matched_a: frozenset[str], matched_b: frozenset[str]) -> bool:
-    """Whether both speak of the same and say nothing alike of it."""
-    if a.how - b.how and b.how - a.how:  # written in, started by
-        return False
-    same_head = bool(a.head) and bool(b.head) and a.head <= matched_a and b.head <= matched_b
-    mine, others = a.rest - matched_a, b.rest - matched_b
-    return same_head and bool(mine) and bool(others) and not matched_a & (a.rest - a.head)
 
 
 def _rejects(a: Clause, b: Clause) -> bool:

@@ -32,7 +32,7 @@ PREFIX: Final = re.compile(
     r"repository|codebase),?)\s+)+",
     re.IGNORECASE,
 )
-WORD: Final = re.compile(r"[A-Za-z_@%~][\w@./+#%:~-]*[\w+#]|[A-Za-z%]|\d+[A-Za-z]\w*")
+WORD: Final = re.compile(r"[A-Za-z_@%~][\w@./+#%:~-]*[\w+#/]|[A-Za-z%]|\d+[A-Za-z]\w*")
 PHRASE: Final = re.compile(r"(?<![\w-])(?=([A-Za-z0-9]+)[ -]([A-Za-z]+)(?![\w-]))")
 FILE: Final = re.compile(
     r"(?:[\w@.-]+/)*[\w@.-]*\.(?:toml|json|ya?ml|cfg|ini|txt|in|py|lock|gradle|xml|md|mod|rs|ts|js|kts|env|conf)$"
@@ -41,7 +41,7 @@ DENIAL: Final = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|avoid(?:s|ed)?|stop(?:ped)?(?= \w+ing)|"
     r"lack(?:s|ed)?|"
     r"refrain|instead of|unable|fail(?:s|ed)? to|ended(?= support)|(?<=support )[^.;]{0,50}?\b(?:ended|gone)|"
-    r"no longer)\b",
+    r"no longer|rarely|hardly|free of|(?<=keep )[^.;]{0,40}?\bout of)\b",
     re.IGNORECASE,
 )
 NOT_DENIED: Final = re.compile(
@@ -64,7 +64,7 @@ REPLACED: Final = re.compile(r"\breplac(?:e|ed|ing)\s+(?P<old>[^,;]+?)\s+(?:with
 PAST: Final = re.compile(
     r"\b(?:used to|until|till|formerly|previously|originally|in the past|back (?:when|then|in)|before (?:the|"
     r"we|v?\d|version|20\d\d|19\d\d)|"
-    r"prior to|through (?:version )?v?\d|up to v?\d+\.[\dx]|up to \d+\.x|"
+    r"prior to|(?<!\d )through (?:version )?v?\d|up to v?\d+\.[\dx]|up to \d+\.x|"
     r"up to (?:and including )?(?:version \d|v\d)|earlier (?:releases?|versions?)|old(?:er)? (?:releases?|"
     r"versions?)|at first|initially|once (?:was|were|had|used)|"
     r"at the time|years? ago|months? ago|last (?:year|quarter|month|week|sprint|spring|summer|autumn|fall|"
@@ -91,7 +91,8 @@ ERA: Final = re.compile(r"(?:^|\bin |\bwith |\bsince )(?:(?:version|release) |v)
 # Behind these a word that is a tool too means the tool.
 OBJECT: Final = re.compile(r"\b(?:uses?|using|with|by|prefers?|through|via|called|is|are|to|[:=])\s*$", re.IGNORECASE)
 WAS: Final = re.compile(
-    r"\b(?:was|were|had|did|supported|required|needed|used|ran|came|shipped|allowed)\b", re.IGNORECASE
+    r"\b(?:was|were|had|did|ran|came|supported|required|needed|used|shipped|allowed|stored|kept|sent|wrote|returned|accepted|lacked|offered)\b",
+    re.IGNORECASE,
 )
 PAIR: Final = re.compile(r"^[\w./ -]{2,60}?\s*[:=]\s*\S")
 LINK: Final = re.compile(r"\w (by|with|in|as|from|on|at|to|after|through|via|into|under) (?=\w)")
@@ -129,7 +130,9 @@ VERB: Final = re.compile(
     r"maintains|owns|gives|throws|raises|survives?|allows|accepts|rejects|contains|includes|provides|holds|"
     r"enables|disables|compiles|"
     r"defaults to|belongs|comes?|publishes|deploys|renders|serves|validates|ignores|skips|waits|retries|fails|"
-    r"happens?|speaks|sits?|receives|"
+    r"happens?|speaks|sits?|receives|picks|chooses|selects|fetches|creates|deletes|removes|adds|opens|closes|"
+    r"hides|displays|emits|publishes|consumes|produces|parses|verifies|ensures|generates|encrypts|signs|"
+    r"follows|carries|asks|gets|grows|expects|assumes|treats?|respects|phones|extends?|inherits?|wraps?|"
     r"scans|applies|not)\b|(?<=[\w)\]])\s*[:=]\s*(?=\S)",
     re.IGNORECASE,
 )
@@ -139,7 +142,10 @@ PERHAPS_VERB: Final = re.compile(
     r"binds?|sort|checks?|maintain|own|give|get|"
     r"throw|raise|logs?|allow|accept|contain|include|provide|hold|targets?|belong|deploy|builds?|render|serve|"
     r"caches?|validate|"
-    r"ignore|skip|wait|fail|live|respect)\b",
+    r"ignore|skip|wait|fail|live|respect|merges?|loads?|retries|uploads?|downloads?|updates?|blocks?|starts|stops?|"
+    r"ends?|begin|shows?|calls?|triggers?|publish|polls?|push|pushes|pulls?|imports?|exports?|parses?|formats?|lints?|"
+    r"compiles?|bundles?|ships?|wins?|shares?|follow|carry|prints?|prompts?|falls?|keep|match|matches|maps?|expect|"
+    r"assume|locks?|spills?|pick|choose|select|fetch|create|remove|add|open|close|hide|emit|verify|ensure)\b",
     re.IGNORECASE,
 )
 IMPERATIVE: Final = re.compile(
@@ -154,5 +160,34 @@ IMPERATIVE: Final = re.compile(
 TEMPLATE: Final = re.compile(
     r"\b(?:depends on|pins)\b.*\d|^[\w.-]+ requires \S+ [<>=~^!]*\d|\brequirements?\b.*\d|\bpinned (?:at|to) |"
     r"^\S+ sets \S+ to |^in \S+ of \S+, |^\S+ for \S+ \(|^[\w.-]+ ?= ?\S+$",
+    re.IGNORECASE,
+)
+ONLY: Final = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
+ONLY_OF_IT: Final = re.compile(r"\b(?!read|append|write)([A-Za-z]+)-only\b", re.IGNORECASE)
+ALL: Final = re.compile(r"\b(?:all|every|any|always|each|everybody|everything|everyone)\b", re.IGNORECASE)
+# How often: "hourly", "once a day", "each night"; as a quantity of time.
+PERIODS: Final = {"hourly": "1 hour", "daily": "1 day", "nightly": "1 day", "weekly": "1 week", "monthly": "1 month"}
+OFTEN: Final = re.compile(
+    r"\b(?<!a )(?<!the )(hourly|daily|nightly|weekly|monthly)\b"
+    r"(?=\s*(?:[.,;)]|$)|\s+(?:in|at|on|by|from|and|to|for|with)\b)",
+    re.IGNORECASE,
+)
+EVERY: Final = re.compile(
+    r"\b(?:every|each|once (?:an?|per|every)|(twice) (?:an?|per|every)) "
+    r"(second|minute|hour|day|night|week|month|year)\b(?! of)",
+    re.IGNORECASE,
+)
+HALF: Final = re.compile(r"\bhalf an? (second|minute|hour|day|year)\b", re.IGNORECASE)
+ONE: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
+# When or where it holds, said first.
+CONDITION: Final = re.compile(
+    r"^((?:when|whenever|if|on|once|after|before|during|while|for|in|with|under|at|inside|within)"
+    r" [^,]{2,60}),\s+(?!and\b|or\b)(.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+# A noun that is a verb too, and what is said of it: "release notes are written by hand".
+NOUN_FIRST: Final = re.compile(
+    r"^(?!(?:always|never|only|do|don't|avoid|no|prefer|feel|make|we|i|you|everyone|there)\b)[A-Za-z]+(?:\s+[\w-]+){0,3}?\s+"
+    r"(?:is|are|was|were|has|have|must|should|can|cannot|may|will|does|lives?|expires?|needs?|goes|go|runs?|uses?|takes?)\b",
     re.IGNORECASE,
 )

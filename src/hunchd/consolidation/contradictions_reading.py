@@ -13,20 +13,10 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation import contradictions_patterns as patterns
+from hunchd.consolidation.contradictions_choices import COMPOUNDS, PLACE_OF, class_of, series_of
+from hunchd.consolidation.contradictions_opposites import denied_by, opposite_of
 from hunchd.consolidation.contradictions_values import Value, values_in
-from hunchd.consolidation.contradictions_words import (
-    NUMBER_WORDS,
-    PALE,
-    PHRASES,
-    PLACE_OF,
-    STOP,
-    UNITS,
-    canonical,
-    class_of,
-    denied_by,
-    opposite_of,
-    stem,
-)
+from hunchd.consolidation.contradictions_words import NUMBER_WORDS, PALE, PHRASES, STOP, UNITS, canonical, stem
 from hunchd.ingestion.subjects import subject_of
 
 LONGEST: Final = 600  # characters of a statement that are read
@@ -59,6 +49,9 @@ class Clause:
     is_open: bool  # one of several: supports, can be, also
     is_strict: bool  # must, always, all
     is_also: bool
+    is_only: bool
+    is_all: bool  # every, always
+    is_only_head: bool  # only of its subject, and of nothing else
     is_pin: bool  # a requirement as manifests state it
     qualifiers: frozenset[str]  # stems that say where or for what it holds: "in the shop", "for guests"
     names: frozenset[str]  # stems that were written with a capital letter
@@ -108,6 +101,11 @@ def _is_frame(part: str) -> bool:
 def _plain(text: str) -> str:
     text = text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("`", "")
     text = patterns.MARKUP.sub(lambda match: match[1] or "", text)
+    text = patterns.ONLY_OF_IT.sub(r"only \1", text)
+    text = patterns.OFTEN.sub(lambda match: f"every {patterns.PERIODS[match[1].lower()]}", text)
+    text = patterns.EVERY.sub(lambda match: f"every {'0.5' if match[1] else '1'} {match[2]}", text)
+    text = patterns.HALF.sub(lambda match: f"0.5 {match[1]}s", text)
+    text = patterns.ONE.sub(lambda match: f"{match[1]} 1 {match[2]}", text)
     text = re.sub(r"\bcan't\b|\bcan not\b", "cannot", text, flags=re.IGNORECASE)
     text = re.sub(r"\bwon't\b", "will not", text, flags=re.IGNORECASE)
     text = re.sub(r"\bno longer\b", "not", text, flags=re.IGNORECASE)
@@ -119,6 +117,7 @@ def _plain(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
+    text = patterns.CONDITION.sub(lambda match: f"{match[2]} {match[1]}", text.strip())
     for part in patterns.CLAUSES.split(text):
         part = patterns.PREFIX.sub("", patterns.REASON.sub("", patterns.PREFIX.sub("", part or ""))).strip(" .,;!")
         if len(part) > 1:
@@ -148,9 +147,13 @@ def _clause(text: str, inherited: frozenset[str], when: _When) -> Clause:
     rest = _words(rest_text, is_pin=is_pin, first=text.startswith(rest_text[:20]))
     if is_pin:
         _told_apart(head, rest)
+    else:
+        _tell_places(head)
     stems = frozenset(head.stems) or inherited
     denials = len(patterns.DENIAL.findall(patterns.NOT_DENIED.sub(" ", said)))
-    denials += len(rest.denying) + (0 if rest.stems or rest.denying or rest.pale else len(head.denying))
+    told = head.stems or head.pale
+    only_denied = told == head.denying or not (rest.stems or rest.denying or rest.pale)
+    denials += len(rest.denying) + (len(head.denying) if only_denied else 0)
     everything = stems | frozenset((*rest.stems, *head.pale, *rest.pale))
     return Clause(
         head=stems,
@@ -173,6 +176,9 @@ def _clause(text: str, inherited: frozenset[str], when: _When) -> Clause:
         is_open=patterns.OPEN.search(said) is not None,
         is_strict=patterns.MODAL.search(said) is not None,
         is_also=patterns.ALSO.search(said) is not None,
+        is_all=patterns.ALL.search(said) is not None,
+        is_only=patterns.ONLY.search(said) is not None,
+        is_only_head=bool(head.stems) and patterns.ONLY.match(said) is not None,
         is_pin=is_pin,
         qualifiers=frozenset(_qualifiers(masked)),
         names=frozenset((*head.names, *rest.names)),
@@ -208,7 +214,7 @@ def _masked(text: str, values: list[Value]) -> str:
 
 def _divided(text: str) -> tuple[str, str]:
     """What is spoken of, and what is said of it. An order speaks of what stands behind "for", if anything."""
-    if patterns.IMPERATIVE.match(text):
+    if patterns.IMPERATIVE.match(text) and not patterns.NOUN_FIRST.match(text):
         match = re.search(r"\bfor (?:the |all |our )?(.+)$", text, re.I)
         return (match[1], text[: match.start()]) if match else ("", text)
     match = patterns.VERB.search(f"{text} ") or patterns.PERHAPS_VERB.search(f"{text} ")
@@ -232,18 +238,34 @@ def _words(text: str, *, is_pin: bool = False, first: bool = True) -> _Words:
         if patterns.FILE.match(lower):
             found.files.append(lower)
             continue
-        stemmed = canonical(stem(lower))
-        if choice := class_of(lower) or (
-            subject_of(lower) if is_name or patterns.OBJECT.search(text[: match.start()]) else ""
-        ):
-            found.chosen.append((choice, stemmed))
-        elif not is_pin and (opposite := opposite_of(stemmed, lower)) is not None:
-            (found.denying if denied_by(stemmed, lower) else found.turned).append(opposite)
-            stemmed = opposite
-        if is_name:
-            found.names.append(stemmed)
-        (found.pale if stemmed in PALE_STEMS else found.stems).append(stemmed)
+        for part in (word,) if is_pin else _told_parts(word):
+            _take(part, found, text[: match.start()], is_pin=is_pin, is_name=is_name)
     return found
+
+
+def _take(word: str, found: _Words, before: str, *, is_pin: bool, is_name: bool) -> None:
+    """Note one word of a text: what it is a choice of, what it is opposed to, its stem."""
+    lower = word.lower()
+    stemmed = canonical(stem(lower))
+    choice = class_of(lower) or series_of(lower)
+    if choice or (choice := subject_of(lower) if is_name or patterns.OBJECT.search(before) else ""):
+        found.chosen.append((choice, stemmed))
+    elif not is_pin and (opposite := opposite_of(stemmed, lower)) is not None:
+        (found.denying if denied_by(stemmed, lower) else found.turned).append(opposite)
+        stemmed = opposite
+    if is_name:
+        found.names.append(stemmed)
+    (found.pale if stemmed in PALE_STEMS else found.stems).append(stemmed)
+
+
+def _told_parts(word: str) -> tuple[str, ...]:
+    """The words of a compound that no table knows: "lazy-loaded" says what "lazily loaded" says."""
+    lower = word.lower()
+    if "-" not in word or lower in COMPOUNDS or not word.replace("-", "").isalpha() or class_of(lower):
+        return (word,)
+    if opposite_of(canonical(stem(lower)), lower) is not None:
+        return (word,)
+    return tuple(part for part in word.split("-") if part.lower() not in STOP) or (word,)
 
 
 def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tuple[str, str]]:
@@ -263,6 +285,13 @@ def _told_apart(head: _Words, rest: _Words) -> None:
         for index, one in enumerate(stems):
             stems[index] = f"{one} again" if one in seen else one
             seen.add(one)
+
+
+def _tell_places(head: _Words) -> None:
+    """What says little elsewhere says in a subject which one is meant: the read timeout."""
+    for one in [one for one in head.pale if one in PLACE_OF]:
+        head.pale.remove(one)
+        head.stems.append(one)
 
 
 def _passed_over(word: str, lower: str, is_pin: bool) -> bool:

@@ -41,7 +41,9 @@ _LOWER_LATER: Final = re.compile(r"^[^,;.]{0,20}\b(?:is|are) (?:required|needed|
 _UPPER_BEFORE: Final = re.compile(
     r"\b(?:at most|maximum|max|limit(?:ed)?|no more than|not more than|up to|below|under|less than|fewer than|"
     r"older than|"
-    r"before|cap(?:ped)?|cannot exceed|never exceed|not exceed|shorter than|within|highest|newest)\b[^,;.]{0,40}$",
+    r"allows|before|cap(?:ped)?|"
+    r"cannot exceed|never exceed|"
+    r"not exceed|shorter than|within|highest|newest)\b[^,;.]{0,40}$",
     re.IGNORECASE,
 )
 _UPPER_AFTER: Final = re.compile(
@@ -248,6 +250,24 @@ def _counted(unit: str) -> str:
     return (
         ""
         if unit
-        in ("is", "or", "and", "to", "in", "for", "on", "at", "by", "with", "as", "of", "lts", "from", "through")
+        in (
+            "is",
+            "or",
+            "and",
+            "to",
+            "in",
+            "for",
+            "on",
+            "at",
+            "by",
+            "with",
+            "as",
+            "of",
+            "lts",
+            "from",
+            "through",
+            "times",
+            "time",
+        )
         else canonical(stem(unit))
     )

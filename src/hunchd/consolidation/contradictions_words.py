@@ -1,4 +1,4 @@
-"""The words by which statements about a project are compared: what says nothing, what says the same, what is opposed.
+"""The words by which statements about a project are compared: what says nothing, what says the same, what counts.
 
 All tables are of everyday developer language. A stem is what `stem` leaves of a word; the tables are given in plain
 words and stemmed once, when the module is loaded.
@@ -6,11 +6,8 @@ words and stemmed once, when the module is loaded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
-
-from hunchd.ingestion.subjects import is_ordinary, subject_of
 
 _ENDINGS: Final = (
     ("ations", "at"), ("ation", "at"), ("ically", "ic"), ("ities", "ity"), ("iness", "y"), ("ments", ""), ("ment", ""),
@@ -112,7 +109,7 @@ fast quick
 request call
 timeout timeouts
 commit commits
-pr prs pull-request
+pr prs pull-request mr mrs merge-request merge-requests pull-requests
 language languages
 license licence licensed licensing
 indent indentation indented indenting
@@ -148,115 +145,36 @@ sequential sequentially serial serially
 parallel parallelised parallelized concurrently concurrent
 synchronous sync synchronously
 asynchronous async asynchronously
+several multiple
+person people persons
+width wide
+height tall
+email emails e-mail e-mails mail mails
+modal modals dialog dialogs dialogue popup popups pop-up
+timestamp timestamps datetime datetimes
+validate check verify
+attempt attempts try tries tried
+guarantee guaranteed ensure
+ticket tickets issue issues
+keep kept stay stays live lives lived store stored reside resides
+write written
+paginate pagination paginated paging
+compile compiles compiled compilation
+normalise normalised normalize normalized normalisation normalization
+serialise serialised serialize serialized serialisation serialization
+localise localised localize localized localisation localization
+cache cached caching caches
+host hosted hosting
+render rendered rendering renders
+style styles styling stylesheet stylesheets
+comment comments commenting commented
+secret secrets credential credentials
+folder directories
+spec specification specs
 """
 _SYNONYMS: Final[Mapping[str, str]] = {
     stem(word): stem(line.split()[0]) for line in _SAME.strip().splitlines() for word in line.split()
 }
-
-# Each word on the right denies the one on the left, also where that one is not said: "forbidden" is "not allowed".
-_DENYING_WORDS: Final = """
-on: off disable disabled deactivate deactivated inactive
-allow: forbid forbidden prohibit prohibited disallow disallowed ban banned deny denied refuse refused
-require: optional unnecessary needless superfluous voluntary
-support: unsupported deprecated deprecate abandon abandoned
-public: private
-include: exclude omit omitted
-accept: reject rejected
-respect: ignore ignored
-show: hide hidden
-present: absent missing
-persist: lose lost
-survive: gone
-keep: discard strip stripped purge purged delete deleted remove removed
-recommend: discouraged discourage obsolete
-possible: impossible
-state: stateless
-log-in: anonymous
-"""
-# Each word on the right is opposed to the one on the left, where both are said of the same.
-_OPPOSED: Final = """
-synchronous: asynchronous
-mutable: immutable
-parallel: sequential
-ascend: descend descending
-asc: desc
-singular: plural
-share: separate own private isolated isolate dedicated
-case-sensitive: case-insensitive
-sensitive: insensitive
-online: offline
-automatic: manual hand-written handwritten
-generate: manual hand-written handwritten
-immediately: delayed later deferred midnight
-stable: unstable experimental
-opt-in: opt-out
-static: dynamic
-strict: loose lenient relaxed
-increase: decrease reduce
-grow: shrink
-accurate: inaccurate
-safe: unsafe
-blocking: non-blocking nonblocking
-eager: lazy
-lazy: upfront
-open: shut closed
-order: unordered
-persistent: transient ephemeral
-big: small
-first: last
-before: after
-prepend: append
-top: bottom
-left: right
-local: remote hosted
-relative: absolute
-valid: invalid
-typed: untyped
-signed: unsigned
-encrypt: plaintext unencrypted cleartext
-compress: uncompressed
-strong: weak
-commit: gitignored
-idempotent: non-idempotent
-reversible: irreversible
-nullable: non-null
-reentrant: non-reentrant
-flat: nested
-eventual: immediate immediately
-dark: light
-optimistic: pessimistic
-several: single exactly-one
-warm: cold
-hot: cold
-early: late
-loud: silent quiet
-fail: succeed
-wide: narrow
-verbose: terse
-forever: temporary temporarily
-keep: rotate
-monolith: microservices
-inside: outside
-internal: external
-upper: lower
-push: pull
-horizontal: vertical
-central: decentral distributed
-binary: textual
-tracked: untracked
-pinned: floating
-full: partial incremental
-"""
-_ON_SIGHT: Final[Mapping[str, str]] = {"blocked": "allow"}  # of "to block" only this form denies
-
-
-def _opposites(table: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in table.strip().splitlines():
-        left, _, right = line.partition(":")
-        for word in right.split():
-            found.setdefault(canonical(stem(word)), canonical(stem(left)))
-    return found
 
 
 def canonical(stemmed: str) -> str:
@@ -264,118 +182,6 @@ def canonical(stemmed: str) -> str:
     return _SYNONYMS.get(stemmed, stemmed)
 
 
-DENYING: Final[Mapping[str, str]] = _opposites(_DENYING_WORDS)
-OPPOSITES: Final[Mapping[str, str]] = _opposites(_OPPOSED)
-_NEGATIVE: Final = re.compile(r"(?:un|non-?|in|im|ir|dis)(?=[a-z]{4})")
-_NOT_DENYING: Final = frozenset(
-    """
-    under until unit union unique universal unix understand unless uniform index install input include increase
-    instance internal interface integer inside insert inherit inline indent info initial inject inspect instead
-    intend interpret into invoke invite incident income indicate individual industry infer inform ingest inform
-    infra inner innodb image implement import improve important impact imply imperative impose display discover
-    discuss dispatch distribute disk discord distinct distribution distance discard dismiss dispose district
-    intern international interval interactive intel intermediate integrat irregular undo update upload undefined
-    unable outside unordered nonce none nonetheless inheritance indentation index ingress invoice inventory
-    information
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
-
-# Values of which one is chosen where several are known, besides the tools that `ingestion.subjects` knows.
-_CLASSES: Final = """
-weekday: monday tuesday wednesday thursday friday saturday sunday
-month: january february march april june july august september october november december
-licence: mit apache-2.0 apache gpl gplv2 gplv3 gpl-3.0 lgpl agpl agplv3 agpl-3.0 bsd bsd-2-clause bsd-3-clause mpl-2.0
-licence: mpl isc unlicense cc0 epl proprietary bsl
-case of names: camelcase snake_case kebab-case pascalcase screaming_snake_case uppercase lowercase titlecase
-case of names: camel-case snake-case
-key kind: uuid uuids uuidv4 uuidv7 ulid auto-increment autoincrement serial nanoid snowflake
-zone: utc gmt cet pst est local-time
-hashing: bcrypt argon2 argon2id scrypt pbkdf2 sha256 sha-256 sha1 sha-1 md5 sha512 blake2 blake3
-cipher: aes aes-256 aes-128 chacha20 3des rsa ed25519
-protocol: rest grpc graphql soap websocket websockets sse http/1.1 http/2 http/3 mqtt amqp
-schedule: hourly daily nightly weekly biweekly fortnightly monthly quarterly yearly annually
-language of people: english german french spanish portuguese japanese chinese italian dutch polish russian
-number kind: integer float decimal double bigint numeric
-encoding: utf-8 utf8 latin-1 iso-8859-1 utf-16 ascii cp1252
-line ends: lf crlf
-severity: debug info warning warn critical fatal trace
-storage: s3 gcs minio disk filesystem azure-blob hdfs nfs
-cloud: aws gcp azure heroku hetzner digitalocean fly.io vercel netlify cloudflare on-premises
-region: us-east-1 us-east-2 us-west-1 us-west-2 eu-west-1 eu-west-2 eu-central-1 eu-north-1 ap-southeast-1
-region: ap-northeast-1
-orchestration: kubernetes nomad ecs swarm docker-compose fargate mesos
-deployment: helm kustomize argo flux ansible terraform pulumi chef puppet capistrano cloudformation
-branching: trunk-based gitflow git-flow github-flow
-default branch: main master trunk develop
-monitoring: prometheus datadog newrelic grafana zabbix nagios influxdb graphite
-error tracking: sentry rollbar bugsnag airbrake
-search engine: elasticsearch opensearch solr meilisearch typesense algolia
-chat: slack teams discord mattermost zulip irc
-issue tracker: jira linear trello asana youtrack bugzilla redmine
-serialisation: protobuf avro thrift msgpack messagepack cbor pickle json
-image: png jpeg jpg webp avif gif svg
-server: nginx apache caddy traefik haproxy envoy gunicorn uvicorn hypercorn uwsgi puma unicorn
-shell: bash zsh fish powershell
-shape of tests: jest vitest mocha ava jasmine pytest unittest nose nose2 rspec minitest junit testng
-browser tests: cypress playwright selenium puppeteer webdriverio
-formatter: black ruff autopep8 yapf prettier gofmt rustfmt clang-format biome dprint
-linter: flake8 pylint eslint tslint standard rubocop golangci-lint clippy oxlint
-type checker: mypy pyright pyre pytype
-monorepo: turborepo nx lerna bazel pants rush
-templates: jinja jinja2 mako handlebars mustache ejs liquid pug
-paradigm: oop functional procedural
-isolation: serializable read-committed repeatable-read
-consistency: eventual strong
-tokens: jwt opaque cookie cookies
-runtime: node deno bun
-font: serif sans-serif monospace
-colour: red green blue yellow orange purple
-approach: composition inheritance
-errors: exceptions result-types return-codes values
-"""
-_CLASS_OF: Final[Mapping[str, str]] = {
-    word: name
-    for line in reversed(_CLASSES.strip().splitlines())
-    for name, _, words in [line.partition(": ")]
-    for word in words.split()
-}
-# Where something holds: two of one group are two places.
-_PLACES: Final = """
-production staging development ci qa sandbox preview demo canary
-windows linux macos ubuntu debian fedora alpine freebsd mac
-web mobile desktop ios android cli tv browser
-frontend backend
-server client
-debug release
-free paid enterprise premium trial pro
-read write
-get post put patch
-upload download
-unit integration e2e end-to-end smoke
-request response
-input output
-source target
-producer consumer publisher subscriber
-primary replica secondary standby
-admin public internal guest anonymous external
-inbound outbound incoming outgoing
-importer exporter import export
-encoder decoder serializer deserializer
-sender receiver
-nightly weekly monthly hourly daily yearly
-library application script notebook example
-connect idle
-cpu memory gpu ram disk
-x86 arm arm64 amd64 x86_64
-read-only writable
-request-id password
-minor major
-"""
-PLACE_OF: Final[Mapping[str, int]] = {
-    canonical(stem(word)): number
-    for number, line in reversed(list(enumerate(_PLACES.strip().splitlines())))
-    for word in line.split()
-}
 # Words that are said apart or in another way.
 PHRASES: Final[Mapping[str, str]] = {
     "out of order": "unordered",
@@ -405,6 +211,44 @@ PHRASES: Final[Mapping[str, str]] = {
     "local time": "local-time",
     "case sensitive": "case-sensitive",
     "case insensitive": "case-insensitive",
+    "pull request": "pull-request",
+    "pull requests": "pull-requests",
+    "merge request": "merge-request",
+    "merge requests": "merge-requests",
+    "lock file": "lockfile",
+    "build time": "build-time",
+    "compile time": "build-time",
+    "compile-time": "build-time",
+    "run time": "runtime",
+    "in the same": "in a shared",
+    "opt in": "opt-in",
+    "opt out": "opt-out",
+    "opts in": "opt-in",
+    "opts out": "opt-out",
+    "not null": "non-null",
+    "exactly one": "single",
+    "only one": "single",
+    "just one": "single",
+    "at most one": "single",
+    "more than one": "several",
+    "engines.node": "node",
+    "requires-python": "minimum python version",
+    "rust-version": "minimum rust version",
+    "its own": "dedicated",
+    "their own": "dedicated",
+    "msrv": "minimum rust version",
+    "minsdk": "minimum sdk version",
+    "sourcecompatibility": "java",
+    "targetcompatibility": "java",
+    "in the background": "asynchronously",
+    "on demand": "lazily",
+    "straight away": "immediately",
+    "right away": "immediately",
+    "at once": "immediately",
+    "without exception": "always",
+    "left alone": "not touched",
+    "leave alone": "not touch",
+    "as little as possible": "minimal",
 }
 NUMBER_WORDS: Final[Mapping[str, int]] = {
     word: number
@@ -433,41 +277,3 @@ UNITS: Final[Mapping[str, tuple[str, float]]] = {
     **dict.fromkeys(("px", "pixel", "pixels"), ("pixels", 1.0)),
     **dict.fromkeys(("character", "characters", "chars", "char", "column", "columns"), ("characters", 1.0)),
 }
-
-
-def class_of(word: str) -> str:
-    """What `word`, in lower case, is one of several choices for; "" for what we do not know."""
-    if found := _CLASS_OF.get(word):
-        return found
-    return "" if is_ordinary(word) else subject_of(word)
-
-
-def denied_by(stemmed: str, word: str) -> str | None:
-    """The stem that this one denies wherever it stands; None when it denies nothing by itself."""
-    return _ON_SIGHT.get(word) or DENYING.get(stemmed)
-
-
-def opposite_of(stemmed: str, word: str) -> str | None:
-    """The stem to which this one is opposed: `enabl` for `disabled`; None when there is none."""
-    if (found := denied_by(stemmed, word) or OPPOSITES.get(stemmed)) is not None:
-        return found
-    match = _NEGATIVE.match(word)
-    if match is None or any(word.startswith(one) for one in _NOT_DENYING):
-        return None
-    rest = word[match.end() :].removeprefix("-")
-    if rest.endswith(("ed", "able", "ible", "ive", "ent", "ant", "al", "ful", "ing", "ary", "safe")):
-        return canonical(stem(rest))
-    return None
-
-
-# What has one value: a default, a format, an owner.
-_SINGLE: Final = """
-default format theme owner name language host strategy policy provider backend engine framework client runner manager
-server store storage database encoding order style mode approach base root parent target goal source location path
-folder directory prefix suffix branch colour color protocol currency zone schedule lead leader maintainer licence
-broker queue tracker compiler bundler interpreter shell editor cluster region cloud runtime driver scheme algorithm hash
-renderer template proxy gateway registry domain address port size limit timeout length level rate interval version
-edition board channel day hour date month cadence convention separator delimiter quote indentation width depth height
-naming contact responsible lead captain vendor supplier plan tier
-"""
-SINGLE: Final = frozenset(canonical(stem(word)) for word in _SINGLE.split())

@@ -16,9 +16,10 @@ from functools import lru_cache
 from sys import intern
 from typing import Final
 
+from hunchd.consolidation.contradictions_opposites import OPPOSITES
 from hunchd.consolidation.contradictions_patterns import FUTURE, PAST
-from hunchd.consolidation.contradictions_words import OPPOSITES, STOP, canonical, stem
-from hunchd.consolidation.duplicates_words import ABBREVIATIONS, SAME, WEAK
+from hunchd.consolidation.contradictions_words import STOP, canonical, stem
+from hunchd.consolidation.duplicates_words import ABBREVIATIONS, SAME, TELLING, WEAK
 from hunchd.domain.memory import Kind, Memory, Status
 
 LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
@@ -43,7 +44,9 @@ _SENTENCES: Final = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+|\s+[-â€“â€
 _TOKEN: Final = re.compile(r"[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
 _NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
 _CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d")
-_NOT_STOPPED: Final = frozenset(("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only"))
+_NOT_STOPPED: Final = frozenset(
+    ("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only", "more", "another", "again")
+)
 _REVERTED: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
 _WRITTEN_OUT: Final = {
     "w/o": "without",
@@ -60,7 +63,7 @@ _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     words: dict[str, int]
-    telling: frozenset[str]  # numbers, names of code, denials
+    telling: frozenset[str]  # numbers, names of code, denials, what was done
     length: int  # words
 
 
@@ -209,10 +212,23 @@ class _Comparing:
         whole = 0.0
         if one.telling == other.telling and self._highest(one, other) >= LEAST_IN_WORDS:
             whole = _alike(_joined(self._sentences(shorter)), _joined(self._sentences(longer)), self._rarity)
+        if whole >= LEAST and longer.parts > 1 and not (self._begins_in(one, other) and self._begins_in(other, one)):
+            return 0.0
         # What both begin with is what they are about; the rest may be what every text of a kind says.
         if whole >= LEAST or longer.parts < 2 or _alike(shorter.begins, longer.begins, self._rarity) < LEAST_IN_WORDS:
             return whole
         return max(whole, _part_of(self._sentences(shorter), self._sentences(longer), self._rarity))
+
+    def _begins_in(self, one: _Text, other: _Text) -> bool:
+        """Whether what a text begins with is said in one sentence of the other: two long texts that differ in nothing
+        but a word of their titles are about two things."""
+        words = one.begins.words.items()
+        weight = sum(self._rarity.of(word) * times for word, times in words)
+        return any(
+            sum(self._rarity.of(word) * min(times, sentence.words.get(word, 0)) for word, times in words)
+            >= LEAST * weight
+            for sentence in self._sentences(other)
+        )
 
     def _highest(self, one: _Text, other: _Text) -> float:
         """More than two texts can be alike, by which words they have: how often each is said is not looked at."""
@@ -356,7 +372,8 @@ def _read(token: str) -> tuple[bool, tuple[str, ...]]:
     if lower in STOP and lower not in _NOT_STOPPED:
         return False, ()
     stems = map(stem, ABBREVIATIONS.get(lower, lower).replace("-", " ").split())
-    return False, tuple(intern(SAME.get(one, canonical(one))) for one in stems)
+    said = tuple(intern(SAME.get(one, canonical(one))) for one in stems)
+    return TELLING.issuperset(said), said
 
 
 def _is_shouted(token: str) -> bool:
