@@ -86,9 +86,9 @@ def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fast.check_model(copy)
+        fast.checked_model(copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fast.check_model(tmp_path / "absent")
+        fast.checked_model(tmp_path / "absent")
 
 
 def test_a_missing_model_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_a_missing_model_package_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_the_shipped_model_puts_paraphrases_near_and_strangers_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process of its own: the model takes 250 MB, which this run would keep."""
+    """In a process of its own: the model takes 150 MB, which this run would keep."""
     program = (
         "import numpy as np\n"
         "from hunchd.embedding import fast\n"

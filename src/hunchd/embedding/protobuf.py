@@ -1,0 +1,154 @@
+"""As much of Protocol Buffers as reading the tensors of an ONNX file and writing a small graph takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+FLOAT: Final = 1  # ONNX's numbers for the types of tensors
+INT32: Final = 6
+_TYPES: Final[Mapping[int, Any]] = {FLOAT: np.float32, 2: np.uint8, 3: np.int8, INT32: np.int32, 7: np.int64}
+_NUMBERS: Final = {np.dtype(kind): number for number, kind in _TYPES.items()}
+_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
+
+
+def tensors_of(model: bytes) -> dict[str, Array]:
+    """The initializers of an ONNX model by name, as views of `model`. Raises ValueError if it is none."""
+    found: dict[str, Array] = {}
+    for number, graph in _fields(memoryview(model)):
+        if number == 7:
+            for inner, tensor in _fields(graph):
+                if inner == 5:
+                    name, array = _tensor(tensor)
+                    found[name] = array
+    return found
+
+
+def _tensor(message: memoryview) -> tuple[str, Array]:
+    dims: list[int] = []
+    name, kind, raw = "", 0, memoryview(b"")
+    for number, value in _fields(message):
+        if number == 1:
+            dims += [value] if isinstance(value, int) else _varints(value)
+        elif number == 2:
+            kind = int(value)
+        elif number == 8:
+            name = bytes(value).decode()
+        elif number == 9:
+            raw = value
+    if kind not in _TYPES:
+        return name, np.zeros(0)
+    array = np.frombuffer(raw, _TYPES[kind])
+    return name, array.reshape(dims) if array.size else array
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
+    """Each field's number with its value: an integer, or the bytes of what has a length."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+        elif wire in (_LENGTH, _FIXED64, _FIXED32):
+            size, at = _varint(message, at) if wire == _LENGTH else (8 if wire == _FIXED64 else 4, at)
+            if at + size > len(message):
+                raise ValueError("the message ends in the middle of a field")
+            yield number, message[at : at + size]
+            at += size
+        else:
+            raise ValueError(f"no field has the wire type {wire}")
+
+
+def _varints(packed: memoryview) -> list[int]:
+    found, at = [], 0
+    while at < len(packed):
+        value, at = _varint(packed, at)
+        found.append(value)
+    return found
+
+
+def _varint(message: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(message):
+            raise ValueError("the message ends in the middle of a number")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+class Graph:
+    """An ONNX graph in the making: `add` appends a node and names its result."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._nodes = 0
+
+    def constant(self, name: str, array: Array) -> str:
+        tensor = b"".join(_number(1, size) for size in array.shape) + _number(2, _NUMBERS[array.dtype])
+        self._parts.append(_bytes(5, tensor + _text(8, name) + _bytes(9, np.ascontiguousarray(array).tobytes())))
+        return name
+
+    def add(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: float) -> list[str]:
+        """The names of the outputs. An attribute is an integer or a float as it is written here."""
+        self._nodes += 1
+        made = [f"{kind}_{self._nodes}_{number}" for number in range(outputs)]
+        node = b"".join(_text(1, name) for name in inputs) + b"".join(_text(2, name) for name in made)
+        node += _text(4, kind) + (_text(7, domain) if domain else b"")
+        node += b"".join(_bytes(5, _attribute(name, value)) for name, value in attributes.items())
+        self._parts.append(_bytes(1, node))
+        return made
+
+    def model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, given: str) -> bytes:
+        """The whole model: named inputs with type and shape, and one `output`, which is called `given` outside."""
+        self._parts.append(_bytes(1, _text(1, output) + _text(2, given) + _text(4, "Identity")))
+        graph = b"".join(self._parts) + _text(2, "hunchd")
+        graph += b"".join(_bytes(11, _value(name, kind, shape)) for name, (kind, shape) in inputs.items())
+        graph += _bytes(12, _text(1, given) + _bytes(2, _bytes(1, _number(1, FLOAT))))
+        operators = b"".join(_bytes(8, _text(1, domain) + _number(2, v)) for domain, v in (("", 17), (MICROSOFT, 1)))
+        return _number(1, 8) + operators + _bytes(7, graph)
+
+
+MICROSOFT: Final = "com.microsoft"
+
+
+def _attribute(name: str, value: float) -> bytes:
+    if isinstance(value, int):
+        return _text(1, name) + _number(3, value) + _number(20, 2)
+    return _text(1, name) + _encoded(2 << 3 | _FIXED32) + np.float32(value).tobytes() + _number(20, 1)
+
+
+def _value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
+    sizes = b"".join(_bytes(1, _text(2, one) if isinstance(one, str) else _number(1, one)) for one in shape)
+    return _text(1, name) + _bytes(2, _bytes(1, _number(1, kind) + _bytes(2, sizes)))
+
+
+def _text(number: int, text: str) -> bytes:
+    return _bytes(number, text.encode())
+
+
+def _bytes(number: int, content: bytes) -> bytes:
+    return _encoded(number << 3 | _LENGTH) + _encoded(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return _encoded(number << 3 | _VARINT) + _encoded(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _encoded(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

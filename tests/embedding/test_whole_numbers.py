@@ -1,0 +1,73 @@
+"""The model as it is computed here says what the model as it is shipped says, whatever it is asked beside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hunchd.embedding import fast
+from hunchd.embedding.protobuf import Graph, tensors_of
+from hunchd.embedding.whole_numbers import with_whole_numbers
+
+
+def test_tensors_that_were_written_are_read_again() -> None:
+    graph = Graph()
+    whole = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
+    graph.constant("bytes", whole)
+    graph.constant("numbers", np.array([0.5, -2.0], np.float32))
+    [made] = graph.add("Mul", "asked", "numbers", axis=-1, epsilon=1e-12)
+    read = tensors_of(graph.model({"asked": (1, ("batch", 2))}, made, "answer"))
+    assert sorted(read) == ["bytes", "numbers"]
+    assert np.array_equal(read["bytes"], whole)
+    assert read["numbers"].tolist() == [0.5, -2.0]
+
+
+@pytest.mark.parametrize("broken", [b"\x3a\xff\xff\x03", b"\x3a\x05\x2a", b"\x0b", b"\x80"])
+def test_a_model_that_ends_too_early_is_refused(broken: bytes) -> None:
+    with pytest.raises(ValueError):
+        tensors_of(broken)
+
+
+def test_a_model_of_another_build_is_refused() -> None:
+    graph = Graph()
+    graph.constant("val_1_q", np.zeros((2, 2), np.int8))
+    with pytest.raises(ValueError, match="1 matrices"):
+        with_whole_numbers(graph.model({}, "val_1_q", "answer"), signed=True)
+
+
+def test_weights_have_no_sign_where_signed_ones_would_overflow() -> None:
+    shipped = fast.model_file().read_bytes()
+    signed, plain = (tensors_of(with_whole_numbers(shipped, signed=signed)) for signed in (True, False))
+    name = "3.query.key.value"
+    assert signed[f"{name}.weights"].dtype == np.int8
+    assert plain[f"{name}.weights"].dtype == np.uint8
+    assert np.array_equal(signed[f"{name}.weights"].astype(int), plain[f"{name}.weights"].astype(int) - 128)
+    assert set(plain[f"{name}.zeros"].tolist()) == {128}
+
+
+@pytest.mark.slow
+def test_vectors_are_those_of_the_shipped_graph_and_the_same_in_any_company() -> None:
+    """In a process of its own: the shipped graph takes 300 MB, which this run would keep."""
+    program = """
+import numpy as np, onnxruntime as ort
+from hunchd.embedding import fast
+texts = ["how does the session cookie work", "a wheel", "Fix the parser: a token may end in the middle of a line " * 20]
+model = fast.load()
+alone = np.array([np.frombuffer(model.embed([text])[0], "<f4") for text in texts])
+together = np.array([np.frombuffer(vector, "<f4") for vector in model.embed(texts)])
+shipped = ort.InferenceSession(str(fast.model_file()), providers=["CPUExecutionProvider"])
+for own, text in zip(alone, texts):
+    read = model._model.model.tokenizer.encode(text)
+    ids = np.array([read.ids])
+    said = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    mean = shipped.run(None, said)[0][0].mean(axis=0)
+    print(own @ mean / np.linalg.norm(mean))
+print(float(np.array_equal(alone, together)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
+    *cosines, same = (float(figure) for figure in done.stdout.split())
+    assert min(cosines) > 0.97
+    assert same == 1.0
