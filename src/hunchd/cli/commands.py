@@ -125,6 +125,8 @@ def _export(parser: ArgumentParser) -> None:
 
 def _import(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input")
+    parser.add_argument("--colleague", metavar="NAME", help="it is the export of somebody else, of one project")
+    parser.add_argument("--project", metavar="DIR|ID", default=".", help="… which is this one here (default: .)")
 
 
 def _erase(parser: ArgumentParser) -> None:
@@ -383,10 +385,11 @@ COMMANDS: Final = (
         "import",
         DATA,
         "take in an export",
-        "Takes in an export. What is already there is recognised and kept once.",
+        "Takes in an export. What is already there is recognised and kept once. With --colleague what somebody else "
+        "exported of a project is taken as their word, beside yours; what cannot both hold is a contradiction.",
         f"{RUN}.transfer:import_",
         _import,
-        ("hunch import hunchd.jsonl",),
+        ("hunch import hunchd.jsonl", "hunch import ada.jsonl --colleague Ada"),
     ),
     Command(
         "erase",

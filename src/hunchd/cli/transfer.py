@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
+from urllib.parse import urlencode
 
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect, end, holder
@@ -20,6 +21,7 @@ from hunchd.cli.targets import known_project
 from hunchd.config.places import Places, places
 
 _BLOCK: Final = 65_536  # bytes sent at a time
+_TAKEN: Final = ("projects", "memories", "signals", "known", "contradictions")
 _LINES: Final = "application/x-ndjson"
 
 
@@ -62,12 +64,16 @@ def import_(arguments: Namespace) -> int:
     with ExitStack() as opened:
         file = sys.stdin.buffer if arguments.file == "-" else opened.enter_context(_readable(arguments.file))
         client = connect(start=not arguments.no_start)
-        answer = client.upload("/import", iter(lambda: file.read(_BLOCK), b""), kind=_LINES)
+        of = ""
+        if arguments.colleague:
+            asked = {"colleague": arguments.colleague, "project": known_project(client, arguments.project)["path"]}
+            of = f"?{urlencode(asked)}"
+        answer = client.upload(f"/import{of}", iter(lambda: file.read(_BLOCK), b""), kind=_LINES)
     if arguments.json:
         print_json(answer)
     else:
         print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
-    if answer.get("refused") and not any(answer.get(name) for name in ("projects", "memories", "signals")):
+    if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
         raise CommandError("nothing in it was an export of hunchd.", hint="`hunch export FILE` writes one.")
     return 0
 

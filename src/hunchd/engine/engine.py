@@ -404,6 +404,10 @@ class Engine:
     async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
         return await self._transfer.take(lines)
 
+    async def import_of(self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str) -> dict[str, Any]:
+        """What a colleague exported of a project: beside what is known of it here, never in its place."""
+        return await self._transfer.merge(lines, name=colleague, project=project)
+
     async def status(self) -> dict[str, Any]:
         return await self._vitals.status(degraded=self._degraded(None), consolidation=self.runs.status())
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from hunchd import __version__
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Memory
+from hunchd.engine.colleagues import Colleagues
 from hunchd.engine.memories import Memories, memory_id, without_secrets
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
@@ -46,6 +47,7 @@ class Transfer:
     ) -> None:
         self._projects = projects
         self._memories = memories
+        self._colleagues = Colleagues(memories)
         self._store = store
         self._writer = writer
         self._now = now
@@ -74,6 +76,20 @@ class Transfer:
                 await self._keep(taken)
         await self._keep(taken)
         return taken.counts
+
+    async def merge(self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str) -> dict[str, Any]:
+        """Take over what a colleague exported of a project as the colleague's word. Raises InvalidInput for an export
+        of several projects: one cannot tell which is meant."""
+        owner = self._projects.find(project)[0].id
+        said: list[Memory] = []
+        async for line in lines:
+            if line["type"] == "memory":
+                said.append(without_secrets(memory_from_json(line["data"])))
+        theirs = {memory.project for memory in said if memory.project is not None}
+        if len(theirs) > 1:
+            raise InvalidInput("the export is of several projects", hint="hunch export --project . writes one")
+        told = [replace(memory, project=owner) if memory.project is not None else memory for memory in said]
+        return {**await self._colleagues.take(told, name)}
 
     def _sort(self, line: dict[str, Any], taken: _Taken) -> None:
         match line["type"]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast, get_args
 
 from hunchd.domain.context import Activity, Level
+from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shortened
@@ -239,6 +240,17 @@ def project_of_body(raw: Any) -> str:
 def project_of_query(query: str) -> str | None:
     """The optional project of GET /export."""
     return Fields.of_query(query, ("project",)).text("project", limit=PATH_LIMIT)
+
+
+def import_of_query(query: str) -> tuple[str | None, str | None]:
+    """Of POST /import: whose export it is and the project it is about; neither for one's own."""
+    fields = Fields.of_query(query, ("colleague", "project"))
+    colleague, project = fields.text("colleague", limit=100), fields.text("project", limit=PATH_LIMIT)
+    if (colleague is None) != (project is None):
+        raise InvalidInput(
+            "'colleague' and 'project' go together", field="colleague" if colleague is None else "project"
+        )
+    return colleague, project
 
 
 def memories_of_query(query: str) -> MemoriesRequest:

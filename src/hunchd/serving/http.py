@@ -22,6 +22,7 @@ from hunchd.protocol.requests import (
     context_of_query,
     expand_of_body,
     feedback_of_body,
+    import_of_query,
     memories_of_query,
     predict_of_body,
     project_of_body,
@@ -244,7 +245,11 @@ class Doors:
 
     async def take_import(self, request: web.Request) -> web.Response:
         lines = ImportLines(request, self._limits)
-        done = await self._engine.import_lines(lines.read())
+        colleague, project = import_of_query(_query(request))
+        if colleague is not None and project is not None:
+            done = await self._engine.import_of(colleague, lines.read(), project)
+        else:
+            done = await self._engine.import_lines(lines.read())
         return json_answer({**done, "refused": lines.refused, "rejected": lines.rejected})
 
     async def events(self, request: web.Request) -> web.StreamResponse:

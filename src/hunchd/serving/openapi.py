@@ -167,7 +167,9 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("POST", "/import"): Operation(
         id="import",
-        summary="Take over exported lines; a line that is known changes nothing.",
+        summary="Take over exported lines; a line that is known changes nothing. With `colleague` and `project`: as "
+        "their word, beside what is known of that project here; what cannot both hold is told as a contradiction.",
+        query=(("colleague", text("who exported them"), False), ("project", text("that they are about"), False)),
         body=ref("ExportLine"),
         takes=(_LINES, "application/jsonl", _JSON),
         answers=_json("Imported"),

@@ -1,0 +1,106 @@
+"""Two colleagues' exports meet in the daemon of a third: what cannot both hold is asked, nothing is replaced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli import http
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.test_consolidation import SETTINGS
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def said(name: str, key: str, value: str, **fields: Any) -> dict[str, Any]:
+    told = {
+        "id": f"m{name}{key.replace(' ', '')}",
+        "kind": "fact",
+        "title": f"{key}: {value}",
+        "content": f"{key}: {value}",
+        "key": key,
+        "value": value,
+        "category": "decision",
+        "project": f"p-{name}",
+        "scope": "project-shared",
+        "trust": "user",
+        "at": "2026-05-01T12:00:00+00:00",
+        "created": "2026-05-01T12:00:00+00:00",
+        "updated": "2026-05-01T12:00:00+00:00",
+        "confidence": 0.9,
+        "source": {"type": "user"},
+    }
+    return told | fields
+
+
+def merge(daemon: RunningDaemon, name: str, folder: Path, *memories: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """What the daemon answers to the export of a colleague."""
+    assert daemon.told is not None
+    lines = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in memories)
+    answer = http.request(
+        http.Address(daemon.told.socket, "127.0.0.1", 0),
+        "POST",
+        f"/import?colleague={name}&project={folder}",
+        headers={"Authorization": f"Bearer {daemon.told.token}", "Content-Type": "application/x-ndjson"},
+        body=lines.encode(),
+        timeout=60,
+    )
+    return answer.status, json.loads(answer.read())
+
+
+@pytest.fixture
+def shop(hunchd_home: Path, tmp_path: Path) -> Any:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        daemon.add(folder)
+        yield daemon, folder
+
+
+def test_what_two_colleagues_say_comes_together_and_what_cannot_both_hold_is_asked(shop: Any) -> None:
+    daemon, folder = shop
+    mine = {"kind": "fact", "content": "we use npm, not yarn", "project": str(folder)}
+    own = daemon.post("/memories", mine)["understood"][0]
+
+    def value(key: str) -> str:
+        return str(daemon.get("/facts", key=key, project=str(folder))["fact"]["value"])
+
+    ada = (
+        said("ada", own["key"], "pnpm", category=own.get("category")),
+        said("ada", "database", "PostgreSQL"),
+        said("ada", "queue", "Redis"),
+        said("ada", "editor", "vim", scope="user-private"),
+        said("ada", "my colours", "dark", category="preference"),
+        said("ada", "licence", "MIT", source={"type": "convention", "path": "LICENSE"}, trust="project"),
+    )
+    bob = (said("bob", "database", "MySQL"), said("bob", "queue", "redis"))
+    assert merge(daemon, "Ada", folder, *ada)[1] | {"refused": 0, "rejected": []} == {
+        "memories": 2, "known": 0, "contradictions": 1, "skipped": 3, "refused": 0, "rejected": [],
+    }  # fmt: skip
+    counts = merge(daemon, "Bob", folder, *bob)[1]
+    assert (counts["memories"], counts["known"], counts["contradictions"]) == (0, 1, 1)
+
+    assert (value(own["key"]), value("database"), value("queue")) == ("npm", "PostgreSQL", "Redis")
+    asked = daemon.get("/contradictions", project=str(folder))["items"]
+    assert {(one["a"]["value"], one["b"]["value"]) for one in asked} == {("npm", "pnpm"), ("PostgreSQL", "MySQL")}
+    for name, lines in (("Ada", ada), ("Bob", bob)):  # the same again changes nothing
+        again = merge(daemon, name, folder, *lines)[1]
+        assert (again["memories"], again["contradictions"]) == (0, 0)
+
+    database = next(one for one in asked if one["b"]["value"] == "MySQL")
+    assert "Bob" in database["reason"]
+    daemon.post(f"/contradictions/{database['id']}/resolve", {"resolution": "b_wins"})
+    assert value("database") == "MySQL"
+    assert [one["b"]["value"] for one in daemon.get("/contradictions", project=str(folder))["items"]] == ["pnpm"]
+    assert merge(daemon, "Bob", folder, *bob)[1]["contradictions"] == 0
+
+
+def test_an_export_of_several_projects_is_nobodys_word_on_one(shop: Any) -> None:
+    daemon, folder = shop
+    status, answer = merge(daemon, "Ada", folder, said("ada", "database", "MySQL"), said("bob", "queue", "Redis"))
+    assert (status, answer["error"]["code"]) == (422, "invalid")
+    assert daemon.request("POST", "/import", {}, query={"colleague": "Ada"})[0] == 422
+    assert daemon.get("/memories", project=str(folder))["items"] == []
