@@ -127,3 +127,23 @@ def test_a_merge_keeps_what_the_user_said_and_all_use_and_raises_no_trust() -> N
     assert (gone.status, gone.superseded_by) == (Status.SUPERSEDED, "mine")
     elsewhere = replace(strangers, project="q")
     assert list(merged(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
+
+
+def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> None:
+    lonely = memory("lonely", age=61, paths=("src/http/headers.py",))
+    other = memory("other", age=61, paths=("src/http/proxies/chain.py",))
+    scattered = memory("scattered", age=61, paths=("src/a.py", "docs/b.md", "tests/c.py"))
+    young = memory("young", age=50, paths=("tools/release.py",))
+    many = [memory(f"m{number}", age=61, paths=(f"src/http/part{number}.py",)) for number in range(3)]
+    changes = list(histories(by_id(lonely, other, scattered, young), Vocabulary(), SETTINGS, NOW))
+
+    [whole] = [change.after[0] for change in changes]
+    assert whole.title == "history of the whole project"
+    assert [line.split()[-1] for line in whole.content.splitlines()[1:]] == ["lonely", "other", "scattered"]
+
+    [around, whole] = [
+        change.after[0] for change in histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
+    ]
+    assert around.title == "history of src/http"
+    assert len(around.content.splitlines()) == 6
+    assert "scattered" in whole.content

@@ -21,7 +21,10 @@ PART_OF: Final = "part_of"  # type of the link from an episode to the history th
 MOST_LINES: Final = 400  # of one history; the oldest of more are told by the year
 LINE: Final = 110  # characters
 DEEPEST: Final = 3  # folders that make a module
+WHOLE: Final = "."  # the module of what has none
 MOST_FILES: Final = 20  # an episode of more is of no module
+# Of the time after which what nobody used is archived: then it is told somewhere.
+TOLD_WITHIN: Final = 2 / 3
 NAMED: Final = 5  # episodes in the summary
 _QUIET: Final = frozenset({"bot", "maintenance"})
 
@@ -29,19 +32,30 @@ _QUIET: Final = frozenset({"bot", "maintenance"})
 def histories(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """A history for each module that has old episodes, made or brought up to date."""
-    old = timedelta(days=settings.compress_days)
+    """A history for each module that has old episodes, made or brought up to date.
+
+    Episodes of modules that get no history of their own are told with the folder around them before they are so old
+    that nobody would miss them: what is forgotten at last has a line somewhere.
+    """
+    old, late = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * TOLD_WITHIN))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
     for memory in memories.values():
-        if _tells(memory, memories) and now - memory.at >= old and (module := module_of(memory)) is not None:
-            modules[memory.project, module].append(memory)
-    for (project, module), episodes in sorted(modules.items(), key=lambda one: (one[0][0] or "", one[0][1])):
-        known = memories.get(history_id(project, module))
-        if known is None and len(episodes) < settings.history_from:
-            continue
-        planned = _chronicle(project, module, episodes, known, vocabulary, now)
-        if planned is not None:
-            yield planned
+        if _tells(memory, memories) and now - memory.at >= old:
+            modules[memory.project, module_of(memory)].append(memory)
+    for depth in range(DEEPEST, -1, -1):
+        of_depth = sorted((one for one in modules if _depth(one[1]) == depth), key=lambda one: (one[0] or "", one[1]))
+        for project, module in of_depth:
+            episodes = modules.pop((project, module))
+            known = memories.get(history_id(project, module))
+            if known is None and len(episodes) < settings.history_from:
+                episodes = [memory for memory in episodes if now - memory.at >= late]
+                if module != WHOLE:
+                    if episodes:
+                        modules[project, _around(module)] += episodes
+                    continue
+            planned = _chronicle(project, module, episodes, known, vocabulary, now)
+            if planned is not None:
+                yield planned
 
 
 def history_id(project: str | None, module: str) -> str:
@@ -49,13 +63,26 @@ def history_id(project: str | None, module: str) -> str:
     return "m" + blake2b(told, digest_size=10).hexdigest()
 
 
-def module_of(memory: Memory) -> str | None:
-    """The folder that most of an episode happened in; None when that is nowhere in particular."""
+def module_of(memory: Memory) -> str:
+    """The folder that most of an episode happened in, as deep as can be said; the whole where that is nowhere in
+    particular."""
     folders = [_folder(path) for path in paths_of(memory)]
     if not 0 < len(folders) <= MOST_FILES:
-        return None
-    folder, count = min(Counter(folders).items(), key=lambda one: (-one[1], one[0]))
-    return folder if count * 2 >= len(folders) else None
+        return WHOLE
+    for depth in range(DEEPEST, 0, -1):
+        cut_off = ("/".join(folder.split("/")[:depth]) for folder in folders)
+        folder, count = min(Counter(cut_off).items(), key=lambda one: (-one[1], one[0]))
+        if count * 2 >= len(folders):
+            return folder
+    return WHOLE
+
+
+def _depth(module: str) -> int:
+    return 0 if module == WHOLE else module.count("/") + 1
+
+
+def _around(module: str) -> str:
+    return module.rpartition("/")[0] or WHOLE
 
 
 def _chronicle(
@@ -76,8 +103,9 @@ def _chronicle(
     began = min(first, known.valid_from) if known is not None and known.valid_from else first
     last = max(one.at for one in fresh)
     last = max(last, known.at) if known is not None else last
-    title = f"history of {module}"
-    summary = f"{module}, {began:%Y-%m} to {last:%Y-%m}, {len(lines)} changes: {_gist(fresh, vocabulary)}"
+    named = "the whole project" if module == WHOLE else module
+    title = f"history of {named}"
+    summary = f"{named}, {began:%Y-%m} to {last:%Y-%m}, {len(lines)} changes: {_gist(fresh, vocabulary)}"
     base = known or Memory(
         id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=last, created=now, updated=now,
         project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
@@ -158,4 +186,4 @@ def _least(trusts: Iterable[Trust]) -> Trust:
 
 def _folder(path: str) -> str:
     parts = path.split("/")[:-1]
-    return "/".join(parts[:DEEPEST]) or "."
+    return "/".join(parts[:DEEPEST]) or WHOLE
