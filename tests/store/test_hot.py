@@ -251,3 +251,16 @@ def test_searching_five_thousand_memories_takes_milliseconds() -> None:
         took.append(time.process_time() - began)
         assert hits
     assert sorted(took)[20] < 0.01  # 2.5 ms on an idle machine
+
+
+def test_what_waits_is_found_among_what_the_store_has_already(hot: HotTier) -> None:
+    stored = [memory(f"s{number}", "a cache of sessions") for number in range(30)]
+    for one in [*stored, memory("w1", "the cache is slow"), memory("w2", "nothing of it")]:
+        hot.upsert(one)
+    hot.committed(stored)
+    assert hot.uncommitted == 2
+    assert [hit.memory_id for hit in hot.search("cache", P1, 20, waiting=True)] == ["w1"]
+    hot.tombstone("w1")
+    assert hot.search("cache", P1, 20, waiting=True) == ()
+    hot.upsert(memory("s3", "a cache that changed"))  # the store has what it said before
+    assert [hit.memory_id for hit in hot.search("cache", P1, 20, waiting=True)] == ["s3"]

@@ -86,6 +86,32 @@ async def test_more_than_is_kept_at_hand_is_found_too(collection: Collection, mo
     assert (await collection.page(P, 100, None))[1] == 90
 
 
+async def test_messages_come_with_those_beside_them_written_before_the_table_was_tidied_or_after(
+    collection: Collection,
+) -> None:
+    said = [replace(memory(n, f"turn {n}"), kind=Kind.MESSAGE, ref=f"session:s:{n}") for n in range(1, 301)]
+    odd = replace(memory(900, "a heron"), kind=Kind.MESSAGE, ref=f"session:s:{10**20}")
+    await collection.put([row_of(one) for one in [*said[:150], odd]])
+    await collection.optimise(force=True)
+    await collection.put([row_of(one) for one in said[150:]])
+    await collection.put([row_of(replace(said[149], content="a pelican"))])
+
+    assert set(await found(collection, "pelican")) == {f"m{n}" for n in (148, 149, 150, 151, 152)}
+    assert await found(collection, "heron") == ["m900"]
+
+
+async def test_what_an_earlier_process_left_untidied_is_tidied_without_another_write(tmp_path: Path) -> None:
+    first = await Collection.open(tmp_path / "p", new_session())
+    await first.put([row_of(memory(n, f"ordinary text {n}")) for n in range(300)])
+    await first.optimise(force=True)
+    await first.put([row_of(memory(n, f"later text {n}")) for n in range(300, 1_000)])
+    await first.close()
+    second = await Collection.open(tmp_path / "p", new_session())
+    assert await second.optimise(quiet=True)
+    assert not await second.optimise(quiet=True)
+    await second.close()
+
+
 async def test_a_vector_that_comes_later_moves_nothing(collection: Collection) -> None:
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)

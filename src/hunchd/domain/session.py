@@ -57,11 +57,18 @@ def message_ref(session: str, number: int) -> str:
 
 def refs_beside(ref: str | None, reach: int) -> list[str]:
     """The keys of up to `reach` messages before and after the one that `ref` is the key of; none if it is of none."""
+    if (place := place_in_session(ref)) is None:
+        return []
+    session, at = place
+    return [f"{session}:{other}" for other in range(max(1, at - reach), at + reach + 1) if other != at]
+
+
+def place_in_session(ref: str | None) -> tuple[str, int] | None:
+    """What the keys of a session's messages begin with, and the number of the message that `ref` is the key of."""
     session, colon, number = (ref or "").rpartition(":")
     if not colon or not session.startswith("session:") or not (number.isascii() and number.isdigit()):
-        return []
-    at = int(number)
-    return [f"{session}:{other}" for other in range(max(1, at - reach), at + reach + 1) if other != at]
+        return None
+    return session, int(number)
 
 
 def begins_turn(before: Message | None, message: Message) -> bool:

@@ -82,7 +82,7 @@ def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[
     near = [_beside(passages, at, index, 1) for index in range(len(passages))]
     wide = [_beside(passages, at, index, 2) for index in range(len(passages))]
     own = _scores([[index] for index in range(len(passages))], passages, weights)
-    windows, wides = _scores(near, passages, weights), _scores(wide, passages, weights)
+    windows, wides = (_scores(near, passages, weights), _scores(wide, passages, weights)) if at else (own, own)
     meanings = [unknown if one.similarity is None else one.similarity for one in passages]
     sessions = _sessions(passages, windows)
     return [

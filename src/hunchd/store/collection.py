@@ -84,6 +84,8 @@ class Collection:
         except StoreError:
             logger.exception("%s cannot be read as it is; mending it", folder)
             await self._heal()
+        if self._mirror.scattered:  # what an earlier process wrote last is looked through row by row until then
+            self.counters.since_optimise = 1
         if writable:
             await self._memories.drop_vector_index()
             await self._after_crash() if crashed else await self._sync()

@@ -49,6 +49,7 @@ class HotTier:
         self._owners: dict[str, str | None] = {}  # memory id → project
         self._sizes: dict[str, int] = {}
         self._committed: dict[str, None] = {}  # oldest first
+        self._waiting: set[str] = set()  # the others: the store does not have them yet
         self._tombstones: dict[str, None] = {}  # oldest first
         self.bytes = 0  # estimated
 
@@ -58,7 +59,7 @@ class HotTier:
     @property
     def uncommitted(self) -> int:
         """How many memories the store does not have yet."""
-        return len(self._owners) - len(self._committed)
+        return len(self._waiting)
 
     def upsert(self, memory: Memory) -> None:
         """Keep the memory, in place of an earlier one with its id; it stays until it is committed."""
@@ -70,6 +71,7 @@ class HotTier:
             shelf.refs[memory.ref] = memory.id
         words = shelf.index.add(memory.id, _texts(memory))
         self._owners[memory.id] = memory.project
+        self._waiting.add(memory.id)
         self._sizes[memory.id] = size = _size(memory) + words * _WORD_BYTES
         self.bytes += size
         self._shrink()
@@ -93,6 +95,7 @@ class HotTier:
                 continue
             self._committed.pop(identifier, None)
             self._committed[identifier] = None
+            self._waiting.discard(identifier)
         self._shrink()
 
     def release(self, identifiers: Iterable[str]) -> None:
@@ -122,11 +125,8 @@ class HotTier:
         shelf = self._shelves.get(filters.project)
         if shelf is None or (waiting and not self.uncommitted):
             return ()
-        passing = (
-            found
-            for found in shelf.index.search(query)
-            if not (waiting and found.id in self._committed) and matches(shelf.memories[found.id], filters)
-        )
+        every = shelf.index.search(query, self._waiting if waiting else None)
+        passing = (found for found in every if matches(shelf.memories[found.id], filters))
         return tuple(
             HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",)) for found in islice(passing, k)
         )
@@ -149,6 +149,7 @@ class HotTier:
         if not shelf.memories:
             del self._shelves[project]
         self._committed.pop(identifier, None)
+        self._waiting.discard(identifier)
         self.bytes -= self._sizes.pop(identifier)
 
     def _shrink(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
 
 from hunchd.domain.filters import Filters
-from hunchd.domain.session import refs_beside
 from hunchd.store import expressions
 from hunchd.store.finding import Choice, Found
 from hunchd.store.mirror import NOWHERE, Mirror
@@ -107,26 +107,22 @@ class Looking:
         if asked is not None:
             near, cosines = mirror.nearest(asked, comparable, wide)
             similarity = dict(zip(near.tolist(), cosines.tolist(), strict=True))
-        chosen = choose([(slot, lexical.get(slot), similarity.get(slot)) for slot in {**lexical, **similarity}])
-        rows = await self._rows(mirror, np.array(chosen, np.intp))
-        beside = await self._beside(mirror, rows, passing)
-        nearness = _nearness(mirror, [*rows, *beside], asked, comparable)
-        found = [Found(row, lexical.get(slot), nearness.get(slot)) for slot, row in rows.items()]
-        found += [Found(row, None, nearness.get(slot)) for slot, row in beside.items()]
+        chosen = np.array(
+            choose([(slot, lexical.get(slot), similarity.get(slot)) for slot in {**lexical, **similarity}]), np.intp
+        )
+        # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
+        beside = mirror.beside(chosen, BESIDE)
+        beside = beside[beside < len(passing)]
+        rows = await self._rows(mirror, np.concatenate([chosen, beside[passing[beside]]]))
+        nearness = _nearness(mirror, list(rows), asked, comparable)
+        wanted = set(chosen.tolist())
+        found = [
+            Found(row, lexical.get(slot) if slot in wanted else None, nearness.get(slot)) for slot, row in rows.items()
+        ]
         whole = {row["id"] for row in self._quarantine.intact([one.row for one in found], filters)}
         return [one for one in found if one.row["id"] in whole]
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    async def _beside(self, mirror: Mirror, rows: dict[int, Row], passing: Mask) -> dict[int, Row]:
-        """The messages around those that were found: which of two neighbours answers is not told by words alone."""
-        there = {memory_of(row).ref for row in rows.values()}
-        refs = dict.fromkeys(ref for one in there for ref in refs_beside(one, BESIDE) if ref not in there)
-        if not refs:
-            return {}
-        slots = mirror.with_refs(refs)
-        slots = slots[slots < len(passing)]
-        return await self._rows(mirror, slots[passing[slots]])
 
     async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
         """Slots and scores: of the reader's rows as the database ranks them, and of those written since."""
@@ -136,10 +132,8 @@ class Looking:
         if found is None:
             found = await _indexed(mirror, words, passing, 0, k, expressions.expression(filters)) or {}
         scale = mirror.scale_of_fresh()
-        for hit in mirror.words.search(words):
-            slot = mirror.fresh[hit.id]
-            if slot < len(passing) and passing[slot]:
-                found[slot] = hit.score * scale
+        fresh = ((mirror.fresh[hit.id], hit.score * scale) for hit in mirror.words.search(words))
+        found |= dict(islice(((slot, score) for slot, score in fresh if slot < len(passing) and passing[slot]), k))
         return dict(sorted(found.items(), key=lambda one: -one[1])[:k])
 
     async def _rows(self, mirror: Mirror, slots: Slots) -> dict[int, Row]:

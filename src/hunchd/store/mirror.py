@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.domain.filters import Filters, matches
+from hunchd.domain.session import place_in_session, refs_beside
 from hunchd.store import expressions
 from hunchd.store.keys import Keys
 from hunchd.store.lance import Table
@@ -33,6 +34,7 @@ LOADED: Final = (
     "valid_to", "digest", "embedded", "model", "vector",
 )  # fmt: skip
 _NEVER: Final = np.iinfo(np.int64).max
+_LAST: Final = np.iinfo(np.int32).max  # number of a message that has neighbours
 _LISTED: Final = ("project", "kind", "scope", "status", "branch", "category", "model")
 _COLUMNS: Final[Mapping[str, Any]] = {
     "address": np.uint64,
@@ -41,6 +43,8 @@ _COLUMNS: Final[Mapping[str, Any]] = {
     "at": np.int64,
     "valid_from": np.int64,
     "valid_to": np.int64,
+    "session": np.int32,  # of a message, as a number; 0: of none
+    "number": np.int32,  # its place in it
     **dict.fromkeys(_LISTED, np.int32),
 }
 
@@ -50,9 +54,13 @@ class _Names:
     """Texts that many rows share, as numbers. Nothing is 0."""
 
     numbers: dict[str | None, int] = field(default_factory=lambda: {None: 0})
+    names: list[str | None] = field(default_factory=lambda: [None])
 
     def number(self, name: str | None) -> int:
-        return self.numbers.setdefault(name, len(self.numbers))
+        if (number := self.numbers.get(name)) is None:
+            number = self.numbers[name] = len(self.names)
+            self.names.append(name)
+        return number
 
     def known(self, names: Iterable[str | None]) -> list[int]:
         return [self.numbers[name] for name in names if name in self.numbers]
@@ -69,7 +77,7 @@ class Mirror:
         self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
         self._count = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
-        self._names = _Names()
+        self._names, self._sessions = _Names(), _Names()
         self._ids, self._refs, self._keys, self._tags, self._families = (Keys() for _ in range(5))
         self._nearness = Nearness(DIMENSIONS)
         self._order: npt.NDArray[np.intp] = np.zeros(0, np.intp)  # slots by address
@@ -172,9 +180,19 @@ class Mirror:
         """The rows whose id, key of the caller or key this may be."""
         return self._living(np.concatenate([keys.find(name) for keys in (self._ids, self._refs, self._keys)]))
 
-    def with_refs(self, refs: Iterable[str]) -> Slots:
-        """The rows that the caller knows under one of these keys, perhaps one more."""
-        return self._living(np.concatenate([np.zeros(0, np.intp), *(self._refs.find(ref) for ref in refs)]))
+    def beside(self, slots: Slots, reach: int) -> Slots:
+        """The messages up to `reach` before and after those in these slots, without them; perhaps one more."""
+        messages = slots[self._columns["session"][slots] > 0]
+        if not len(messages):
+            return messages
+        sessions, numbers = (self._columns[name][messages].tolist() for name in ("session", "number"))
+        refs = {
+            ref
+            for session, number in zip(sessions, numbers, strict=True)
+            for ref in refs_beside(f"{self._sessions.names[session]}:{number}", reach)
+        }
+        found = self._living(np.concatenate([np.zeros(0, np.intp), *(self._refs.find(ref) for ref in refs)]))
+        return found[~np.isin(found, slots)]
 
     def holding(self, addresses: Sequence[int]) -> Slots:
         """The slot of each row at these addresses of the reader; -1 where it is fresh or gone by now."""
@@ -305,6 +323,9 @@ class Mirror:
 
     def _index(self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None) -> None:
         self._ids.add(identifier, slot)
+        if (place := place_in_session(ref)) is not None and place[1] <= _LAST:
+            self._columns["session"][slot] = self._sessions.number(place[0])
+            self._columns["number"][slot] = place[1]
         root, dot, _ = identifier.partition(".")
         for keys, texts in (
             (self._refs, [ref]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 COMMITS: Final = 50  # small files that may gather …
-ROWS_PER_COMMIT: Final = 1_000  # … and one more for each so many rows
+ROWS_PER_COMMIT: Final = 400  # … and one more for each so many rows
 NEW: Final = 500  # rows that no index knows, when nobody is asking …
 ROWS_PER_NEW: Final = 50  # … and one more for each so many
 MOST_NEW: Final = 4_000  # then it is time, whoever waits: the mirror keeps little more at hand

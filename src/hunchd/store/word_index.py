@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop
 from typing import NamedTuple
 
@@ -82,8 +82,9 @@ class WordIndex:
                 del self._postings[word]
         self._total_length -= self._lengths.pop(identifier, 0)
 
-    def search(self, question: str) -> Iterator[Found]:
-        """Every text that shares a word with `question`, best first; equals in order of their ids."""
+    def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
+        """Every text that shares a word with `question`, best first; equals in order of their ids. `among`: of these
+        ids alone, which costs nothing for the others."""
         asked = sorted(
             (len(postings), word) for word in words_of(question) if (postings := self._postings.get(word)) is not None
         )[:_ASKED_WORDS]
@@ -96,7 +97,8 @@ class WordIndex:
             # A common word ranks what rarer words have found; by itself it would find nearly everything.
             only_rank = scores and frequency > max(_MANY, _COMMON * len(self._words))
             weight = self._rarity(frequency) * (_SATURATION + 1)
-            for identifier in scores.keys() & postings.keys() if only_rank else postings:
+            looked_at = postings.keys() if among is None else among & postings.keys()
+            for identifier in scores.keys() & looked_at if only_rank else looked_at:
                 count = postings[identifier]
                 gain = weight * count / (count + base + slope * lengths[identifier])
                 scores[identifier] = scores.get(identifier, 0.0) + gain
