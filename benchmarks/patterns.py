@@ -30,7 +30,7 @@ from hunchd.domain.work import is_work
 from hunchd.ingestion.history import units as units_of
 from hunchd.patterns.companions import NEWEST_UNITS, added_by, companions_of, is_of_kind
 from hunchd.patterns.grouping import groups_of
-from hunchd.patterns.mining import SURPLUS, Lines, mined
+from hunchd.patterns.mining import SURPLUS, Around, Lines, mined
 from hunchd.patterns.pattern import Companion, Pattern, Spot
 from hunchd.patterns.shapes import Shape, is_test, shapes_of
 from hunchd.prediction.words import stem_of
@@ -193,7 +193,11 @@ def companions(
         unit = units.get(spot)
         if unit is not None and unit.at < future.at:
             earlier.setdefault(unit.sha, []).append(spot.path)
-    known = companions_of([(past[sha], paths) for sha, paths in earlier.items()])
+    older = [unit for unit in past.values() if unit.at < future.at and is_work(unit)]
+    changed = [[change.path for change in unit.changes if change.status != "D"] for unit in older]
+    files = {spot.path for spot in pattern.spots}
+    told = [(past[sha], paths) for sha, paths in earlier.items()]
+    known = companions_of(told, around=Around(changed).those(files), instances=files)
     there = files_before(future, past)
     predicted = {path for one in known for path in resolved(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 from hunchd.daemon.attempts import Attempts
 from hunchd.daemon.indexing import history_of
 from hunchd.domain.history import Unit, unit_from
+from hunchd.domain.work import is_work
 from hunchd.ingestion.history import units
 from hunchd.ingestion.languages import language_of
 from hunchd.ingestion.naming import may_be_named
@@ -79,7 +80,11 @@ def _found(
     patterns = with_known_keys(mined(shapes, read, made), before)
     if git is not None and head:
         past = Past(git, cache, head)
-        patterns = with_history(patterns, read, past.added, past.units, lambda path: (quarry.root / path).exists())
+
+        def there(path: str) -> bool:
+            return (quarry.root / path).exists()
+
+        patterns = with_history(patterns, read, past.added, past.units, there, past.changed())
         past.keep()
     cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
     cache.keep("patterns", [pattern.json() for pattern in patterns])
@@ -96,6 +101,8 @@ class Past:
         self._head = head
         told = cache.recall("past") or {"head": "", "added": [], "units": []}
         self._before = str(told["head"])
+        self._changed: list[list[str]] = told.get("changed") or []
+        self._changed_until = self._before if "changed" in told else ""  # a commit
         self._added: dict[Head, str] = {(path, line): sha for path, line, sha in told["added"]}  # "": nobody knows
         self._units = {one["sha"]: unit_from(one) for one in told["units"]}
 
@@ -113,14 +120,34 @@ class Past:
     def units(self, shas: set[str]) -> dict[str, Unit]:
         """Those of the units that are among the newest."""
         if not shas <= self._units.keys():
-            self._units = {unit.sha: unit for unit in units(self._git, newest=NEWEST_UNITS)}
+            self._read()
         self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
         return self._units
+
+    def changed(self) -> list[list[str]]:
+        """What each of the newest units of work changed, files that it took away left out; the newest first."""
+        if self._changed_until != self._head:
+            if self._changed_until and self._git.exists(self._changed_until):
+                fresh = units(self._git, newest=NEWEST_UNITS, since=self._changed_until, newest_first=True)
+                self._changed = [*_paths(fresh), *self._changed][:NEWEST_UNITS]
+                self._changed_until = self._head
+            else:
+                self._read()
+        return self._changed
+
+    def _read(self) -> None:
+        found = list(units(self._git, newest=NEWEST_UNITS, newest_first=True))
+        self._units = {unit.sha: unit for unit in found}
+        self._changed, self._changed_until = _paths(found), self._head
 
     def keep(self) -> None:
         added = [(path, line, sha) for (path, line), sha in self._added.items()]
         told = [asdict(unit) for unit in self._units.values()]
-        self._cache.keep("past", {"head": self._head, "added": added, "units": told})
+        self._cache.keep("past", {"head": self._head, "added": added, "units": told, "changed": self._changed})
+
+
+def _paths(found: Iterable[Unit]) -> list[list[str]]:
+    return [[change.path for change in unit.changes if change.status != "D"] for unit in found if is_work(unit)]
 
 
 def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from hunchd.domain.history import Unit
@@ -22,6 +22,11 @@ MOST_PATHS: Final = 1_500  # given to git by name
 LEAST_UNITS: Final = 2  # that must tell of a companion
 LEAST_SHARE: Final = 0.3  # of the units that added an instance
 MOST_COMPANIONS: Final = 6
+# Where few units added an instance, what changes with their files at all counts as much as this many of them.
+PRIOR: Final = 8
+LEAST_AROUND: Final = 4  # units that changed a companion with the files, where fewer than LEAST_UNITS added one
+# The least chance of a companion, by how many units that added an instance tell of it: two or more, one, none.
+LEAST_CHANCE: Final = (0.25, 0.3, 0.35)
 
 _LOG: Final = (
     "log",
@@ -93,13 +98,15 @@ class _Reading:
 
 
 def companions_of(
-    units: Sequence[tuple[Unit, Sequence[str]]], there: Callable[[str], bool] = lambda path: True
+    units: Sequence[tuple[Unit, Sequence[str]]],
+    there: Callable[[str], bool] = lambda path: True,
+    around: Sequence[Collection[str]] = (),
+    instances: Collection[str] = (),
 ) -> tuple[Companion, ...]:
     """What changed together with new instances, the surest first. `units` are those that added some, each with the
-    files it added them in; what is not `there` any more, file or folder, is no companion."""
+    files it added them in; what is not `there` any more, file or folder, is no companion. `around` are the paths that
+    each unit of work changed which touched one of `instances`, the files that hold them."""
     telling = [(unit, paths) for unit, paths in units if is_work(unit)]
-    if len(telling) < LEAST_UNITS:
-        return ()
     counts: Counter[tuple[str, str]] = Counter()
     for unit, own in telling:
         counts.update(set(_touched(unit, own)))
@@ -108,8 +115,21 @@ def companions_of(
         for (kind, target), times in counts.items()
         if times >= LEAST_UNITS and times >= LEAST_SHARE * len(telling) and there(_seat(kind, target))
     ]
-    found.sort(key=lambda one: (-one.times, _ORDER.index(one.kind), one.target))
+    known = {one.target for one in found if one.kind == "file"}.union(instances)
+    added = {target: times for (kind, target), times in counts.items() if kind == "file"}
+    found += (one for one in _around(added, len(telling), around) if one.target not in known and there(one.target))
+    found.sort(key=lambda one: (-one.confidence, _ORDER.index(one.kind), one.target))
     return tuple(_without_repeats(found))[:MOST_COMPANIONS]
+
+
+def _around(added: Mapping[str, int], units: int, around: Sequence[Collection[str]]) -> Iterable[Companion]:
+    """Files that change with those of the instances, as far as what the few units that added one say agrees."""
+    changed = Counter(path for paths in around for path in paths)
+    for path, times in changed.items():
+        tell = min(added.get(path, 0), LEAST_UNITS)
+        chance = (added.get(path, 0) + PRIOR * times / (len(around) + 2)) / (units + PRIOR)
+        if chance >= LEAST_CHANCE[LEAST_UNITS - tell] and (tell == LEAST_UNITS or times >= LEAST_AROUND):
+            yield Companion(path, times, len(around))
 
 
 _ORDER: Final = ("file", "test", "source", "kind")

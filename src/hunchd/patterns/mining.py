@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -76,14 +76,17 @@ def with_history(
     added: Callable[[set[Head]], Mapping[Head, str]],
     units: Callable[[set[str]], Mapping[str, Unit]],
     there: Callable[[str], bool] = lambda path: True,
+    changed: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
     """The same, each with the commits that added its instances and what changed together with them. `added` tells the
-    unit that put in a line, `units` what they are, as far as known, `there` whether a file or a folder still is."""
+    unit that put in a line, `units` what they are, as far as known, `there` whether a file or a folder still is,
+    `changed` the paths that each unit of work changed."""
     lines = Lines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
     shas = added(set(heads.values()))
     past = units(set(shas.values()))
-    return [_dated(pattern, heads, shas, past, there) for pattern in patterns]
+    around = Around(changed)
+    return [_dated(pattern, heads, shas, past, there, around) for pattern in patterns]
 
 
 def _dated(
@@ -92,6 +95,7 @@ def _dated(
     added: Mapping[Head, str],
     units: Mapping[str, Unit],
     there: Callable[[str], bool],
+    around: Around,
 ) -> Pattern:
     by_unit: dict[str, list[str]] = {}
     for spot in pattern.spots:
@@ -100,8 +104,25 @@ def _dated(
         if sha is not None and sha in units:
             by_unit.setdefault(sha, []).append(spot.path)
     order = sorted(by_unit, key=lambda sha: (-units[sha].at, sha))
-    companions = companions_of([(units[sha], by_unit[sha]) for sha in order], there)
+    files = {spot.path for spot in pattern.spots}
+    companions = companions_of([(units[sha], by_unit[sha]) for sha in order], there, around.those(files), files)
     return replace(pattern, companions=companions, commits=tuple(order))
+
+
+class Around:
+    """The units of work by the files that they changed."""
+
+    def __init__(self, changed: Sequence[Sequence[str]]) -> None:
+        self._changed = changed
+        self._by_path: dict[str, list[int]] = defaultdict(list)
+        for number, paths in enumerate(changed):
+            for path in paths:
+                self._by_path[path].append(number)
+
+    def those(self, paths: Iterable[str]) -> list[Sequence[str]]:
+        """What each of them changed that touched one of `paths`."""
+        numbers = {number for path in paths for number in self._by_path.get(path, ())}
+        return [self._changed[number] for number in sorted(numbers)]
 
 
 class Lines:
