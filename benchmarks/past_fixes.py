@@ -32,7 +32,7 @@ _CODE = re.compile(r"\.(?:py|go|rs|ts|tsx|js|java)$")
 _TEST = re.compile(r"(?:^|/)(?:tests?|t)/|(?:^|[/_.-])(?:test|spec)s?[_.]|_test\.|Test\.java$")
 _QUOTES = re.compile(
     r'^[>|\s]*(?:Traceback \(most recent|File "[^"]+", line \d+|thread \'|panic: |goroutine \d'
-    r"|(?:E +)?(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception): \S+ \S+)",
+    r"|(?:E +)?(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception): \S+ \S+)|(?<=[\"'`( ])[A-Z]\w+(?:Error|Exception): \S+ \S+",
     re.MULTILINE,
 )
 _WORDS = 'Traceback|Error: |Exception: |panic|goroutine|File "'

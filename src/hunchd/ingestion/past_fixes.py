@@ -39,7 +39,7 @@ _CLOSES = re.compile(
 _ASIDE = re.compile(
     r"\b(?:typos?|spelling|whitespace|flake8|black|isort|prettier|eslint|lint(?:ing|er|s)?|format(?:ting)?|mypy|typing"
     r"|type hints?|pre-commit|changelogs?|docstrings?|documentation|docs|comments?|coverage)\b"
-    r"|^(?:docs?|style|ci|chore)\b",
+    r"|\b(?:refactor|renam|simplif|clean(?:s|ed|ing)? ?up|bump|upgrad)\w*|^(?:docs?|style|ci|chore)\b",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -92,7 +92,11 @@ def named_by(read: ErrorText, places: Sequence[Place]) -> Named:
     said = read.headline.removeprefix(read.type)
     quoted = [part for text in _QUOTED.findall(said) for part in _TOKEN.findall(text)]
     code = [token for token in _TOKEN.findall(said) if re.search(r"[a-z][A-Z]|\w_\w|\w\.\w|^_", token)]
-    symbols = [one for one in dict.fromkeys((*quoted, *code)) if len(one) > 2 and one.lower() not in _ANY_WORD]
+    symbols = [
+        one
+        for one in dict.fromkeys((*quoted, *code))
+        if len(one) > 2 and one.lower() not in _ANY_WORD and one.rpartition(".")[2] != read.type
+    ]
     words = [word.lower() for word in re.findall(r"(?<![\w.])[A-Za-z][a-z]{3,}(?![\w.(])", said)]
     functions = [place.function.rpartition(".")[2] for place in places]
     return Named(
