@@ -53,10 +53,29 @@ def test_the_same_in_other_words_is_recognised(other: str) -> None:
             "Make the connection pool of workers asynchronous again",
         ),
         ("Fix the flaky test of the payment gateway on Windows", "Fix the flaky test of the payment gateway on macOS"),
+        ("Add the .rst suffix to news fragments of releases", "Remove the .rst suffix from news fragments of releases"),
+        ("Spider middleware: catch errors of the callback", "Test spider middleware: catch errors of the callback"),
+        ("Type hints for private functions of the parser", "More type hints for private functions of the parser"),
+        (
+            "cascade verbosity for switching\n\nThe verbosity argument is passed down to submodules, so that output of "
+            "commands is suppressed where somebody has asked for that",
+            "cascade verbosity for updating\n\nThe verbosity argument is passed down to submodules, so that output of "
+            "commands is suppressed where somebody has asked for that",
+        ),
     ],
 )
 def test_a_number_a_name_or_a_denial_tells_two_things_apart(one: str, other: str) -> None:
     assert same_groups(by_id(said("one", one), said("two", other))) == []
+
+
+def test_what_says_little_does_not_join_what_has_nothing_else_in_common() -> None:
+    title = "Hooks of the formatter and of the linter are brought up to date automatically"
+    known = by_id(
+        said("one", title),
+        said("two", f"{title}\n\nlints/quotes: v3.4.0 to v3.6.0"),
+        said("three", f"{title}\n\nformats/imports: v1.5.1 to v1.6.0"),
+    )
+    assert max(map(len, same_groups(known)), default=0) <= 2
 
 
 def test_two_commits_are_two_events_however_alike_their_messages_are() -> None:

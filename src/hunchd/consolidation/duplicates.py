@@ -27,14 +27,16 @@ LEAST: Final = 0.92  # similarity from which two texts say the same, where they 
 LEAST_IN_WORDS: Final = 0.8
 LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
 SHORT: Final = 14  # words of two texts together; of one that is told word by word again
-SHARED_PART: Final = 0.6  # of the longer text, where whole sentences were added
-LEAST_TOLD: Final = 1.8  # by the words of an episode: "add missing changelog entry" is said of many things
+MOST_ADDED: Final = 0.6  # of the longer text, where whole sentences were added
+MOST_ADDED_BY_NAME: Final = 0.3  # where those name something or count
+LEAST_TOLD: Final = 1.65  # by the words of an episode: "add missing changelog entry" is said of many things
 READ: Final = 4_000  # characters
 RAREST: Final = 10  # words of a memory by which it is looked for
 COMMON: Final = 300  # memories: a word of more of them finds nothing
 MOST_COMPARED: Final = 60  # candidates of one memory
 MOST_READ: Final = 4_000  # texts that are kept sentence by sentence
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
+_SAYS_LITTLE: Final = WEAK | TELLING  # of what one memory is about
 
 _MARKUP: Final = re.compile(
     r"\[([^\]\n]+)\]\([^)\n]*\)|[*`~]+|(?<!\w)_+|_+(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
@@ -55,8 +57,9 @@ _WRITTEN_OUT: Final = {
     "has to": "must",
     "have to": "must",
     "ought to": "should",
+    "in order to": "to",
 }
-_APART: Final = re.compile(r"(?<!\w)(?:w/o\b|w/|prior to\b|ha(?:s|ve) to\b|ought to\b)", re.IGNORECASE)
+_APART: Final = re.compile(r"(?<!\w)(?:w/o\b|w/|prior to\b|in order to\b|ha(?:s|ve) to\b|ought to\b)", re.IGNORECASE)
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
 
 
@@ -95,10 +98,12 @@ def same_groups(
     taken: dict[str, str] = {}
     for first, second in _candidates(texts, rarity, settled):
         lead = taken.get(first, first)
-        if second in taken or second in found or (lead != first and not comparing.same(texts[lead], texts[second])):
+        if second in taken or second in found:
             continue
-        if comparing.same(texts[first], texts[second]):
-            found.setdefault(lead, [lead]).append(second)
+        group = found.get(lead, [lead])
+        # With every one of a group: what says little is said in many that have nothing else in common.
+        if all(comparing.same(texts[one], texts[second]) for one in group):
+            found[lead] = [*group, second]
             taken[second] = taken[lead] = lead
     return list(found.values())
 
@@ -113,7 +118,7 @@ class _Rarity:
         every = len(texts)
         most = math.log(2 + every)
         told = {times: math.log((2 + every) / (1 + times)) / most for times in {0, *self.count.values()}}
-        self._told = {word: 0.0 if word in WEAK else told[times] for word, times in self.count.items()}
+        self._told = {word: 0.0 if word in _SAYS_LITTLE else told[times] for word, times in self.count.items()}
         self._of_text: dict[str, tuple[float, float]] = {}
 
     def of(self, word: str) -> float:
@@ -281,10 +286,9 @@ def _part_of(shorter: Sequence[_Sentence], longer: Sequence[_Sentence], rarity: 
         free.remove(best)
         covered += best.length
         told |= best.words.keys() | best.telling
-    enough = rarity.told(told) >= LEAST_TOLD_OF_PART and covered >= (1 - SHARED_PART) * sum(
-        one.length for one in longer
-    )
-    return least if enough else 0.0
+    added = MOST_ADDED_BY_NAME if any(one.telling for one in free) else MOST_ADDED
+    enough = covered >= (1 - added) * sum(one.length for one in longer)
+    return least if enough and rarity.told(told) >= LEAST_TOLD_OF_PART else 0.0
 
 
 def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
@@ -305,8 +309,8 @@ def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
             others.append(word)
     if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
         return 0.0
-    if one.length + other.length < SHORT and not WEAK.issuperset(mine) and not WEAK.issuperset(others):
-        return 0.0  # of few words one other is another thing
+    if one.length + other.length < SHORT and not (WEAK.issuperset(mine) and WEAK.issuperset(others)):
+        return 0.0  # of few words one other or one more is another thing
     return 2 * shared / (2 * shared + left) if shared else 0.0
 
 
@@ -365,7 +369,7 @@ def _read(token: str) -> tuple[bool, tuple[str, ...]]:
         return True, ("not",)
     if _REVERTED.match(lower):
         return True, ("revert",)
-    if _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)):
+    if _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)) or lower.count("-") > 1:
         return True, (intern(lower),)
     if token[:1] in "<>=~^":
         return True, (token,)

@@ -224,12 +224,13 @@ SAME: Final[Mapping[str, str]] = _first_of_each(_SAME_LINES)
 WEAK: Final = frozenset(
     canonical(stem(word))
     for word in """
-    fix update change make use get set do new also some properly correctly now instead ensure allow handle code
+    change make get set do new also some properly correctly now instead ensure allow handle code
     little minor small bit thing way case work support when because several automatically currently quickly first
-    simply just basically following order team we our this decide note
+    simply just basically following team we our this decide note
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 # What was done, and that it was done once more: where only one side says it, two things were done.
 TELLING: Final = frozenset(
-    SAME.get(stem(word), canonical(stem(word))) for word in ("add", "remove", "test", "more", "another", "again")
+    SAME.get(stem(word), canonical(stem(word)))
+    for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
 )
