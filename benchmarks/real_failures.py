@@ -168,14 +168,21 @@ def _planted(work: Work, site: Site, number: int) -> bool:
     finally:
         file.write_bytes(source)
         work.clean()
-    line = source[: site.start].count(b"\n")
-    old = source.split(b"\n")[line].decode("utf-8", "replace").strip()
+    line, old = _first_broken(source, site.applied(source))
     told = asdict(site) | {"line": line + 1, "old": old}
     if code in (0, 124) or not truth:
         work.keep("unnoticed", **told)
         return False
     work.keep("plant", fault=number, command=command, truth=truth[:MOST_TRUE], **told)
     return True
+
+
+def _first_broken(source: bytes, broken: bytes) -> tuple[int, str]:
+    """The first line that differs, from 0, and what it was."""
+    lines, after = source.split(b"\n"), broken.split(b"\n")
+    pairs = enumerate(zip(lines, after, strict=False))
+    line = next((number for number, (one, other) in pairs if one != other), min(len(lines), len(after)) - 1)
+    return line, lines[line].decode("utf-8", "replace").strip()
 
 
 class Session:

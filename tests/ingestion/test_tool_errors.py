@@ -124,7 +124,7 @@ def test_the_first_error_is_read(text: str, headline: str, path: str | None, lin
 
 @pytest.mark.parametrize("text", [GO_BUILD, CARGO_TEST, JAVAC, GCC, TSC, ESLINT, MYPY, RUFF])
 def test_it_is_known_again_on_another_line_and_without_what_else_is_wrong(text: str) -> None:
-    moved = text.replace(":12:", ":40:").replace("(3,14)", "(31,9)").replace("3:14", "30:2").replace(":7:", ":71:")
+    moved = text.replace(":12:", ":40:").replace("(3,14)", "(31,14)").replace("3:14", "30:14").replace(":7:", ":71:")
     alone = moved.replace("cart/cart.go:15:2: declared and not used: x\n", "")
 
     assert understood(alone).fingerprint == understood(text).fingerprint
@@ -179,3 +179,27 @@ FAIL
 def test_a_go_example_names_itself() -> None:
     text = "--- FAIL: ExampleRun (0.00s)\ngot:\n3\nwant:\n4\nFAIL\n"
     assert first_of(text) == ToolError("ExampleRun", "got:", "", 0)
+
+
+def test_a_subtest_of_go_that_told_all_is_the_error() -> None:
+    text = (
+        "=== RUN   TestGroups\n=== RUN   TestGroups/none\n"
+        "=== RUN   TestGroups/both\n    groups_test.go:19: want b, got a\n"
+        "=== RUN   TestGroups/last\nError: printed by what is tested\n--- FAIL: TestGroups (0.01s)\n"
+        "    --- PASS: TestGroups/none (0.00s)\n    --- FAIL: TestGroups/both (0.00s)\n"
+        "    --- PASS: TestGroups/last (0.00s)\nFAIL\nFAIL\texample.org/groups\t0.2s\n"
+    )
+
+    read = understood(text)
+
+    assert read.headline == "TestGroups/both: want b, got a"
+    assert read.at is not None
+    assert (read.at.path, read.at.line) == ("groups_test.go", 19)
+
+
+def test_the_same_words_in_another_column_are_another_error() -> None:
+    def error(line: int, column: int) -> str:
+        return understood(f"# shop\n./price.go:{line}:{column}: undefined: cmd\n").fingerprint
+
+    assert error(12, 15) == error(120, 15)
+    assert error(12, 15) != error(14, 24)

@@ -165,7 +165,8 @@ def _says_nothing(template: str) -> bool:
 
 
 def _named_by(tool: ToolError) -> str:
-    return f"{tool.path.rsplit('/', 1)[-1]}:"
+    """The file, and the column of a compiler: it stays when the line moves, and another line mostly has another."""
+    return f"{tool.path.rsplit('/', 1)[-1]}:{tool.column or ''}"
 
 
 def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:

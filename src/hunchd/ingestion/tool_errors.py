@@ -1,8 +1,8 @@
 """What compilers, linters and test runners print where something is wrong: a row a tool.
 
 Each row is a word that must be in the text, so that most texts cost nothing, and a pattern with the groups `path`,
-`line`, `said` (the message), `code` (what the tool calls it, or the test that failed) and `symbol` (what the message is
-about, where it does not say so itself), as far as the tool tells them.
+`line`, `column`, `said` (the message), `code` (what the tool calls it, or the test that failed) and `symbol` (what the
+message is about, where it does not say so itself), as far as the tool tells them.
 """
 
 from __future__ import annotations
@@ -22,39 +22,34 @@ def _row(word: str, pattern: str) -> tuple[str, re.Pattern[str]]:
 
 _TABLE: Final = (
     # gcc, clang and what writes like them
-    _row(": error:", r"^PATH:(?P<line>\d+):\d+: error: (?P<said>.+)$"),
-    _row(": fatal error:", r"^PATH:(?P<line>\d+):\d+: fatal error: (?P<said>.+)$"),
+    _row(": error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): error: (?P<said>.+)$"),
+    _row(": fatal error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): fatal error: (?P<said>.+)$"),
     _row("undefined reference to", r"^.{0,300}?(?P<said>undefined reference to \S.*)$"),
     # javac
     _row(".java:", rf"^PATH:(?P<line>\d+): error: (?P<said>.+)$(?:(?:\n.*){{2}}{_SYMBOL})?"),
     # Maven's compilers: Java, Kotlin, Scala
-    _row("[ERROR]", rf"^\[ERROR\] PATH:\[(?P<line>\d+),\d+\] (?P<said>.+)$(?:{_SYMBOL})?"),
+    _row("[ERROR]", rf"^\[ERROR\] PATH:\[(?P<line>\d+),(?P<column>\d+)\] (?P<said>.+)$(?:{_SYMBOL})?"),
     # Java: an uncaught exception
     _row(
         "Exception in thread",
         r'^Exception in thread "[^"\n]*" (?P<said>[\w.$]*?(?P<code>\w+(?:Exception|Error|Throwable))\b.*)$',
     ),
     # Go: the compiler and vet, a failed test
-    _row(".go:", r"^(?:vet: )?PATH:(?P<line>\d+):(?:\d+:)? (?P<said>.+)$"),
+    _row(".go:", r"^(?:vet: )?PATH:(?P<line>\d+):(?:(?P<column>\d+):)? (?P<said>.+)$"),
     _row(
         "--- FAIL: ",
         r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)$",
     ),
-    # … which tells before it names itself (-v), and one that names no place
-    _row(
-        "--- FAIL: ",
-        r"^=== RUN +(?P<code>\S+)\n(?:(?!=== RUN|--- ).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)\n"
-        r"(?:(?!=== |--- ).*\n)*--- FAIL: (?P=code) ",
-    ),
+    # … and one that names no place
     _row("--- FAIL: ", r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+)$"),
     # Rust: a panic, as it is told since 1.73 and as it was before
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<said>.+)$"),
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<said>.+)', PATH:(?P<line>\d+):\d+$"),
     # rustc without a code of its own
-    _row("--> ", r"^error: (?P<said>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
+    _row("--> ", r"^error: (?P<said>.+)\n +--> PATH:(?P<line>\d+):(?P<column>\d+)$"),
     # tsc, plain and pretty
-    _row(": error TS", r"^PATH\((?P<line>\d+),\d+\): error (?P<code>TS\d+): (?P<said>.+)$"),
-    _row(" - error TS", r"^PATH:(?P<line>\d+):\d+ - error (?P<code>TS\d+): (?P<said>.+)$"),
+    _row(": error TS", r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>TS\d+): (?P<said>.+)$"),
+    _row(" - error TS", r"^PATH:(?P<line>\d+):(?P<column>\d+) - error (?P<code>TS\d+): (?P<said>.+)$"),
     # ESLint: the file on a line of its own
     _row(
         " error ",
@@ -70,14 +65,21 @@ _TABLE: Final = (
 )
 
 
+# Go's tests that tell all (-v): what each says, before it is known how it ended.
+_FAILED: Final = re.compile(r"^ *--- FAIL: (\S+) ", re.MULTILINE)
+_TOLD: Final = re.compile(r"^=== (?:RUN|CONT|NAME) +(\S+)\n((?:(?!=== | *--- ).*\n)+)", re.MULTILINE)
+_TOLD_AT: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<said>.+)$", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """The first thing that a tool found wrong. `path` and `line` are empty where it names none."""
+    """The first thing that a tool found wrong. `path`, `line` and `column` are empty where it names none."""
 
     code: str
     said: str
     path: str
     line: int
+    column: int = 0
 
     @property
     def headline(self) -> str:
@@ -87,11 +89,25 @@ class ToolError:
 def first_of(text: str) -> ToolError | None:
     """The first error that a tool of the table has printed; None if no tool wrote the text."""
     found = [match for word, pattern in _TABLE if word in text and (match := pattern.search(text)) is not None]
-    if not found:
-        return None
     # Where two rows know a line, the one that reads more of it is the tool's own.
-    match = min(found, key=lambda one: (one.start(), one.groupdict().get("code") is None))
+    match = min(found, key=lambda one: (one.start(), one.groupdict().get("code") is None), default=None)
+    told = _told_by_go(text) if "=== RUN" in text and "--- FAIL: " in text else None
+    if told is not None and (match is None or told[0] < match.start()):
+        return told[1]
+    return _tool_error(match) if match is not None else None
+
+
+def _tool_error(match: re.Match[str], code: str = "") -> ToolError:
     told = match.groupdict()
-    path, line = told.get("path") or "", told.get("line") or "0"
+    path, line, column = told.get("path") or "", told.get("line") or "0", told.get("column") or "0"
     said = " ".join(part.strip() for part in (told["said"], told.get("symbol")) if part)
-    return ToolError(told.get("code") or "", said, path.replace("\\", "/"), int(line[:9]))
+    return ToolError(code or told.get("code") or "", said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
+
+
+def _told_by_go(text: str) -> tuple[int, ToolError] | None:
+    """Where the first test that failed said what was wrong, and that."""
+    failed = frozenset(_FAILED.findall(text))
+    for told in _TOLD.finditer(text):
+        if told[1] in failed and (match := _TOLD_AT.search(told[2])) is not None:
+            return told.start(), _tool_error(match, told[1])
+    return None
