@@ -38,6 +38,12 @@ def test_a_new_name_is_told_while_it_is_the_name(names: set[str], outlived: bool
     assert is_outlived(fact, names) is outlived
 
 
+def test_a_new_name_is_outlived_when_its_type_is_gone() -> None:
+    (fact,) = facts_of_unit(unit("Rename Shop::open_all to Shop::serve"), "p", now=NOW)
+    assert not is_outlived(fact, {"Shop", "serve"})
+    assert is_outlived(fact, {"serve"})
+
+
 def test_other_statements_do_not_rest_on_names() -> None:
     facts = facts_of_unit(unit("Use pytest instead of unittest"), "p", now=NOW)
     assert [is_outlived(fact, set()) for fact in facts] == [False]

@@ -31,17 +31,19 @@ def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
 
 
 def is_outlived(fact: Memory, names: Container[str]) -> bool:
-    """Whether it tells of a new name that nothing has any more, or whose old one is in use again.
+    """Whether it tells of a new name that nothing has any more, or its type does not, or whose old one is in use again.
 
     `names`: what anything in the project is called.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
-    return _last_part(fact.value) not in names or _last_part(fact.key) in names
+    *within, name = _parts(fact.value)
+    types = [part for part in within if part[0].isupper()]  # modules have no name in the code
+    return any(part not in names for part in (*types, name)) or _parts(fact.key)[-1] in names
 
 
-def _last_part(name: str) -> str:
-    return next((part for part in reversed(_PARTS.split(name)) if part), "")
+def _parts(name: str) -> list[str]:
+    return [part for part in _PARTS.split(name) if part] or [""]
 
 
 def levels_of(stated: Stated) -> Levels:

@@ -121,7 +121,7 @@ def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
         if not x or x == y or patterns.NEGATED.search(sentence[: found.start()]):
             continue
         if rule == "renamed":
-            if _is_telling(x) and _is_telling(y) and (voice != "commit" or _is_identifier(x) or _is_identifier(y)):
+            if _is_telling(x) and _is_telling(y) and (voice != "commit" or (_is_identifier(x) and _is_identifier(y))):
                 yield Stated("decision", f"name of {y}", x, sentence, rule, importance=0.3)
         elif subject := _subject(x, y):
             yield Stated(_category(sentence), subject, x, sentence, rule, instead_of=y, importance=0.6)
