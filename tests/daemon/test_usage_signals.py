@@ -1,0 +1,36 @@
+"""What becomes of what was used is seen in the repository: a commit that is reverted speaks against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import running_daemon
+from tests.daemon.test_consolidation import SETTINGS
+from tests.repositories import commit, git, make_shop
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_a_commit_that_is_reverted_speaks_against_what_was_used_in_it(hunchd_home: Path, tmp_path: Path) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        daemon.add(shop)
+        note = {"kind": "episode", "content": "Discounts are kept in cents, never in euros.", "project": str(shop)}
+        [used] = daemon.post("/memories", note)["ids"]
+
+        def tell(kind: str, **fields: str) -> None:
+            daemon.post("/signals", {"signals": [{"kind": kind, "project": str(shop), **fields}]})
+
+        def happened() -> list[str]:
+            return [event["what"] for event in daemon.get(f"/memories/{used}/usage")["events"]]
+
+        tell("used", id=used)
+        sha = commit(shop, "Keep discounts in cents", {"shop/basket.py": "class Basket:\n    cents = True\n"})
+        tell("commit", sha=sha)
+        git(shop, "revert", "--no-edit", sha)
+        tell("commit", sha=git(shop, "rev-parse", "HEAD"))
+
+        daemon.wait_until(lambda: len(happened()) == 2, within=60, what="notice the revert")
+        assert happened() == [f"{sha[:10]}, in which it was acted on, was reverted", "was acted on"]
