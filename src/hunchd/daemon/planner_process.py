@@ -21,6 +21,7 @@ from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
+from hunchd.embedding.embedder import give_memory_back
 from hunchd.protocol.child import Handler, serve
 from hunchd.store.code import CodeCache
 from hunchd.store.files import Files, replace_file
@@ -104,6 +105,7 @@ class Planning:
 
         async for one in in_thread(batches):
             yield one
+        give_memory_back()  # a step may have looked at all texts; the next one needs less
 
     async def _erasable(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"ids": self._opened.erasable()}

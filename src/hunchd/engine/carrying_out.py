@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 8
 # Changes that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
 LOGGED_AT_ONCE: Final = 256
+# Records that may wait for the store while the next changes are made: enough that neither waits for the other.
+BEHIND: Final = 256
 QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
 ROOM_LOOK: Final = 0.1  # seconds
 ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
@@ -114,11 +116,11 @@ class CarryingOut:
     def tallies(self) -> dict[str, Tally]:
         return self._usage.tallies()
 
-    async def _settled(self) -> None:
+    async def _settled(self, *, but: int = 0) -> None:
         """Wait until the store has what was accepted, also in a flood. Raises Unavailable when it is stuck."""
         for _ in range(PATIENCE):
             try:
-                return await self._writer.drained()
+                return await self._writer.drained(but=but)
             except Unavailable:
                 if self._writer.trouble:
                     raise
@@ -216,6 +218,7 @@ class CarryingOut:
             made = await self._make(applicable, known)
             undone, left = undone + len(made) + done, left + len(back) - len(made) - done
             await self._kept_pace()
+        await self._kept_pace(but=0)
         return undone, left
 
     def _changes(self, run: str, only: int | None) -> Iterator[Entry]:
@@ -236,11 +239,11 @@ class CarryingOut:
         await self._kept_pace()
         return made
 
-    async def _kept_pace(self) -> None:
+    async def _kept_pace(self, *, but: int = BEHIND) -> None:
         """Wait for the store; what is at hand only because it was changed would drive out what questions need."""
-        await self._settled()
+        await self._settled(but=but)
         self._hot.release(self._passing)
-        self._passing = []
+        self._passing = [one for one in self._passing if self._hot.get(one) is not None]
 
     async def _known(self, entries: Sequence[Entry]) -> dict[str, Memory]:
         """The memories that the changes are about, as they are."""
@@ -317,7 +320,7 @@ class CarryingOut:
 
     async def _gate(self, run: str, owner: Owner, probes: Sequence[Probe]) -> Verdict:
         """Ask again; what is lost beyond the limit takes the owner's changes back."""
-        await self._settled()
+        await self._kept_pace(but=0)
         found = [await self._found(probe.query, owner.id, FOUND_AFTER) for probe in probes]
         wanted = {identifier for probe in probes for identifier in probe.wanted}
         judged = compared(probes, found, *await asyncio.to_thread(self._traced, run, owner.id, wanted))

@@ -96,14 +96,14 @@ class Writer:
         """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
         await self._begun.wait()
 
-    async def drained(self) -> None:
-        """Wait until everything accepted so far is in the store; what is accepted meanwhile is not waited for. Raises
-        Unavailable when the store does not take it for long."""
+    async def drained(self, *, but: int = 0) -> None:
+        """Wait until everything accepted so far is in the store, but for so many records that may still wait; what is
+        accepted meanwhile is not waited for. Raises Unavailable when the store does not take it for long."""
         try:
             async with asyncio.timeout(DRAINED_WITHIN):
                 await self._begun.wait()
                 last = self._waiting[-1].sequence if self._waiting else 0
-                while self._waiting and self._waiting[0].sequence <= last:
+                while len(self._waiting) > but and self._waiting[0].sequence <= last:
                     await self._moved.wait()
         except TimeoutError:
             raise Unavailable(self.trouble or "the store has not caught up yet") from None
