@@ -187,8 +187,9 @@ class Collection:
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
-        new = len(self._mirror.fresh) + self._mirror.scattered
-        return is_due(self.counters.since_optimise, self._mirror.rows, new, quiet=quiet)
+        scattered = self._mirror.scattered
+        new = len(self._mirror.fresh) + scattered
+        return is_due(self.counters.since_optimise, self._mirror.rows, new, scattered, quiet=quiet)
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""

@@ -12,13 +12,15 @@ ROWS_PER_COMMIT: Final = 400  # … and one more for each so many rows
 NEW: Final = 500  # rows that no index knows, when nobody is asking …
 ROWS_PER_NEW: Final = 50  # … and one more for each so many
 MOST_NEW: Final = 4_000  # then it is time, whoever waits: the mirror keeps little more at hand
+# Of the new rows, those that are not at hand either: each question looks through them, 500 in ten milliseconds.
+MOST_SCATTERED: Final = 250
 
 
-def is_due(commits: int, rows: int, new: int, *, quiet: bool) -> bool:
-    """Whether a table of so many `rows`, `new` of them, is worth tidying after so many `commits`; `quiet`: nobody asks
-    just now."""
+def is_due(commits: int, rows: int, new: int, scattered: int, *, quiet: bool) -> bool:
+    """Whether a table of so many `rows`, `new` of them and some of these `scattered`, is worth tidying after so many
+    `commits`; `quiet`: nobody asks just now."""
     if commits == 0:
         return False
-    if commits >= COMMITS + rows // ROWS_PER_COMMIT or new > MOST_NEW:
+    if commits >= COMMITS + rows // ROWS_PER_COMMIT or new > MOST_NEW or scattered > MOST_SCATTERED:
         return True
     return quiet and new > NEW + rows // ROWS_PER_NEW
