@@ -85,6 +85,14 @@ def test_a_fresh_memory_wins_among_equals_and_only_there() -> None:
     assert first.score / second.score == pytest.approx(FRESH_BOOST)
 
 
+def test_what_was_read_off_files_today_is_no_news() -> None:
+    said = Hit(memory=memory("said", "session timeout raised to an hour"), lexical=4.0)
+    mined = memory("mined", "session timeout raised to an hour", kind=Kind.PATTERN, days=0)
+    first, second = ranking("session timeout", [said, Hit(memory=mined, lexical=4.0)], depth="shallow", k=5, now=NOW)
+    assert first.score == second.score
+    assert not any("today" in reason for one in (first, second) for reason in one.reasons)
+
+
 def test_importance_and_use_settle_what_is_near() -> None:
     plain = Hit(memory=memory("plain", "session timeout"), lexical=4.0)
     cited = Hit(memory=memory("cited", "session timeout", usage=Usage(9, 5, 0)), lexical=4.0)

@@ -176,12 +176,19 @@ def _answers(covered: float, similarity: float | None) -> bool:
 
 
 def _boost(memory: Memory, now: datetime) -> float:
-    fresh = FRESH_BOOST if timedelta(0) <= now - memory.at <= FRESH else 1.0
+    fresh = FRESH_BOOST if _age(memory, now) <= FRESH else 1.0
     important = 1.0 + IMPORTANCE * (min(max(memory.importance, 0.0), 1.0) - 0.5)
     balance = memory.usage.cited - max(0, memory.usage.ignored - memory.usage.cited) * 0.5
     used = 1.0 + USAGE * max(-1.0, min(1.0, balance / 5))
     outdated = OUTDATED if memory.status in (Status.SUPERSEDED, Status.SUSPECT) else 1.0
     return fresh * important * used * outdated
+
+
+def _age(memory: Memory, now: datetime) -> timedelta:
+    """Since it happened or was said; what was read off the files of today is no news."""
+    if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or memory.at > now:
+        return timedelta.max
+    return now - memory.at
 
 
 def _names(query: str, memory: Memory) -> bool:
@@ -201,8 +208,8 @@ def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool,
         reasons.append("said beside it: " + ", ".join(beside[:5]))
     if hit.similarity is not None and hit.similarity >= RELATED:
         reasons.append(f"close in meaning ({hit.similarity:.2f})")
-    age = now - memory.at
-    if timedelta(0) <= age <= FRESH:
+    age = _age(memory, now)
+    if age <= FRESH:
         reasons.append("from today" if age < timedelta(days=1) else f"{age.days} days old")
     if memory.usage.cited:
         reasons.append(f"was used {memory.usage.cited} times")
