@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from argparse import Namespace
 from pathlib import Path
@@ -25,6 +26,7 @@ def logs(arguments: Namespace) -> int:
     with file:
         for line in last_lines(file, arguments.lines):
             print(clean(line))
+        sys.stdout.flush()  # a pipe is not a terminal: without it nothing is seen until there is more
         if not arguments.follow:
             return 0
         _follow(path, file)

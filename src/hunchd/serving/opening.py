@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -86,6 +87,9 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
     loop = asyncio.get_running_loop()
     factory = lambda: connections.admitted(make())  # noqa: E731 - a name would say no more
     if listening.family == getattr(socket, "AF_UNIX", None):
+        # A socket that the service manager gave us is not ours to delete, which Python does by itself from 3.13 on.
+        if sys.version_info >= (3, 13):
+            return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG, cleanup_socket=False)
         return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG)
     return await loop.create_server(factory, sock=listening, backlog=_BACKLOG)
 

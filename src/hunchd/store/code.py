@@ -191,7 +191,12 @@ class CodeCache:
         if self._connection is None and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
-            if _version(connection) != VERSION:
+            try:
+                usable = _version(connection) == VERSION
+            except sqlite3.DatabaseError:
+                connection.close()
+                raise
+            if not usable:
                 connection.close()
                 return None
             self._connection = connection
