@@ -4,7 +4,8 @@
 
 The others are the commit messages of the repositories, again and again with other names in them, and facts made from
 the frames of `contradiction_material.py`; what is asked contradicts one of them. It is measured from the memory to the
-judgement: finding candidates in the store, by words, and comparing each of them.
+judgement: finding candidates in the store, by words, and comparing each of them. With `--store FOLDER` the store is
+made once (`--asked 0`) and measured later.
 """
 
 from __future__ import annotations
@@ -38,29 +39,49 @@ NAMES = (
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("repositories", nargs="+")
+    parser.add_argument("repositories", nargs="*")
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--asked", type=int, default=200)
+    parser.add_argument("--store", type=Path, help="a folder in which the store is made, or was made before")
     asked = parser.parse_args()
     rng = random.Random(3)
     pairs = [pair for pair in material() if pair.contradiction]
-    commits = [text[:600] for repository in asked.repositories for text in messages(repository, 20_000)]
-    facts = [f"{pair.a} in {one} {other}" for one in NAMES for other in NAMES for pair in rng.sample(pairs, 40)]
-    texts = [(Kind.FACT, pair.a) for pair in pairs] + [(Kind.FACT, text) for text in facts]
-    while len(texts) < asked.memories:
-        texts.append((Kind.EPISODE, rng.choice(commits).replace("the ", f"the {rng.choice(NAMES)} ", 1)))
     with tempfile.TemporaryDirectory() as folder:
-        store = StoreService(Path(folder), new_session(), None)
-        rows = [plain(_memory(f"m{number}", kind, text)) for number, (kind, text) in enumerate(texts[: asked.memories])]
-        for begin in range(0, len(rows), AT_ONCE):
-            await store.handlers["put"]({"memories": rows[begin : begin + AT_ONCE]})
-        await store.handlers["optimise"]({})
-        new = [_memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, asked.asked))]
-        await timed(store, new[:20])
-        took, found = await timed(store, new)
+        kept: Path = asked.store or Path(folder)
+        known = kept.exists() and any(kept.iterdir())
+        kept.mkdir(parents=True, exist_ok=True)
+        store = StoreService(kept, new_session(), None)
+        if not known:
+            await filled(store, [pair.a for pair in pairs], asked.repositories, asked.memories, rng)
+        if asked.asked:
+            new = [
+                _memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, asked.asked))
+            ]
+            await timed(store, new[:20])
+            JUDGED[:] = [0.0, 0]
+            report(*await timed(store, new))
         await store.close()
+
+
+async def filled(
+    store: StoreService, stated: list[str], repositories: list[str], count: int, rng: random.Random
+) -> None:
+    """Put facts and commits into an empty store."""
+    commits = [text[:600] for repository in repositories for text in messages(repository, 20_000)]
+    facts = [f"{text} in {one} {other}" for one in NAMES for other in NAMES for text in rng.sample(stated, 40)]
+    texts = [(Kind.FACT, text) for text in (*stated, *facts)]
+    while len(texts) < count:
+        texts.append((Kind.EPISODE, rng.choice(commits).replace("the ", f"the {rng.choice(NAMES)} ", 1)))
+    rows = [plain(_memory(f"m{number}", kind, text)) for number, (kind, text) in enumerate(texts[:count])]
+    for begin in range(0, len(rows), AT_ONCE):
+        await store.handlers["put"]({"memories": rows[begin : begin + AT_ONCE]})
+    await store.handlers["optimise"]({})
+    print(f"{len(rows):,} memories in the store")
+
+
+def report(took: list[float], found: int) -> None:
     took.sort()
-    print(f"{len(rows):,} memories, {len(took)} asked, {found} contradict something")
+    print(f"{len(took)} asked, {found} contradict something")
     print(
         f"p50 {statistics.median(took):.1f} ms, p95 {took[int(len(took) * 0.95)]:.1f} ms, longest {took[-1]:.1f} ms, "
         f"of which judging {JUDGED[0] / max(JUDGED[1], 1):.2f} ms for {CANDIDATES} candidates"

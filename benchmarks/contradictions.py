@@ -22,11 +22,9 @@ import numpy as np
 from contradiction_material import Pair, material
 from numpy.typing import NDArray
 
-from hunchd.consolidation.contradictions import opposition
 from hunchd.consolidation.contradictions_features import FEATURES
 from hunchd.consolidation.contradictions_judging import LEAST, comparisons, judged
 from hunchd.consolidation.contradictions_weights import SHIPPED, Weights, written
-from hunchd.domain.memory import Kind, Memory, Scope
 
 Array = NDArray[Any]
 BLIND = Path(__file__).with_name("data") / "contradictions_blind.jsonl"
@@ -142,35 +140,16 @@ def evaluate(pairs: Sequence[Pair], show: int) -> None:
 
 
 def blind(path: Path) -> None:
-    """The pairs that were labelled by somebody who did not know what the author had meant."""
+    """The pairs that were labelled by somebody who did not know what the author had meant; where both differ, a pair
+    says nothing."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    pairs = {Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]): row for row in rows}
-    verdicts = {pair: opposition(_side(row, "a"), _side(row, "b")) is not None for pair, row in pairs.items()}
-    report("labelled blind", figures(pairs, verdicts.__getitem__))
-    report("… by their words alone", figures(pairs, lambda pair: judged(pair.a, pair.b).contradicts))
-    disagreed = sum(row["label"] != row["meant"] for row in rows)
-    print(f"{disagreed} of {len(rows)} labels are not what the author had meant")
+    agreed = [row for row in rows if row["label"] == row["meant"]]
+    pairs = [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in agreed]
+    report("labelled blind", figures(pairs, lambda pair: judged(pair.a, pair.b).contradicts))
+    print(f"{len(rows) - len(agreed)} of {len(rows)} labels are not what the author had meant: left out")
     for pair in pairs:
-        if verdicts[pair] != bool(pair.contradiction):
+        if judged(pair.a, pair.b).contradicts != bool(pair.contradiction):
             print(f"  {pair.group} {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
-
-
-def _side(row: dict[str, Any], side: str) -> Memory:
-    """One side of a pair as a memory of its project and scope."""
-    at = datetime.fromisoformat(f"{row[f'{side}_date']}T12:00+00:00")
-    ends = row.get(f"{side}_valid_to")
-    return Memory(
-        id=side,
-        kind=Kind.FACT,
-        title=row[side][:120],
-        content=row[side],
-        at=at,
-        created=at,
-        updated=at,
-        project=row[f"{side}_project"],
-        scope=Scope(row[f"{side}_scope"]),
-        valid_to=datetime.fromisoformat(f"{ends}T12:00+00:00") if ends else None,
-    )
 
 
 def main() -> None:

@@ -117,7 +117,8 @@ def _plain(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    text = patterns.CONDITION.sub(lambda match: f"{match[2]} {match[1]}", text.strip())
+    if not patterns.TEMPLATE.search(text):
+        text = patterns.CONDITION.sub(lambda match: f"{match[2]} {match[1]}", text.strip())
     for part in patterns.CLAUSES.split(text):
         part = patterns.PREFIX.sub("", patterns.REASON.sub("", patterns.PREFIX.sub("", part or ""))).strip(" .,;!")
         if len(part) > 1:
