@@ -57,7 +57,6 @@ AT_ONCE = 1_000  # rows
 ARRIVING = 50  # rows a second
 WARMING = 20  # questions that are not measured
 QUESTIONS = {"shallow": 150, "specific": 150, "by id": 150, "deep": 40}
-WORDS = ("cache", "session", "retry", "parser", "token", "buffer", "signal", "thread", "header", "cookie", "timeout")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -208,7 +207,7 @@ async def ask(home: Path, *, real: bool) -> None:
             await _asked(client, told, questions)
             _weigh(pid)
             print(f"while {ARRIVING} rows a second arrive")
-            arriving = asyncio.create_task(_arrive(client, told["project"]))
+            arriving = asyncio.create_task(_arrive(client, told["project"], _texts(home)))
             await asyncio.sleep(3)
             await _asked(client, told, questions)
             arriving.cancel()
@@ -245,21 +244,27 @@ async def _search(client: aiohttp.ClientSession, project: str, question: str, de
         return answer
 
 
-async def _arrive(client: aiohttp.ClientSession, project: str) -> None:
+async def _arrive(client: aiohttp.ClientSession, project: str, texts: Sequence[str]) -> None:
     """Five memories ten times a second."""
-    chance, began = random.Random(3), time.perf_counter()
+    began = time.perf_counter()
     for number in range(1_000_000):
+        some = (texts[(number * ARRIVING // 10 + one) % len(texts)] for one in range(ARRIVING // 10))
         drafts = [
-            {
-                "kind": "fact",
-                "project": project,
-                "content": f"Arrived {number}.{one}: " + " ".join(chance.sample(WORDS, 8)),
-            }
-            for one in range(ARRIVING // 10)
+            {"kind": "episode", "project": project, "title": text.partition("\n")[0][:120], "content": text}
+            for text in some
         ]
         async with client.post("/memories", json={"memories": drafts}) as response:
             response.raise_for_status()
         await asyncio.sleep(max(0.0, began + (number + 1) / 10 - time.perf_counter()))
+
+
+def _texts(home: Path) -> list[str]:
+    """What was written before is said again, in another order: what comes is like what is there."""
+    fts = sqlite3.connect(home / "fts.sqlite")
+    rows = fts.execute("SELECT text FROM texts WHERE rowid % 20 = 7").fetchall()
+    fts.close()
+    random.Random(3).shuffle(rows)
+    return [text for (text,) in rows]
 
 
 def _baselines(home: Path, questions: Sequence[str]) -> None:

@@ -253,3 +253,14 @@ async def test_a_vector_in_short_points_where_the_vector_does(collection: Collec
     for name, text in (("m7", "ordinary text 7"), ("m60", "a pelican on the roof")):
         mine, whole = np.frombuffer(short[name], np.int8).astype(float), np.frombuffer(vector_of(text), "<f4")
         assert mine @ whole / (np.linalg.norm(mine) * np.linalg.norm(whole)) > 0.995
+
+
+async def test_of_what_has_no_neighbours_the_first_few_are_enough(collection: Collection) -> None:
+    await collection.put([row_of(memory(n, "a pelican")) for n in range(20)])
+    found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
+    assert len(found) == 3
+
+    await collection.put([row_of(replace(memory(30, "a pelican, " * 9), kind=Kind.MESSAGE, ref="session:s:30"))])
+    found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
+    assert len(found) == 5
+    assert "m30" in {one.row["id"] for one in found}

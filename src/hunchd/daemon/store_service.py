@@ -154,7 +154,8 @@ class StoreService:
             hits = {row["id"]: Hit(memory=memory_of(row)) for row in named}
             if any(name in (hit.memory.id, hit.memory.ref) for hit in hits.values()):
                 words = ""  # one memory alone is called so
-        found = await collection.find(words, _first_of(embedding), self.model_name, filters, k, best(k))
+        vector_to_come, few = _first_of(embedding), asked.get("few")
+        found = await collection.find(words, vector_to_come, self.model_name, filters, k, best(k), few=few)
         vector, degraded = await embedding
         if asked["depth"] == "deep":
             found += await self._deeper(collection, asked["query"], vector, filters, k, found)

@@ -99,15 +99,18 @@ class StoreClient:
         filters: Filters,
         k: int,
         *,
+        few: int | None = None,
         mode: Mode = "hybrid",
         depth: Depth = "shallow",
         patience: float = PATIENCE,
     ) -> Findings:
-        """What answers `query` by word and by meaning, filters first. Waits `patience` seconds for the embedding."""
+        """What answers `query` by word and by meaning, filters first: `k`, or `few` where no message is among them.
+        Waits `patience` seconds for the embedding."""
         asked = {
             "query": query,
             "filters": filters_json(filters),
             "k": k,
+            "few": few,
             "mode": mode,
             "depth": depth,
             "patience": patience,

@@ -152,12 +152,20 @@ class Collection:
         return await self._read(lambda: self.looking.page(filters, limit, after))
 
     async def find(
-        self, words: str, vector: Asked, model: str, filters: Filters, k: int, choose: Choice
+        self,
+        words: str,
+        vector: Asked,
+        model: str,
+        filters: Filters,
+        k: int,
+        choose: Choice,
+        *,
+        few: int | None = None,
     ) -> list[Found]:
-        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted. Looking by
-        word does not wait for the vector."""
+        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted, and of what
+        has no neighbours the first `few` are. Looking by word does not wait for the vector."""
         asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else asyncio.sleep(0, vector))
-        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose))
+        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose, few))
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""

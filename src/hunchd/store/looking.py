@@ -95,9 +95,11 @@ class Looking:
         filters: Filters,
         k: int,
         choose: Choice,
+        few: int | None = None,
     ) -> list[Found]:
         """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
-        wanted. Behind those, the messages beside messages that were chosen."""
+        wanted: the first `few`, if no message is among these. Behind those, the messages beside messages that were
+        chosen."""
         mirror = self._mirror()
         wide = min(max(k * WIDER, NARROWEST), WIDEST)
         passing = await mirror.passing(filters)
@@ -110,6 +112,8 @@ class Looking:
         chosen = np.array(
             choose([(slot, lexical.get(slot), similarity.get(slot)) for slot in {**lexical, **similarity}]), np.intp
         )
+        if few is not None and not mirror.are_messages(chosen[:few]).any():
+            chosen = chosen[:few]
         # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
         beside = mirror.beside(chosen, BESIDE)
         beside = beside[beside < len(passing)]

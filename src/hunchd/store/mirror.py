@@ -180,9 +180,14 @@ class Mirror:
         """The rows whose id, key of the caller or key this may be."""
         return self._living(np.concatenate([keys.find(name) for keys in (self._ids, self._refs, self._keys)]))
 
+    def are_messages(self, slots: Slots) -> Mask:
+        """Which of the slots hold a message of a session."""
+        found: Mask = self._columns["session"][slots] > 0
+        return found
+
     def beside(self, slots: Slots, reach: int) -> Slots:
         """The messages up to `reach` before and after those in these slots, without them; perhaps one more."""
-        messages = slots[self._columns["session"][slots] > 0]
+        messages = slots[self.are_messages(slots)]
         if not len(messages):
             return messages
         sessions, numbers = (self._columns[name][messages].tolist() for name in ("session", "number"))
