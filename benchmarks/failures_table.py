@@ -77,9 +77,10 @@ def kept(line: dict[str, Any], fault: dict[str, Any]) -> bool:
 
 
 def first(line: dict[str, Any], fault: dict[str, Any]) -> bool:
-    """Whether the first thing said is this error, with the change that mends it."""
+    """Whether the first error that is shown is this one, with the change that mends it. What changes rarely, such as a
+    decision, may stand above it."""
     seen = line["seen"]
-    return bool(seen and seen["place"] == 0 and seen["told"] and line["shown"]) and _restores(line["shown"], fault)
+    return bool(seen and seen["told"] and line["shown"]) and _restores(line["shown"], fault)
 
 
 def _restores(content: str, fault: dict[str, Any]) -> bool:
