@@ -21,6 +21,8 @@ from hunchd.domain.facts import normal_key, place_of, since, voice_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 CANDIDATES: Final = 20  # of one memory
+MOST_DOUBTFUL: Final = 8  # candidates of one memory that a language model may be asked about
+SAID_BY_MODEL: Final = 0.8  # how sure we are of its answer
 MOST_OF_ONE: Final = 3  # contradictions opened for one memory: what opposes more is misread
 STATEMENT: Final = 500  # characters of a memory that are read as a statement
 SHORTEST: Final = 6  # characters
@@ -33,6 +35,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "value": "they give another value to the same",
     "choice": "they choose something else for the same",
     "negation": "one denies what the other says",
+    "meaning": "a language model says that they cannot both hold",
 }
 
 
@@ -75,7 +78,7 @@ def opposition(one: Memory, other: Memory) -> Opposition | None:
     """Whether two memories contradict each other; None when they do not, or need not."""
     if not may_oppose(one, other):
         return None
-    a, b = sorted((one, other), key=lambda memory: (since(memory), memory.created, memory.id))
+    a, b = _by_age(one, other)
     judgement = judged(statement(a), statement(b))
     return Opposition(a, b, judgement) if judgement.contradicts else None
 
@@ -98,6 +101,26 @@ def opposed_to(memory: Memory, candidates: Iterable[Memory]) -> list[Opposition]
     """What a memory contradicts among `candidates`, the surest first; not more than are likely to be read rightly."""
     found = [one for other in candidates if states(other) and (one := opposition(memory, other)) is not None]
     return sorted(found, key=lambda one: (-one.judgement.probability, one.a.id, one.b.id))[:MOST_OF_ONE]
+
+
+def doubtful(memory: Memory, candidates: Iterable[Memory]) -> list[Memory]:
+    """Candidates that speak of the same and about which the rules are not sure, in the order given: those that they see
+    no contradiction in, whatever the words may mean."""
+    words = words_of(memory)
+    found = [
+        other
+        for other in candidates
+        if states(other)
+        and may_oppose(memory, other)
+        and words & words_of(other)
+        and not judged(statement(memory), statement(other)).contradicts
+    ]
+    return found[:MOST_DOUBTFUL]
+
+
+def told_by_model(one: Memory, other: Memory) -> Opposition:
+    """A pair of which a language model says that both cannot hold."""
+    return Opposition(*_by_age(one, other), Judgement(SAID_BY_MODEL, "meaning"))
 
 
 class Statements:
@@ -176,6 +199,11 @@ def planned(record: Memory) -> Planned:
     """The opening of a contradiction, as a run makes it."""
     what = f"open a contradiction: {record.content[:160]}"
     return Planned(Step.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,))
+
+
+def _by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    older, newer = sorted((one, other), key=lambda memory: (since(memory), memory.created, memory.id))
+    return older, newer
 
 
 def _overlap(one: Memory, other: Memory) -> bool:

@@ -14,6 +14,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
+from hunchd.engine.judging import Judging
 from hunchd.engine.memories import Memories
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -28,12 +29,20 @@ KINDS: Final = (Kind.FACT, Kind.EPISODE)
 
 class Contradicting:
     def __init__(
-        self, memories: Memories, hot: HotTier, store: StoreClient, *, now: Callable[[], datetime], enabled: bool = True
+        self,
+        memories: Memories,
+        hot: HotTier,
+        store: StoreClient,
+        *,
+        now: Callable[[], datetime],
+        judging: Judging | None = None,
+        enabled: bool = True,
     ) -> None:
         self._memories = memories
         self._hot = hot
         self._store = store
         self._now = now
+        self._judging = judging
         self._enabled = enabled
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
@@ -71,6 +80,8 @@ class Contradicting:
         """Open the contradictions of one memory that were never asked about; which they are."""
         candidates = await self.candidates(memory)
         found = await asyncio.to_thread(opposed_to, memory, candidates)
+        if self._judging is not None:
+            found += await self._judging.oppositions(memory, candidates)
         return [record for one in found if (record := await self._open(one)) is not None]
 
     async def candidates(self, memory: Memory) -> Sequence[Memory]:

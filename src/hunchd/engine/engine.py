@@ -30,6 +30,7 @@ from hunchd.engine.fixing import Fixing
 from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
+from hunchd.engine.judging import judging_of
 from hunchd.engine.knowledge import Knowledge
 from hunchd.engine.logs import Logs
 from hunchd.engine.memories import Memories
@@ -37,7 +38,7 @@ from hunchd.engine.mining import Mining
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Own, Project
 from hunchd.engine.projects import Projects
-from hunchd.engine.reading import reading_of
+from hunchd.engine.reading import ledger_of, reading_of
 from hunchd.engine.searching import Searching
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.transfer import Transfer
@@ -78,7 +79,9 @@ class Engine:
         self._memories = Memories(
             parts.journal, parts.hot, parts.store, self._writer, now=parts.now, noticed=self._noticed
         )
-        self._contradicting = Contradicting(self._memories, parts.hot, parts.store, now=parts.now)
+        ledger = ledger_of(parts)
+        judging = judging_of(parts, ledger)
+        self._contradicting = Contradicting(self._memories, parts.hot, parts.store, now=parts.now, judging=judging)
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
@@ -99,7 +102,7 @@ class Engine:
         self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed, self._mining.note)
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
-        self._reading = reading_of(parts, self._sessions, self._memories)
+        self._reading = reading_of(parts, ledger, self._sessions, self._memories)
         self.conversations = Conversations(
             self._sessions,
             self._memories,

@@ -143,7 +143,7 @@ class Reading:
             return False
         outcome = await self._client.ask(question)
         failed = isinstance(outcome, Failure)
-        self._ledger.settle(worst, _paid(outcome, worst), failed=failed)
+        self._ledger.settle(worst, paid(outcome, worst), failed=failed)
         if isinstance(outcome, Answer):
             self.trouble, self._failures, self._senseless = "", 0, 0
             await self._keep(outcome, stretch)
@@ -187,13 +187,18 @@ class Reading:
             return
 
 
-def reading_of(parts: Parts, sessions: Sessions, memories: Memories) -> Reading | None:
+def ledger_of(parts: Parts) -> Ledger:
+    """What the language model costs; one for all that ask it."""
+    settings = parts.settings.language
+    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+    return Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
+
+
+def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memories) -> Reading | None:
     """The reading that the settings ask for; None: it is switched off."""
     settings = parts.settings.language
     if parts.language is None:
         return None
-    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
-    ledger = Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
     return Reading(sessions, memories, parts.language, ledger, settings)
 
 
@@ -243,7 +248,7 @@ def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
     )
 
 
-def _paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
+def paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
     """Tokens that a question took. One that was turned away took nothing; one that broke off, at most what was put
     aside."""
     used = (outcome.used.input, outcome.used.output)
