@@ -13,6 +13,8 @@ from hunchd.consolidation.linking import linked
 from hunchd.consolidation.merging import merged
 from hunchd.consolidation.plan import Planned
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
+from hunchd.retrieval.ranking import ranking
+from hunchd.store.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()
@@ -134,12 +136,14 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     other = memory("other", age=61, paths=("src/http/proxies/chain.py",))
     scattered = memory("scattered", age=61, paths=("src/a.py", "docs/b.md", "tests/c.py"))
     young = memory("young", age=50, paths=("tools/release.py",))
+    bot = memory("bot", age=61, paths=("package.json",), tags=("bot",))
     many = [memory(f"m{number}", age=61, paths=(f"src/http/part{number}.py",)) for number in range(3)]
-    changes = list(histories(by_id(lonely, other, scattered, young), Vocabulary(), SETTINGS, NOW))
+    release = memory("v2", age=61, paths=("package.json",), tags=("release", "maintenance"))
+    changes = list(histories(by_id(lonely, other, scattered, young, bot, release), Vocabulary(), SETTINGS, NOW))
 
     [whole] = [change.after[0] for change in changes]
     assert whole.title == "history of the whole project"
-    assert [line.split()[-1] for line in whole.content.splitlines()[1:]] == ["lonely", "other", "scattered"]
+    assert {line.split()[-1] for line in whole.content.splitlines()[1:]} == {"lonely", "other", "scattered", "v2"}
 
     [around, whole] = [
         change.after[0] for change in histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
@@ -147,3 +151,26 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     assert around.title == "history of src/http"
     assert len(around.content.splitlines()) == 6
     assert "scattered" in whole.content
+
+
+def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what_is_older() -> None:
+    told = [
+        memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
+        for number in range(500)
+    ]
+    [change] = histories(by_id(*told), Vocabulary(), SETTINGS, NOW)
+    lines = change.after[0].content.splitlines()[1:]
+    assert lines[0].endswith("Rule number 0 of baskets")
+    assert len([line for line in lines if "Rule" in line]) == 400
+    counted = [line for line in lines if "more changes in" in line]
+    assert sum(int(line[1:].split()[0]) for line in counted) == 100
+
+    later = memory("later", age=35, title="The last rule of baskets", paths=("shop/basket.py",))
+    [more] = histories(after([change], *told) | by_id(later), Vocabulary(), SETTINGS, NOW)
+    again = more.after[0].content.splitlines()[1:]
+    assert again[0].endswith("The last rule of baskets")
+    counted = [line for line in again if "more changes in" in line]
+    assert sum(int(line[1:].split()[0]) for line in counted) == 101
+
+    hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (more.after[0], memory("x", title="basket"))]
+    assert ranking("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"

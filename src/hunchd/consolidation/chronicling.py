@@ -27,6 +27,7 @@ MOST_FILES: Final = 20  # an episode of more is of no module
 TOLD_WITHIN: Final = 2 / 3
 NAMED: Final = 5  # episodes in the summary
 _QUIET: Final = frozenset({"bot", "maintenance"})
+RELEASE: Final = "release"  # the tag of what is made for one: mostly done by machines, and asked for
 
 
 def histories(
@@ -97,8 +98,7 @@ def _chronicle(
     fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
     if not fresh:
         return None
-    lines = [*(known.content.splitlines()[1:] if known is not None else ()), *map(_line, fresh)]
-    lines = _bounded(sorted(dict.fromkeys(lines)))
+    lines = _bounded([*(known.content.splitlines()[1:] if known is not None else ()), *map(_line, fresh)])
     first = min((one.at for one in fresh), default=now)
     began = min(first, known.valid_from) if known is not None and known.valid_from else first
     last = max(one.at for one in fresh)
@@ -139,7 +139,7 @@ def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
         and memory.category != HISTORY
-        and not _QUIET & set(memory.tags)
+        and (not _QUIET & set(memory.tags) or RELEASE in memory.tags)
         and "conversation" not in memory.tags
         and not any(link.get("type") == PART_OF and link.get("ref") in memories for link in memory.links)
     )
@@ -151,16 +151,17 @@ def _line(memory: Memory) -> str:
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:
-    """The newest lines; of the years before, how much there was."""
-    if len(lines) <= MOST_LINES:
-        return list(lines)
-    old, new = lines[:-MOST_LINES], lines[-MOST_LINES:]
-    years = Counter(line[:4] for line in old if line[:4].isdigit() and line[4:5] == "-")
-    for line in old:  # what was bounded before
-        if " more changes in " in line:
+    """The newest lines, the newest first, for a question looks there; of the years before, how much there was."""
+    counted, told = Counter[str](), list[str]()
+    for line in dict.fromkeys(lines):
+        if " more changes in " in line and line.startswith("~"):  # what was bounded before
             count, _, year = line.partition(" more changes in ")
-            years[year] += int(count.lstrip("~"))
-    return [*(f"~{count} more changes in {year}" for year, count in sorted(years.items())), *new]
+            counted[year] += int(count.lstrip("~"))
+        else:
+            told.append(line)
+    told.sort(reverse=True)
+    counted.update(line[:4] for line in told[MOST_LINES:])
+    return [*told[:MOST_LINES], *(f"~{count} more changes in {year}" for year, count in sorted(counted.items()))]
 
 
 def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
