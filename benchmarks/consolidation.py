@@ -4,19 +4,22 @@
 
 The memories are stretches of work of the last two years with made-up texts out of the repository's own words, a tenth
 of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does;
-memory is the proportional set size of all of the daemon's processes, looked at five times a second.
+memory is the proportional set size of all of the daemon's processes, looked at four times a second.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ from hunchd.store.lance import new_session
 from hunchd.store.tables import row_of
 
 PAUSE = 0.05  # seconds between two questions of the editor
+LOOK = 0.25  # seconds between two looks at the processes
 BATCH = 2_000  # memories in one commit
 
 
@@ -99,28 +103,57 @@ async def ask(client: aiohttp.ClientSession, root: str, files: Sequence[str], st
     return took
 
 
-async def weigh(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> dict[str, float]:
-    """The most that all processes weighed together, and each, in MB."""
-    peak: dict[str, float] = {"all": 0.0}
+@dataclass
+class Watched:
+    """The daemon's processes during a run."""
+
+    peak: dict[str, float] = field(default_factory=dict)  # MB, of each and of all together
+    seconds: dict[str, float] = field(default_factory=dict)  # of a processor, by process
+    steps: dict[str, float] = field(default_factory=dict)  # seconds on the clock, by step
+
+
+async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> Watched:
+    seen, begun = Watched(), dict[int, float]()
     while not stop.is_set():
-        found = await asyncio.to_thread(_weights, pid)
-        for name, size in {**found, "all": sum(found.values())}.items():
-            peak[name] = max(peak.get(name, 0.0), size)
-        await asyncio.sleep(0.2)
-    return {name: round(size, 1) for name, size in peak.items()}
+        found = await asyncio.to_thread(lambda: [(name, child, *_figures(child)) for name, child in _processes(pid)])
+        weights: dict[str, float] = {}
+        for name, child, size, seconds in found:
+            weights[name] = weights.get(name, 0.0) + size
+            if child in begun:
+                seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds - begun[child]
+            elif name != "front":  # it was started for the run
+                seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds
+            begun[child] = seconds
+        for name, size in {**weights, "all": sum(weights.values())}.items():
+            seen.peak[name] = max(seen.peak.get(name, 0.0), size)
+        step = ((await status(client)).get("consolidation") or {}).get("step", "")
+        await asyncio.sleep(LOOK)
+        seen.steps[step] = seen.steps.get(step, 0.0) + LOOK
+    return seen
 
 
-def _weights(pid: int) -> dict[str, float]:
-    found = {"front": memory_of(pid) / 1e6}
-    children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+def _processes(pid: int) -> list[tuple[str, int]]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    named = [("front", pid)]
     for child in children:
-        try:
+        with suppress(OSError):
             command = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        name = next((word.rpartition(".")[2] for word in command if word.startswith("hunchd.daemon.")), "other")
-        found[name] = found.get(name, 0.0) + memory_of(int(child)) / 1e6
-    return found
+            name = next((word.rpartition(".")[2] for word in command if word.startswith("hunchd.daemon.")), "other")
+            named.append((name, int(child)))
+    return named
+
+
+def _figures(pid: int) -> tuple[float, float]:
+    """MB in memory, and seconds of a processor so far; nothing of one that has gone."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return memory_of(pid) / 1e6, (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0, 0.0
+
+
+def rounded(figures: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.1f}" for name, value in sorted(figures.items(), key=lambda one: -one[1]))
 
 
 def quantiles(seconds: Sequence[float]) -> str:
@@ -181,10 +214,14 @@ async def measure(repository: Path, home: Path, *, quiet: float, most: float, ba
             asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
             await asyncio.sleep(quiet)
             stop.set()
-            print(f"/context before: {quantiles(await asking)}", flush=True)
+            print(f"/context before: {quantiles(await asking)}")
+            print(
+                f"memory in MB before: {rounded({name: _figures(child)[0] for name, child in _processes(pid)})}",
+                flush=True,
+            )
             stop = asyncio.Event()
             asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
-            weighing = asyncio.create_task(weigh(client, pid, stop))
+            watching = asyncio.create_task(watch(client, pid, stop))
             began = time.monotonic()
             stopping = asyncio.create_task(stopped(client, most))
             async with client.post("/consolidate", json={}) as answer:
@@ -199,7 +236,10 @@ async def measure(repository: Path, home: Path, *, quiet: float, most: float, ba
             print(f"run: {run['status']} in {took:.1f} s: {counts}")
             print(f"gate: {run.get('gate')}")
             print(f"/context during: {quantiles(await asking)}")
-            print(f"memory in MB at most: {await weighing}", flush=True)
+            seen = await watching
+            print(f"memory in MB at most: {rounded(seen.peak)}")
+            print(f"seconds of a processor: {rounded(seen.seconds)}")
+            print(f"seconds by step: {rounded(seen.steps)}", flush=True)
             if back:
                 began = time.monotonic()
                 async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:
