@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -27,15 +28,17 @@ class Ran:
 
 
 def run(command: str, tree: Path, environment: Mapping[str, str]) -> Ran:
-    """What a shell would have shown; the code is 124 if it took too long."""
-    try:
-        done = subprocess.run(
-            shlex.split(command), cwd=tree, env=os.environ | environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Ran(124, "")
-    return Ran(done.returncode, done.stdout.decode("utf-8", "replace"))
+    """What a shell would have shown; the code is 124 if it took too long: then its workers end with it."""
+    with subprocess.Popen(
+        shlex.split(command), cwd=tree, env=os.environ | environment, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return Ran(124, "")
+    return Ran(process.returncode, said.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)

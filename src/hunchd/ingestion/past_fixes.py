@@ -44,6 +44,7 @@ _ASIDE = re.compile(
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _QUOTED = re.compile(r"""["'`‘“]([^"'`’”\n]{2,60})["'`’”]""")
+_FILE_NAME = re.compile(r"\.(?:py|pyi|go|rs|tsx?|jsx?|java|c|h|cpp|toml|json|ya?ml|md|rst|txt)$")
 _EXCEPTION = re.compile(r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Iteration|Panic)|[A-Z]{1,6}\d{2,5})$")
 # Of tests, of programs, and of Python itself: which function it was says nothing.
 _ANY_FUNCTION = re.compile(
@@ -61,6 +62,7 @@ _ANY_WORD: Final = frozenset(
     string number bytes failed failure while when into only most traceback last recent during following raise raised
     raises raising being been using used uses doesn does didn isn wasn aren which what does there their some same other
     after before because found find unable type_ make made work works working want wants need needs python problem issue
+    nonetype bool float bytearray boolean integer null nil unit option result vec
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 
@@ -95,7 +97,10 @@ def named_by(read: ErrorText, places: Sequence[Place]) -> Named:
     symbols = [
         one
         for one in dict.fromkeys((*quoted, *code))
-        if len(one) > 2 and one.lower() not in _ANY_WORD and one.rpartition(".")[2] != read.type
+        if len(one) > 2
+        and one.lower() not in _ANY_WORD
+        and one.rpartition(".")[2] != read.type
+        and not _FILE_NAME.search(one)
     ]
     words = [word.lower() for word in re.findall(r"(?<![\w.])[A-Za-z][a-z]{3,}(?![\w.(])", said)]
     functions = [place.function.rpartition(".")[2] for place in places]
