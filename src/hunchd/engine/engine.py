@@ -183,6 +183,8 @@ class Engine:
         for project in self._projects:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexing.remember, project)
+            if project.code is not None:
+                project.code.close()
 
     async def _take_up(self) -> None:
         """Absorb what was accepted before the last stop, a slice at a time so that questions are answered meanwhile.
