@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,14 @@ async def old_store(folder: Path, version: int) -> None:
         await table.add([sealed({column: value for column, value in row.items() if column not in absent})])
         table.close()
     database.close()
+
+
+async def test_files_that_a_merge_replaced_are_not_missed_when_they_are_pruned(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    table = await (await Database.open(tmp_path, new_session())).table(MEMORIES)
+    for _ in range(3):  # the last version is a merge, and names what it was made of
+        await table.optimise(keep=timedelta(0))
+    table.close()
+    [last] = newest(tmp_path / "memories.lance", "_versions/*.manifest")
+    assert data_files(last.read_bytes()) == [path.name for path in (tmp_path / "memories.lance" / "data").iterdir()]
+    assert not repaired(tmp_path / "memories.lance").needed

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 # Both kinds of file end with these four bytes; a file that was cut off or never written does not.
 MAGIC: Final = b"LANC"
 SET_ASIDE: Final = "damaged"
+_FOOTER: Final = 16  # bytes: where the version itself begins (8), the format's version (4), the magic
 _NEWEST: Final = 2**64 - 1
 # A path as protobuf writes it: the tag of field 1, the length, the text. Files of an index have shorter names.
 _PATH = re.compile(rb"\x0a(?=([\x26-\x7f])([0-9a-z-]{32,121}\.lance))")
@@ -72,7 +73,10 @@ def damage_of(folder: Path, manifest: Path) -> tuple[str, ...]:
 
 
 def data_files(manifest: bytes) -> list[str]:
-    """The data files that a version consists of."""
+    """The data files that a version consists of. What precedes the version itself is how it came about: a merge names
+    the files that it replaced there, which may rightly be gone."""
+    begin = int.from_bytes(manifest[-_FOOTER:][:8], "little")
+    manifest = manifest[begin:] if begin < len(manifest) else manifest
     found = (match.end() for match in _PATH.finditer(manifest))
     paths = (manifest[at + 1 : at + 1 + manifest[at]] for at in found)
     return sorted({path.decode() for path in paths if path.endswith(b".lance")})
