@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from hunchd.consolidation.conflicts import conflict_json, reopened, settled
-from hunchd.consolidation.contradictions import Statements, contradictions, may_oppose, opposed_to, opposition, states
+from hunchd.consolidation.contradictions import (
+    Statements,
+    contradictions,
+    doubtful,
+    may_oppose,
+    opposed_to,
+    opposition,
+    states,
+    told_by_model,
+)
 from hunchd.consolidation.contradictions_features import FEATURES, compared
 from hunchd.consolidation.contradictions_judging import judged
 from hunchd.consolidation.contradictions_reading import clauses_of
@@ -223,3 +232,16 @@ def test_candidates_are_those_that_speak_of_the_same() -> None:
 
 def _names() -> Sequence[str]:
     return [f"module{number}" for number in range(60)]
+
+
+def test_a_language_model_may_be_asked_about_what_speaks_of_the_same_and_no_rule_decides() -> None:
+    mine = said("new", "Invoices are collected and sent overnight", days=5)
+    open_one = said("old", "Invoices go out as soon as an order is shipped")
+    decided = said("no", "Invoices are never collected and sent overnight")
+    stranger = said("far", "The kiosk app is written in Kotlin")
+    elsewhere = replace(open_one, id="branch", branch="topic")
+    assert doubtful(mine, [stranger, decided, elsewhere, open_one]) == [open_one]
+    assert doubtful(mine, [replace(open_one, id=f"m{number}") for number in range(20)])[-1].id == "m7"
+    record = told_by_model(mine, open_one).record(NOW)
+    assert record.source["reason"] == "a language model says that they cannot both hold"
+    assert record.source["a"]["id"] == "old"
