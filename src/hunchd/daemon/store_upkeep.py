@@ -113,6 +113,8 @@ class Upkeep:
         """Give vectors to what has none, as long as nobody asks anything."""
         if self._model is None or self._service.pending <= 0 or time.monotonic() < self._resume_embedding:
             return
+        if not self._quiet(QUIET):  # looking for what has none reads the whole table
+            return
         left = False
         for collection in self._service.opened:
             if not collection.writable:
