@@ -74,6 +74,8 @@ class Indexing:
         except (OSError, ValueError, KeyError, TypeError, HunchError):
             logger.warning("the models of %s cannot be read and are made again", project.name, exc_info=True)
             project.learnt, project.predictor = None, None
+        if project.code is not None:
+            project.code.close()
         project.code = CodeCache(project.cache / CODE)
 
     async def index(self, project: Project) -> None:
