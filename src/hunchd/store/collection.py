@@ -32,7 +32,9 @@ from hunchd.store.tidying import is_due
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
-KEEP_VERSIONS: Final = timedelta(minutes=10)
+# Long enough for whoever reads one. Tidying writes all rows anew: while a long history comes in, each minute of them is
+# some hundred megabytes.
+KEEP_VERSIONS: Final = timedelta(minutes=1)
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
 _IN_USE: Final = "in-use"
