@@ -31,6 +31,8 @@ import aiohttp
 from hunchd.config.places import places
 from hunchd.protocol.rendezvous import Rendezvous, read
 
+TIDIED_AFTER = 150.0  # seconds: what is old is dropped and helpers have ended
+
 NO_OP = """
 import sys
 from aiohttp import web
@@ -110,8 +112,8 @@ async def answers(home: Path, repository: Path) -> None:
             await add(client, repository)
             names = files_of(repository)
             asked = {"project": str(repository), "file": names[0]}
-            async with client.get("/context", params=asked) as response:
-                body, etag = await response.read(), response.headers["ETag"]
+            await settled(client)
+            body, etag = await _steady(client, asked)
             kept = home / "body.json"
             kept.write_bytes(body)
             port = 18_000 + os.getpid() % 10_000
@@ -140,6 +142,19 @@ async def answers(home: Path, repository: Path) -> None:
     print("unchanged (304)  ", quantiles(unchanged))
     print("never seen before", quantiles(fresh))
     print("GET /status      ", quantiles(status_calls))
+
+
+async def _steady(client: aiohttp.ClientSession, asked: dict[str, str]) -> tuple[bytes, str]:
+    """The bundle and its ETag once they have been the same for ten seconds: patterns come when all else is read."""
+    same_since, known = time.monotonic(), ""
+    while True:
+        async with client.get("/context", params=asked) as response:
+            body, etag = await response.read(), response.headers["ETag"]
+        if etag != known:
+            same_since, known = time.monotonic(), etag
+        if time.monotonic() - same_since > 10.0:
+            return body, etag
+        await asyncio.sleep(0.5)
 
 
 async def _reachable(client: aiohttp.ClientSession) -> None:
@@ -215,6 +230,8 @@ async def growth(home: Path, repository: Path) -> None:
                     assert response.status == 202, await response.text()
             await settled(client)
             print(f"10,000 signals: disk {before / 1e6:.1f} → {_disk(home) / 1e6:.1f} MB;", _memory(pid))
+            await asyncio.sleep(TIDIED_AFTER)
+            print(f"{TIDIED_AFTER:.0f} s later: disk {_disk(home) / 1e6:.1f} MB;", _memory(pid))
 
 
 def _family(pid: int) -> list[int]:
