@@ -51,6 +51,7 @@ class CodeCache:
         self._writable = writable
         self._lock = threading.Lock()  # one connection, used from whichever thread has the work
         self._connection: sqlite3.Connection | None = None
+        self._closed = False
         if writable:
             self._connection = self._opened_for_writing()
 
@@ -61,7 +62,9 @@ class CodeCache:
         self.close()
 
     def close(self) -> None:
+        """For good: whoever asks afterwards finds nothing."""
         with self._lock:
+            self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -188,7 +191,7 @@ class CodeCache:
 
     def _reading(self) -> sqlite3.Connection | None:
         """The connection; a reader looks each time whether the writer has replaced the file."""
-        if self._connection is None and self.path.exists():
+        if self._connection is None and not self._closed and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
             try:
