@@ -75,7 +75,7 @@ class Planning:
         self._planner = Planner(asked["project"], settings, now, ground)
         self._compared = Path(asked["code_cache"]).with_name(COMPARED) if asked.get("code_cache") else None
         if self._compared is not None:
-            self._planner.compared = _compared_in(self._compared)
+            _, self._planner.compared = _compared_in(self._compared)
         return {}
 
     async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -153,20 +153,22 @@ class ProjectGround:
         return tuple(dict.fromkeys(path for path, _ in self._cache.find_symbol(name)))
 
 
-def _compared_in(path: Path) -> frozenset[str]:
-    """Empty where nothing is known, or only what was known long ago."""
+def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
+    """When all were compared with all for the last time, and what was compared; now and nothing where nothing is known,
+    or only what was known long ago."""
+    now = time.time()
     try:
         began, *lines = path.read_text(encoding="utf-8").splitlines()
-        return frozenset(lines) if 0 <= time.time() - float(began) < COMPARED_FOR else frozenset()
+        if lines and 0 <= now - float(began) < COMPARED_FOR:
+            return float(began), frozenset(lines)
     except (OSError, ValueError):
-        return frozenset()
+        pass
+    return now, frozenset()
 
 
 def _keep_compared(path: Path, lines: Iterable[str]) -> None:
     """Beside when all were compared with all for the last time."""
-    began = time.time()
-    if _compared_in(path):
-        began = float(path.read_text(encoding="utf-8").partition("\n")[0])
+    began, _ = _compared_in(path)
     try:
         replace_file(Files(), path, "\n".join((str(began), *lines)).encode("utf-8"))
     except OSError as error:  # then all are compared again

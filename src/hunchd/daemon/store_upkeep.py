@@ -134,7 +134,7 @@ class Upkeep:
             row["id"]: (known[row["text_digest"]], row["text_digest"]) for row in rows if row["text_digest"] in known
         }
         waiting = [(embeddable_text(memory_of(row)), row) for row in rows if row["id"] not in vectors]
-        waiting.sort(key=lambda each: len(each[0]))  # a batch takes as long as its longest text does, times its size
+        waiting.sort(key=lambda each: len(each[0]))  # two batches side by side take as long as the longer one
         finished = True
         side_by_side = 2 if self._service.pending > MANY and (os.cpu_count() or 1) > 1 else 1
         for begin in range(0, len(waiting), side_by_side * EMBEDDED_AT_ONCE):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hunchd.config.places import make_private
+from hunchd.store.files import Files, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +33,7 @@ class Forgotten:
         file = self._folder / project
         told = sorted({*self.of(project), *ids})
         make_private(self._folder)
-        draft = file.with_name(f".{file.name}")
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(told), encoding="utf-8")
-        draft.replace(file)
+        replace_file(Files(), file, json.dumps(told).encode())
 
     def drop(self, project: str) -> None:
         """Leave nothing of a project that goes."""

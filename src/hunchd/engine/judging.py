@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.assembly.tokens import count
 from hunchd.consolidation.contradictions import Opposition, doubtful, statement, told_by_model
 from hunchd.domain.memory import Memory
 from hunchd.engine.parts import Parts
-from hunchd.engine.reading import paid
+from hunchd.engine.reading import paid, worst_of
 from hunchd.engine.spending import Ledger
 from hunchd.ingestion.redaction import redact
 from hunchd.language.asking import Failure, Question
@@ -30,9 +29,6 @@ from hunchd.store.files import Files, replace_file
 logger = logging.getLogger(__name__)
 
 LONGEST_ANSWER: Final = 600  # tokens: eight pairs with their words
-# As for sessions: our count is at most a few percent below theirs, and the form around it is small.
-ABOVE: Final = 1.25
-AROUND: Final = 600  # tokens
 REST: Final = 600.0  # seconds after a failure: meanwhile the rules alone decide
 REMEMBERED: Final = 20_000  # pairs
 
@@ -67,8 +63,7 @@ class Judging:
         if self._clock() < self._rests_until:
             return
         question = question_of(memory, others)
-        tokens = await asyncio.to_thread(count, question.text + question.system)
-        worst = (int((tokens + AROUND) * ABOVE), question.most)
+        worst = await asyncio.to_thread(worst_of, question)
         if not self._ledger.reserve(*worst):
             return
         outcome = await self._client.ask(question)

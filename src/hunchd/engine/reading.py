@@ -135,8 +135,7 @@ class Reading:
 
     async def _ask(self, question: Question, stretch: _Stretch) -> bool:
         """Ask, and keep what is borne out. Whether the stretch is done with; if not, some time has passed."""
-        tokens = await asyncio.to_thread(count, question.text)
-        worst = (int((tokens + count(question.system) + AROUND) * ABOVE), question.most)
+        worst = await asyncio.to_thread(worst_of, question)
         if not self._ledger.reserve(*worst):
             self.trouble = f"today's limit of {self._settings.daily_limit_usd:.2f} $ is reached"
             await self._rest(self._ledger.seconds_to_midnight())
@@ -246,6 +245,11 @@ def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
             "prompt": FACTS.name,
         },
     )
+
+
+def worst_of(question: Question) -> tuple[int, int]:
+    """Tokens that a question may take, in and out."""
+    return int((count(question.text) + count(question.system) + AROUND) * ABOVE), question.most
 
 
 def paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:

@@ -169,21 +169,18 @@ class Table:
         query = self._inner.query().select(list(columns or self._names))
         if condition:
             query = query.where(condition)
-        reader = await self._run(query.to_batches(max_batch_length=SCAN_BATCH))
-        while True:
-            try:
-                batch = await self._run(anext(reader, None))
-            except StopAsyncIteration:
-                return
-            if batch is None:
-                return
+        async for batch in self._batches(query, SCAN_BATCH):
             yield _rows(pa.Table.from_batches([batch]))
 
     async def columns_of(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
         """All rows, column by column, a bounded number at a time: texts, bytes and numbers as lists; flags, vectors
         (anything where there is none) and the address (`_rowid`) as arrays."""
         query = self._inner.query().select(list(columns)).with_row_id()
-        reader = await self._run(query.to_batches(max_batch_length=COLUMNS_BATCH))
+        async for batch in self._batches(query, COLUMNS_BATCH):
+            yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
+
+    async def _batches(self, query: Any, size: int) -> AsyncIterator[Any]:
+        reader = await self._run(query.to_batches(max_batch_length=size))
         while True:
             try:
                 batch = await self._run(anext(reader, None))
@@ -191,7 +188,7 @@ class Table:
                 return
             if batch is None:
                 return
-            yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
+            yield batch
 
     async def by_words(self, words: str, condition: str, k: int) -> list[Row]:
         """Address and score of the k rows whose text says most of `words`."""
