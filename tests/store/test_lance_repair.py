@@ -14,7 +14,7 @@ from hunchd.domain.errors import Conflict, StoreError
 from hunchd.domain.filters import Filters
 from hunchd.store import snapshots
 from hunchd.store.collection import Collection
-from hunchd.store.lance import Database, new_session
+from hunchd.store.lance import Database, Table, new_session
 from hunchd.store.repair import data_files, repaired
 from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, memory_of, row_of, sealed, signal_row
 from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
@@ -47,6 +47,56 @@ async def everything(collection: Collection) -> dict[str, bytes]:
 
 def newest(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern))
+
+
+async def test_rows_that_a_crash_left_twice_while_they_were_replaced_stand_once_with_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(tmp_path)
+    collection = await Collection.open(tmp_path, new_session())
+
+    async def no_room(*_: object) -> None:
+        raise StoreError("no room")
+
+    changed = [embedded(memory(n, f"now it says {n}")) for n in (7, 250, 390)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Table, "delete", no_room)
+        patched.setattr(Collection, "_worth_mending", lambda *_: False)
+        with pytest.raises(StoreError, match="no room"):
+            await collection.put(changed)
+    assert len(await everything(collection)) == 400
+    await collection.close()
+
+    collection = await Collection.open(tmp_path, new_session())
+    rows = await everything(collection)
+    assert len(rows) == 400
+    assert {row["id"]: rows[row["id"]] for row in changed} == {row["id"]: row["digest"] for row in changed}
+    assert (await collection.page(P, 1, None))[1] == 400
+    assert (await collection.state(MODEL))["rows"] == 400
+    await collection.close()
+
+
+async def test_what_could_not_be_replaced_to_the_end_is_replaced_by_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await Collection.open(tmp_path, new_session())
+    await collection.put([embedded(memory(n)) for n in range(300)])
+    tries: list[str] = []
+    delete = Table.delete
+
+    async def failing_once(table: Table, condition: str) -> None:
+        tries.append(condition)
+        if len(tries) == 1:
+            raise StoreError("no room")
+        await delete(table, condition)
+
+    monkeypatch.setattr(Table, "delete", failing_once)
+    await collection.put([embedded(memory(7, "now it says this"))])  # mended, and tried again
+    assert len(tries) == 2
+    assert (await collection.state(MODEL))["rows"] == 300
+    [row] = await collection.get(["m7"])
+    assert memory_of(row).content == "now it says this"
+    await collection.close()
 
 
 @pytest.mark.parametrize("damage", ["zeroed", "empty", "cut off"])

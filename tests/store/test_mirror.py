@@ -242,6 +242,16 @@ def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
     assert keys.find("nothing").tolist() == []
 
 
+def test_keys_know_which_slots_share_a_text() -> None:
+    keys = Keys()
+    keys.settle()
+    assert keys.shared().tolist() == []
+    for number, text in enumerate(["once", "twice", "thrice", "twice", "thrice", "thrice"]):
+        keys.add(text, number)
+    keys.settle()
+    assert sorted(keys.shared().tolist()) == [1, 2, 3, 4, 5]
+
+
 async def test_a_vector_in_short_points_where_the_vector_does(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(50)])
     await collection.optimise(force=True)

@@ -279,6 +279,9 @@ class Collection:
     async def _reflect(self) -> None:
         """See the memories as they are now, all of them read anew."""
         self._mirror = await Mirror.load(await self._database.reader(MEMORIES))
+        if self.writable and (doubled := await self._mirror.doubled()):
+            await self._memories.delete(expressions.addresses_among(doubled))
+            self._mirror = await Mirror.load(await self._database.reader(MEMORIES))
         self._followed_at = time.monotonic()
 
     async def _follow(self) -> None:

@@ -38,6 +38,12 @@ def ids_among(ids: Iterable[str]) -> str:
     return _one_of("id", ids) or "false"
 
 
+def addresses_among(addresses: Iterable[int]) -> str:
+    """Rows at these places of the table as it is now."""
+    listed = ", ".join(str(int(address)) for address in addresses)
+    return f"_rowid IN ({listed})" if listed else "false"
+
+
 def older(before: int) -> str:
     """Rows from before that time, in microseconds."""
     return f"at < {before}"

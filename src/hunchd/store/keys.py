@@ -49,6 +49,12 @@ class Keys:
                     found[index] = slots[-1]
         return found
 
+    def shared(self) -> Slots:
+        """The slots whose text, or its hash, another slot has too; of those that are settled."""
+        _, counts = np.unique(self._hashes, return_counts=True)
+        found: Slots = self._slots[np.repeat(counts > 1, counts)].astype(np.intp)
+        return found
+
     def settle(self) -> None:
         """Merge what was added lately."""
         if not self._added:

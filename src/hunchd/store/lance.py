@@ -130,10 +130,15 @@ class Table:
         await self._run(self._inner.add(_arrow(rows, self.columns)))
 
     async def replace(self, rows: Sequence[Row]) -> None:
-        """Overwrite the rows that have these ids, in one commit."""
-        merge = self._inner.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        # Its own check takes a missing vector for one of the wrong length.
-        await self._run(merge.execute(_arrow(rows, self.columns), on_bad_vectors="null"))
+        """Overwrite the rows that have these ids. Two commits, what is new first: after a crash in between both are
+        there, and the one at the higher address counts.
+
+        The database's own merge takes three times as long, and keeps a dozen megabytes for each 256 rows.
+        """
+        with_id = self._inner.query().where(expressions.ids_among(row["id"] for row in rows)).select(["id"])
+        before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
+        await self.add(rows)
+        await self.delete(expressions.addresses_among(before))
 
     async def delete(self, condition: str) -> None:
         await self._run(self._inner.delete(condition))

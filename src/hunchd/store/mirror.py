@@ -106,6 +106,15 @@ class Mirror:
         self.fresh, self.bodies, self.words = {}, {}, WordIndex()
         await self._settled()
 
+    async def doubled(self) -> list[int]:
+        """Addresses of the rows that stand at a higher one again: a crash came while they were replaced."""
+        slots = self._ids.shared()
+        rows = await self.reader.at_addresses(self._columns["address"][slots].tolist(), ("id",)) if len(slots) else []
+        newest: dict[str, int] = {}
+        for row in rows:
+            newest[row["id"]] = max(newest.get(row["id"], 0), row["_rowid"])
+        return [row["_rowid"] for row in rows if row["_rowid"] < newest[row["id"]]]
+
     async def _settled(self) -> None:
         for keys in (self._ids, self._refs, self._keys, self._tags, self._families):
             keys.settle()
