@@ -16,7 +16,7 @@ SCRIPT = textwrap.dedent(
     """
     import asyncio, os, sys, time
     from hunchd.domain.errors import NotFound
-    from hunchd.protocol.child import serve
+    from hunchd.protocol.child import Json, serve
 
     made = 0
 
@@ -29,6 +29,9 @@ SCRIPT = textwrap.dedent(
 
     async def broken(params):
         raise RuntimeError("a bug")
+
+    async def written(params):
+        return Json('{"said": "na\u00efve \\\\n line", "beside": [1, null]}')
 
     async def pid(params):
         return os.getpid()
@@ -48,7 +51,7 @@ SCRIPT = textwrap.dedent(
     async def made_so_far(params):
         return made
 
-    handlers = {f.__name__: f for f in (double, missing, broken, pid, slow, die, count, made_so_far)}
+    handlers = {f.__name__: f for f in (double, missing, broken, written, pid, slow, die, count, made_so_far)}
     serve(handlers, idle_after=float(sys.argv[1]))
     """
 )
@@ -84,6 +87,10 @@ async def test_errors_keep_their_kind(child: Child) -> None:
     with pytest.raises(NotFound, match="no method"):
         await child.call("nothing")
     assert child.calls == 0
+
+
+async def test_an_answer_that_is_json_already_arrives_as_what_it_says(child: Child) -> None:
+    assert await child.call("written") == {"said": "na\u00efve \n line", "beside": [1, None]}
 
 
 async def test_a_stream_waits_for_its_reader(child: Child) -> None:

@@ -47,6 +47,16 @@ async def test_what_is_put_is_got_listed_found_and_exported(store: StoreClient) 
     assert [line["data"]["id"] async for line in store.export("p")] != []
 
 
+async def test_what_a_search_finds_is_what_was_put_whatever_it_says(store: StoreClient) -> None:
+    odd = memory(3, 'a heron said "\\ \u2028 {}"\n\x00 and \U0001f426', source={"nested": {"quote": '"', "none": None}})
+    await store.put([full_memory(), odd])
+    for question, whole in (("heron", odd), ("postgres", full_memory())):
+        (hit,) = (await store.search(question, P, 5, few=2)).hits
+        assert (hit.memory, hit.similarity, hit.why) == (whole, None, ())
+        assert hit.lexical is not None
+        assert hit.lexical > 0
+
+
 async def test_a_question_about_a_project_without_memories_creates_nothing(store: StoreClient, tmp_path: Path) -> None:
     assert (await store.search("anything", Filters(project="unknown"), 5)).hits == ()
     assert (await store.list(Filters(project="unknown"), 5)).total == 0

@@ -274,3 +274,14 @@ async def test_of_what_has_no_neighbours_the_first_few_are_enough(collection: Co
     found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
     assert len(found) == 5
     assert "m30" in {one.row["id"] for one in found}
+
+
+async def test_what_has_the_same_hash_as_a_filter_does_not_pass(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hunchd.store.keys.hash", len, raising=False)
+    keys = {1: "owl", 22: "emu", 333: "owl"}
+    await collection.put([embedded(memory(n, "a pelican", key=key, tags=(key,))) for n, key in keys.items()])
+
+    for only in (replace(P, key="owl"), replace(P, tags=("owl",))):
+        assert set(await found(collection, "pelican", only, vector_of("a pelican"))) == {"m1", "m333"}

@@ -15,15 +15,14 @@ from typing import Any, Final
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import LazyEmbedder, give_memory_back
-from hunchd.protocol.child import Handler
+from hunchd.protocol.child import Handler, Json
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
-from hunchd.store.client import filters_of, hit_json
+from hunchd.store.client import filters_of, findings_json
 from hunchd.store.collection import Collection
 from hunchd.store.files import Files, private_folder
 from hunchd.store.finding import Found
 from hunchd.store.folders import erasure_is_due, of_project
-from hunchd.store.hits import Hit
 from hunchd.store.tables import SIGNALS, Row, memory_of, plain_of, signal_of, signal_row, stored
 from hunchd.store.words import question
 
@@ -52,7 +51,7 @@ class StoreService:
     @property
     def handlers(self) -> dict[str, Handler]:
         """The words of `store.client`."""
-        answering: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {
+        answering: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
             "get": self._get,
@@ -138,7 +137,7 @@ class StoreService:
             "total": total,
         }
 
-    async def _search(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _search(self, asked: dict[str, Any]) -> dict[str, Any] | Json:
         filters, k = filters_of(asked["filters"]), int(asked["k"])
         if not self._exists(filters.project):
             return {"hits": [], "degraded": []}
@@ -147,28 +146,25 @@ class StoreService:
         mode = "lexical" if asked["depth"] == "specific" else asked["mode"]
         embedding = asyncio.ensure_future(self._vector_of(asked["query"], mode, float(asked["patience"])))
         words = question(asked["query"]) if mode != "dense" else ""
-        hits: dict[str, Hit] = {}
+        called: list[Found] = []
         if asked["depth"] == "specific":
             name = asked["query"].strip()
             named = await collection.called(name, filters, k)
-            hits = {row["id"]: Hit(memory=memory_of(row)) for row in named}
-            if any(name in (hit.memory.id, hit.memory.ref) for hit in hits.values()):
+            called = [Found(row["body"], row["digest"]) for row in named]
+            if any(name in (row["id"], memory_of(row).ref) for row in named):
                 words = ""  # one memory alone is called so
         vector_to_come, few = _first_of(embedding), asked.get("few")
         found = await collection.find(words, vector_to_come, self.model_name, filters, k, best(k), few=few)
         vector, degraded = await embedding
         if asked["depth"] == "deep":
             found += await self._deeper(collection, asked["query"], vector, filters, k, found)
-        for one in found:
-            hits.setdefault(one.row["id"], _hit(one))
-        known = {one.row["id"]: plain_of(one.row) for one in found}
+        once: dict[str, Found] = {}
+        for one in [*called, *found]:
+            once.setdefault(one.body, one)
+        hits: list[tuple[Found, Sequence[str]]] = [(one, ()) for one in once.values()]
         if asked["depth"] == "deep":
-            hits = await self._with_linked(collection, filters, hits)
-        return {
-            "hits": [hit_json(hit, known.get(identifier)) for identifier, hit in hits.items()],
-            "degraded": degraded,
-            "stats": {"pending_embeddings": self.pending},
-        }
+            hits += await self._linked(collection, filters, [one for one, _ in hits])
+        return findings_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending}})
 
     async def _delete(self, asked: dict[str, Any]) -> dict[str, Any]:
         if not self._exists(asked["project"]):
@@ -291,24 +287,26 @@ class StoreService:
             return []
         return await collection.find(question(" ".join([query, *added])), vector, self.model_name, filters, k, best(k))
 
-    async def _with_linked(self, collection: Collection, filters: Filters, hits: dict[str, Hit]) -> dict[str, Hit]:
-        """The hits, and what the best of them link to, one step far."""
+    async def _linked(
+        self, collection: Collection, filters: Filters, found: Sequence[Found]
+    ) -> list[tuple[Found, Sequence[str]]]:
+        """What the best of those found link to, one step far, and why, without those found."""
         reasons: dict[str, str] = {}
-        for hit in list(hits.values())[:DEEP_SEEDS]:
-            memory = hit.memory
+        there = {one.row["id"] for one in found}
+        for memory in (memory_of(one.row) for one in found[:DEEP_SEEDS]):
             linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
-            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in hits})
-        linked_memories = [memory_of(row) for row in await collection.get(list(reasons)[:LINKED_MOST])]
-        return hits | {
-            memory.id: Hit(memory=memory, why=(reasons[memory.id],))
-            for memory in linked_memories
-            if matches(memory, filters)
-        }
+            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in there})
+        rows = await collection.get(list(reasons)[:LINKED_MOST])
+        return [
+            (Found(row["body"], row["digest"]), (reasons[row["id"]],))
+            for row in rows
+            if matches(memory_of(row), filters)
+        ]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _noticing(self, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Handler:
-        async def noticed(asked: dict[str, Any]) -> dict[str, Any]:
+    def _noticing(self, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]) -> Handler:
+        async def noticed(asked: dict[str, Any]) -> dict[str, Any] | Json:
             self.last_request = time.monotonic()
             try:
                 return await answer(asked)
@@ -328,10 +326,6 @@ class StoreService:
 
 async def _first_of(pair: asyncio.Future[tuple[bytes | None, list[str]]]) -> bytes | None:
     return (await asyncio.shield(pair))[0]
-
-
-def _hit(found: Found) -> Hit:
-    return Hit(memory=memory_of(found.row), lexical=found.lexical, similarity=found.similarity)
 
 
 def _forgiven(task: asyncio.Task[object]) -> None:

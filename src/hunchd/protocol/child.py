@@ -31,6 +31,14 @@ STREAM_CREDIT: Final = 4
 STOP_GRACE: Final = 0.8  # seconds a child gets to end by itself once its pipe is closed; the daemon has 2 in all
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
+
+
+class Json(str):
+    """An answer that is written already, as JSON on one line."""
+
+    __slots__ = ()
+
+
 _ERRORS: Final = {
     kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HunchError)
 }
@@ -297,14 +305,14 @@ class _Server:
                     await self._send({"i": number, "s": item})
                 await self._send({"i": number, "end": 1})
             else:
-                await self._send({"i": number, "r": await outcome})
+                await self._send(_frame(number, await outcome))
         except errors.HunchError as error:
             await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
         except Exception as error:  # a stranger's fault ends one call, not the process
             logger.exception("%s failed", method)
             await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
 
-    async def _send(self, frame: dict[str, Any]) -> None:
+    async def _send(self, frame: Mapping[str, Any] | Json) -> None:
         with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends us
             self._writer.write(_line(frame))
             await self._writer.drain()
@@ -327,8 +335,13 @@ def _error(frame: Mapping[str, str]) -> errors.HunchError:
     return _ERRORS.get(frame["code"], errors.HunchError)(frame["message"])
 
 
-def _line(frame: Mapping[str, Any]) -> bytes:
-    return json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+def _frame(number: int, outcome: Any) -> Mapping[str, Any] | Json:
+    return Json(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, Json) else {"i": number, "r": outcome}
+
+
+def _line(frame: Mapping[str, Any] | Json) -> bytes:
+    text = frame if isinstance(frame, Json) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _private_output() -> int:

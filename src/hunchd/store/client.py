@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.filters import Filters
+from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.protocol.answers import export_line
-from hunchd.protocol.child import Child
+from hunchd.protocol.child import Child, Json
 from hunchd.protocol.memories import memory_json
+from hunchd.store.finding import Found
 from hunchd.store.hits import Hit
 from hunchd.store.tables import memory_from_plain, microseconds, plain
 
@@ -116,7 +117,9 @@ class StoreClient:
             "patience": patience,
         }
         answer = await self._call("search", asked)
-        return Findings(tuple(hit_of(hit) for hit in answer["hits"]), tuple(answer["degraded"]))
+        # The store compares what it has at hand in short; here each memory is read anyway.
+        hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
+        return Findings(tuple(hits), tuple(answer["degraded"]))
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         """Found no more when this returns; gone from the disk within a minute, also if a crash comes between."""
@@ -207,14 +210,19 @@ def filters_of(raw: Mapping[str, Any]) -> Filters:
     )
 
 
-def hit_json(hit: Hit, memory: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`hit` as `hit_of` reads it; `memory` is what `plain` gives for it, where that is known already."""
-    told = memory if memory is not None else plain(hit.memory)
-    return {"memory": told, "lexical": hit.lexical, "similarity": hit.similarity, "why": list(hit.why)}
+def findings_json(found: Sequence[tuple[Found, Sequence[str]]], rest: Mapping[str, Any]) -> Json:
+    """The answer to a search: what was found and why, as `hit_of` reads it, and the rest of the answer."""
+    hits = ",".join(_hit_json(one, why) for one, why in found)
+    return Json(f'{{"hits":[{hits}],{json.dumps(rest)[1:]}')
+
+
+def _hit_json(one: Found, why: Sequence[str]) -> str:
+    told = json.dumps({"lexical": one.lexical, "similarity": one.similarity, "why": list(why)})
+    return f'{{"memory":{one.body},{told[1:]}'
 
 
 def hit_of(raw: Mapping[str, Any]) -> Hit:
-    """What `hit_json` wrote."""
+    """What `findings_json` wrote of one."""
     return Hit(
         memory=memory_from_plain(raw["memory"]),
         lexical=raw["lexical"],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Collection as Bag
 from dataclasses import dataclass
 
-from hunchd.store.tables import Row
+from hunchd.store.tables import Row, parsed
 
 # (slot, BM25, cosine similarity) of everything found → the slots that are wanted, best first.
 Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
@@ -14,8 +14,15 @@ Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A row, its BM25 score if it was found by its words, and its cosine similarity if it has a vector."""
+    """A memory as the JSON that was kept and is intact, its BM25 score if it was found by its words, and its cosine
+    similarity if it has a vector. Most are handed on as they are: reading one costs more than finding it."""
 
-    row: Row
-    lexical: float | None
-    similarity: float | None
+    body: str
+    digest: bytes
+    lexical: float | None = None
+    similarity: float | None = None
+
+    @property
+    def row(self) -> Row:
+        """What the body says, read anew each time."""
+        return parsed(self.body, self.digest)

@@ -117,14 +117,14 @@ class Looking:
         # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
         beside = mirror.beside(chosen, BESIDE)
         beside = beside[beside < len(passing)]
-        rows = await self._rows(mirror, np.concatenate([chosen, beside[passing[beside]]]))
-        nearness = _nearness(mirror, list(rows), asked, comparable)
+        bodies = await self._bodies(mirror, np.concatenate([chosen, beside[passing[beside]]]))
+        nearness = _nearness(mirror, list(bodies), asked, comparable)
         wanted = set(chosen.tolist())
         found = [
-            Found(row, lexical.get(slot) if slot in wanted else None, nearness.get(slot)) for slot, row in rows.items()
+            Found(body, mirror.digest(slot), lexical.get(slot) if slot in wanted else None, nearness.get(slot))
+            for slot, body in bodies.items()
         ]
-        whole = {row["id"] for row in self._quarantine.intact([one.row for one in found], filters)}
-        return [one for one in found if one.row["id"] in whole]
+        return self._truly_passing(found, filters) if _goes_by_hash(filters) else found
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -140,19 +140,25 @@ class Looking:
         found |= dict(islice(((slot, score) for slot, score in fresh if slot < len(passing) and passing[slot]), k))
         return dict(sorted(found.items(), key=lambda one: -one[1])[:k])
 
+    def _truly_passing(self, found: Sequence[Found], filters: Filters) -> list[Found]:
+        rows = [one.row for one in found]
+        whole = {row["id"] for row in self._quarantine.intact(rows, filters)}
+        return [one for one, row in zip(found, rows, strict=True) if row["id"] in whole]
+
     async def _rows(self, mirror: Mirror, slots: Slots) -> dict[int, Row]:
-        """The rows in these slots that are intact, in their order. What a slot holds never changes."""
+        """The rows in these slots that are intact, in their order."""
+        bodies = await self._bodies(mirror, slots)
+        return {slot: parsed(body, mirror.digest(slot)) for slot, body in bodies.items()}
+
+    async def _bodies(self, mirror: Mirror, slots: Slots) -> dict[int, str]:
+        """What is in these slots and intact, in their order. What a slot holds never changes."""
         at_hand = {slot: mirror.bodies[slot] for slot in slots.tolist() if slot in mirror.bodies}
         away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
         away.pop(NOWHERE, None)
         reader = mirror.reader
         read = await reader.at_addresses(list(away), ("body",)) if away else []
         bodies = at_hand | {away[row["_rowid"]]: row["body"] for row in read}
-        found = {
-            slot: parsed(body, mirror.digest(slot))
-            for slot, body in bodies.items()
-            if digest_of([body]) == mirror.digest(slot)
-        }
+        found = {slot: body for slot, body in bodies.items() if digest_of([body]) == mirror.digest(slot)}
         if len(found) < len(bodies):
             ids = {slot: identifier for identifier, slot in mirror.fresh.items()}
             damaged = [
@@ -190,6 +196,11 @@ def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, compar
         return {}
     cosines = mirror.similarities(np.array(with_vector, np.intp), vector)
     return dict(zip(with_vector, cosines.tolist(), strict=True))
+
+
+def _goes_by_hash(filters: Filters) -> bool:
+    """Whether the mirror may have let through what only has the same hash. The rest it compares as it is."""
+    return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
 
 
 def _newest_first(rows: Sequence[Row]) -> list[Row]:
