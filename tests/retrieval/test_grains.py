@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from hunchd.retrieval.grains import Passage, evidence, rarities
 
+FULL = 2.2  # what a word counts that is said without end
 EVEN = {"cache": 1.0, "timeout": 1.0}
 
 
@@ -86,3 +88,61 @@ def test_evidence_is_a_share_of_what_can_be_said(passages: list[Passage], scores
 
 def test_no_passages_no_evidence() -> None:
     assert evidence([], rarities(["a"], [], [])) == []
+
+
+@settings(deadline=None)
+@given(Passages, st.lists(st.none() | st.floats(0.01, 40), min_size=12, max_size=12))
+def test_words_weigh_what_plain_arithmetic_says(passages: list[Passage], scores: list[float | None]) -> None:
+    asked, scores = ["a", "b", "c", "unheard"], scores[: len(passages)]
+    mean = max(sum(one.length for one in passages) / max(len(passages), 1), 1.0)
+    scored = [(one, score) for one, score in zip(passages, scores, strict=True) if score and one.said]
+    weights = dict.fromkeys(asked, 1.0)
+    said = {word for one, _ in scored for word in one.said}
+    for _ in range(8):
+        sums = [sum(weights[word] * gain(times, one, mean) for word, times in one.said.items()) for one, _ in scored]
+        weights |= {
+            word: max(
+                weights[word]
+                * sum(
+                    gain(one.said.get(word, 0), one, mean) * score / max(together, 1e-9)
+                    for (one, score), together in zip(scored, sums, strict=True)
+                )
+                / sum(gain(one.said.get(word, 0), one, mean) for one, _ in scored),
+                1e-3,
+            )
+            for word in said
+        }
+    heaviest = max((weights[word] for word in said), default=1.0)
+    expected = {word: weights[word] if word in said else heaviest for word in asked}
+    assert rarities(asked, passages, scores) == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(Passages)
+def test_each_grain_is_scored_as_the_joined_text_would_be(passages: list[Passage]) -> None:
+    weights = {"a": 3.0, "b": 1.0, "c": 0.5}
+    places = [(one.session, one.number) for one in passages]
+    found = evidence(passages, weights)
+    for reach, scores in ((0, [one.own for one in found]), (2, [one.wide for one in found])):
+        joined = [
+            Passage(
+                {word: times for word in weights if (times := sum(other.said.get(word, 0) for other in group))},
+                sum(other.length for other in group),
+            )
+            for one in passages
+            for group in [[one] if one.session is None or not reach else around(one, passages, places, reach)]
+        ]
+        mean = max(sum(one.length for one in joined) / max(len(joined), 1), 1.0)
+        most = sum(weights.values()) * FULL
+        expected = [sum(weights[word] * gain(n, one, mean) for word, n in one.said.items()) / most for one in joined]
+        assert scores == pytest.approx(expected)
+
+
+def gain(times: int, one: Passage, mean: float) -> float:
+    return times * FULL / (times + 1.2 * (0.25 + 0.75 * one.length / mean))
+
+
+def around(one: Passage, passages: list[Passage], places: list[Any], reach: int) -> list[Passage]:
+    last = {place: at for at, place in enumerate(places)}
+    wanted = [(one.session, one.number + step) for step in range(-reach, reach + 1)]
+    return [passages[last[place]] for place in wanted if place in last]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +50,27 @@ def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
 def test_what_is_counted_is_what_the_words_of_the_text_are(text: str, question: str) -> None:
     stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
     assert counted(stems, text)[0].keys() >= stems & {stem(word) for word in terms(text)}
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("aeisngtyA_T1 é-ß"), max_size=60), st.text(st.sampled_from("aeisngtyT1 é"), max_size=30))
+def test_a_word_counts_where_it_or_a_part_of_it_begins(text: str, question: str) -> None:
+    stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
+    expected = {root: times for root in stems if (times := len(list(places(root, text))))}
+    said, _ = counted(stems, text)
+    assert len(text.lower()) != len(text) or said == expected
+
+
+def places(root: str, text: str) -> Iterator[int]:
+    begin = 0
+    while (at := text.lower().find(root, begin)) >= 0:
+        begin = at + len(root)
+        inside = at > 0 and text[at - 1].isalnum()
+        if not inside or re.match(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]", text[at - 1 :]):
+            whole = re.match(r"[^\W_]+", text[at:])
+            part = re.match(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", text[at:])
+            if root in {stem(found[0].lower()) for found in (whole, part) if found}:
+                yield at
 
 
 def test_an_unspaced_script_is_counted_by_pairs() -> None:

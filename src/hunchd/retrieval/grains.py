@@ -12,11 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 SATURATION: Final = 1.2  # the usual constants of BM25
 LENGTH_WEIGHT: Final = 0.75
 BEST_OF_SESSION: Final = 3  # windows
 _ROUNDS: Final = 8  # after which the weights of words hardly change
 _FULL: Final = SATURATION + 1.0  # what a word counts that is said without end
+
+Table = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +56,22 @@ def rarities(asked: Sequence[str], passages: Sequence[Passage], scores: Sequence
     """How much each word weighs. The index knows how rare a word is among all texts but tells only each text's score;
     the weights that explain these scores are found by multiplicative updates. A word in none of the texts is rare."""
     scored = [
-        (passage, score) for passage, score in zip(passages, scores, strict=True) if score is not None and score > 0
+        (one, score)
+        for one, score in zip(passages, scores, strict=True)
+        if score is not None and score > 0 and one.said
     ]
-    mean = _mean_length(passages)
-    gains = [
-        ({word: _gain(times, one.length, mean) for word, times in one.said.items()}, score) for one, score in scored
-    ]
-    gains = [(gain, score) for gain, score in gains if gain]
-    weights = dict.fromkeys(asked, 1.0)
-    reach: defaultdict[str, float] = defaultdict(float)
-    for gain, _ in gains:
-        for word, by in gain.items():
-            reach[word] += by
+    gains = _gains(*_counts([one for one, _ in scored], asked), _mean_length(passages))
+    told = np.array([score for _, score in scored])
+    reach = gains.sum(axis=0)
+    reached = reach > 0
+    reach[~reached] = 1.0
+    weights = np.ones(len(asked))
     for _ in range(_ROUNDS):
-        explained: defaultdict[str, float] = defaultdict(float)
-        for gain, score in gains:
-            ratio = score / max(sum(weights[word] * by for word, by in gain.items()), 1e-9)
-            for word, by in gain.items():
-                explained[word] += by * ratio
-        weights |= {word: max(weights[word] * explained[word] / by, 1e-3) for word, by in reach.items()}
-    heaviest = max((weights[word] for word in reach), default=1.0)
-    return {word: weight if word in reach else heaviest for word, weight in weights.items()}
+        ratios = told / np.maximum((gains * weights).sum(axis=1), 1e-9)
+        explained = (gains * ratios[:, None]).sum(axis=0)
+        weights = np.where(reached, np.maximum(weights * explained / reach, 1e-3), weights)
+    heaviest = weights[reached].max() if reached.any() else 1.0
+    return dict(zip(asked, np.where(reached, weights, heaviest).tolist(), strict=True))
 
 
 def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[Evidence]:
@@ -81,8 +81,12 @@ def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[
     unknown = sum(known) / len(known) if known else 0.0  # neither for nor against
     near = [_beside(passages, at, index, 1) for index in range(len(passages))]
     wide = [_beside(passages, at, index, 2) for index in range(len(passages))]
-    own = _scores([[index] for index in range(len(passages))], passages, weights)
-    windows, wides = (_scores(near, passages, weights), _scores(wide, passages, weights)) if at else (own, own)
+    counts, lengths = _counts(passages, list(weights))
+    weighed = np.array(list(weights.values()))
+    own = _scores(counts, lengths, weighed)
+    windows, wides = own, own
+    if at:
+        windows, wides = (_scores(*_joined(groups, counts, lengths), weighed) for groups in (near, wide))
     meanings = [unknown if one.similarity is None else one.similarity for one in passages]
     sessions = _sessions(passages, windows)
     return [
@@ -108,21 +112,28 @@ def _beside(passages: Sequence[Passage], at: Mapping[tuple[str, int], int], inde
     return [at[place] for place in places if place in at]
 
 
-def _scores(groups: Sequence[Sequence[int]], passages: Sequence[Passage], weights: Mapping[str, float]) -> list[float]:
-    """BM25 of the joined texts of each group, as a share of what a text could have at most."""
-    most = sum(weights.values()) * _FULL
-    lengths = [sum(passages[index].length for index in group) for group in groups]
-    mean = sum(lengths) / len(lengths) if lengths else 1.0
-    scores = []
-    for group, length in zip(groups, lengths, strict=True):
-        said: defaultdict[str, int] = defaultdict(int)
-        for index in group:
-            for word, times in passages[index].said.items():
-                said[word] += times
-        scores.append(
-            sum(weights[word] * _gain(times, length, mean) for word, times in said.items()) / most if most else 0.0
-        )
-    return scores
+def _counts(passages: Sequence[Passage], words: Sequence[str]) -> tuple[Table, Table]:
+    """How often each passage, a row, says each of the words; and the lengths of the passages."""
+    counts = [[one.said.get(word, 0) for word in words] for one in passages]
+    table = np.array(counts, np.float64).reshape(len(passages), len(words))
+    return table, np.array([one.length for one in passages], np.float64)
+
+
+def _joined(groups: Sequence[Sequence[int]], counts: Table, lengths: Table) -> tuple[Table, Table]:
+    """The same of the passages of each group together."""
+    members = [index for group in groups for index in group]
+    begins = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    return np.add.reduceat(counts[members], begins, axis=0), np.add.reduceat(lengths[members], begins)
+
+
+def _scores(counts: Table, lengths: Table, weights: Table) -> list[float]:
+    """BM25 of each row, as a share of what a text could have at most."""
+    most = weights.sum() * _FULL
+    if not len(lengths) or not most:
+        return [0.0] * len(lengths)
+    # Row by row, so that equal texts have equal scores: a product of matrices may round each in its own way.
+    found: list[float] = ((_gains(counts, lengths, lengths.mean()) * weights).sum(axis=1) / most).tolist()
+    return found
 
 
 def _sessions(passages: Sequence[Passage], windows: Sequence[float]) -> dict[str, float]:
@@ -136,8 +147,10 @@ def _sessions(passages: Sequence[Passage], windows: Sequence[float]) -> dict[str
     }
 
 
-def _gain(times: int, length: int, mean: float) -> float:
-    return times * _FULL / (times + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / max(mean, 1.0)))
+def _gains(counts: Table, lengths: Table, mean: float) -> Table:
+    held_back = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / max(mean, 1.0))
+    found: Table = counts * _FULL / (counts + held_back[:, None])
+    return found
 
 
 def _mean_length(passages: Sequence[Passage]) -> float:

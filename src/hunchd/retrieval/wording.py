@@ -52,23 +52,29 @@ def counted(stems: Collection[str], text: str) -> tuple[dict[str, int], int]:
     Forty texts are looked at while somebody waits: each stem is searched for, instead of every word being cut out.
     """
     low = text.lower()
-    length = sum(word not in _EMPTY for word in low.split())
-    if len(low) != len(text) or _UNSPACED.search(text):
+    words = low.split()
+    length = len(words) - sum(map(_EMPTY.__contains__, words))
+    if len(low) != len(text) or (not text.isascii() and _UNSPACED.search(text)):
         every = [stem(word) for word in terms(text)]
         return {root: every.count(root) for root in stems if root in every}, max(length, len(every))
-    said = {root: times for root in stems if (times := _times(root, text, low))}
+    said = {root: times for root in stems if root in low and (times := _times(root, text, low))}
     return said, length
 
 
 def _times(root: str, text: str, low: str) -> int:
-    times, at = 0, low.find(root)
+    times, at, size = 0, low.find(root), len(root)
     while at >= 0:
         if at == 0 or not text[at - 1].isalnum() or _PART_BEGINS.match(text, at - 1):
-            whole = _WORD.match(text, at)
-            part = _PART.match(text, at)
-            times += any(stem(found[0].lower()) == root for found in (whole, part) if found is not None)
-        at = low.find(root, at + len(root))
+            times += _begins(root, text, low, at)
+        at = low.find(root, at + size)
     return times
+
+
+def _begins(root: str, text: str, low: str, at: int) -> bool:
+    """Whether a word or a part of one that begins at this place has the stem `root`."""
+    if (whole := _WORD.match(text, at)) is not None and stem(low[at : whole.end()]) == root:
+        return True
+    return (part := _PART.match(text, at)) is not None and stem(low[at : part.end()]) == root
 
 
 @lru_cache(maxsize=1 << 15)
