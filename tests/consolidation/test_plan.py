@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.consolidation.plan import Entry, Planned, Step, applied, applies, entry_of, outcome
+from hunchd.consolidation.plan import Entry, Planned, Step, applied, applies, entry_of, in_batches, outcome
 from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
 
@@ -73,3 +73,12 @@ def test_only_what_differs_is_written_down() -> None:
     entry = planned((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
 
     assert [(edit.id, edit.was, edit.now) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
+
+
+def test_changes_go_together_by_how_many_memories_they_are_about() -> None:
+    def change(*names: str) -> Entry:
+        return planned((), tuple(memory(name) for name in names))
+
+    one, two, many, last = change("a"), change("b", "c"), change(*"defghi"), change("j")
+    assert list(in_batches([one, two, many, last], 4)) == [[one, two], [many], [last]]
+    assert list(in_batches([], 4)) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.chronicling import histories, history_id, quoting
+from hunchd.consolidation.chronicling import TOLD_AT_ONCE, histories, history_id, quoting
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.doubting import DOUBT, cascaded
 from hunchd.consolidation.ground import ListedGround, NoGround
@@ -158,15 +158,17 @@ def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what
         memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
         for number in range(500)
     ]
-    [change] = histories(by_id(*told), Vocabulary(), SETTINGS, NOW)
-    lines = change.after[0].content.splitlines()[1:]
+    changes = list(histories(by_id(*told), Vocabulary(), SETTINGS, NOW))
+    assert max(len(change.after) for change in changes) == TOLD_AT_ONCE + 1
+    told_of = after(changes, *told)
+    lines = told_of[changes[0].after[0].id].content.splitlines()[1:]
     assert lines[0].endswith("Rule number 0 of baskets")
     assert len([line for line in lines if "Rule" in line]) == 400
     counted = [line for line in lines if "more changes in" in line]
     assert sum(int(line[1:].split()[0]) for line in counted) == 100
 
     later = memory("later", age=35, title="The last rule of baskets", paths=("shop/basket.py",))
-    [more] = histories(after([change], *told) | by_id(later), Vocabulary(), SETTINGS, NOW)
+    [more] = histories(told_of | by_id(later), Vocabulary(), SETTINGS, NOW)
     again = more.after[0].content.splitlines()[1:]
     assert again[0].endswith("The last rule of baskets")
     counted = [line for line in again if "more changes in" in line]

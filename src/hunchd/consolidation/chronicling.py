@@ -20,6 +20,7 @@ HISTORY: Final = "history"  # the category of such a memory
 PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
 MOST_LINES: Final = 400  # of one history; the oldest of more are told by the year
 LINE: Final = 110  # characters
+TOLD_AT_ONCE: Final = 32  # episodes in one change
 DEEPEST: Final = 3  # folders that make a module
 WHOLE: Final = "."  # the module of what has none
 MOST_FILES: Final = 20  # an episode of more is of no module
@@ -54,9 +55,7 @@ def histories(
                     if episodes:
                         modules[project, _around(module)] += episodes
                     continue
-            planned = _chronicle(project, module, episodes, known, vocabulary, now)
-            if planned is not None:
-                yield planned
+            yield from _chronicle(project, module, episodes, known, vocabulary, now)
 
 
 def history_id(project: str | None, module: str) -> str:
@@ -93,39 +92,51 @@ def _chronicle(
     known: Memory | None,
     vocabulary: Vocabulary,
     now: datetime,
-) -> Planned | None:
+) -> Iterator[Planned]:
+    """What is not told yet, some episodes at a time: a change is made in one go, and nobody should wait for it."""
     told = _refs(known)
     fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
-    if not fresh:
-        return None
+    for begin in range(0, len(fresh), TOLD_AT_ONCE):
+        some = fresh[begin : begin + TOLD_AT_ONCE]
+        after = _told(project, module, some, known, now)
+        gist = _gist(fresh if begin + TOLD_AT_ONCE >= len(fresh) else some, vocabulary)
+        after = replace(after, levels=_levels(after, module, gist))
+        link = {"type": PART_OF, "ref": after.id}
+        parts = tuple(replace(one, links=(*(known for known in one.links if known != link), link)) for one in some)
+        what = f"tell {len(some)} episodes of {module} in one"
+        why = f"older than a month, all in {module}"
+        before = (*((known,) if known is not None else ()), *some)
+        yield Planned(Step.HISTORY, "histories", what, why, before, (after, *parts))
+        known = after
+
+
+def _told(project: str | None, module: str, fresh: Sequence[Memory], known: Memory | None, now: datetime) -> Memory:
+    """The history with `fresh`, the oldest of them first, in it."""
     lines = _bounded([*(known.content.splitlines()[1:] if known is not None else ()), *map(_line, fresh)])
-    first = min((one.at for one in fresh), default=now)
-    began = min(first, known.valid_from) if known is not None and known.valid_from else first
-    last = max(one.at for one in fresh)
-    last = max(last, known.at) if known is not None else last
-    named = "the whole project" if module == WHOLE else module
-    title = f"history of {named}"
-    summary = f"{named}, {began:%Y-%m} to {last:%Y-%m}, {len(lines)} changes: {_gist(fresh, vocabulary)}"
+    title = f"history of {_named(module)}"
     base = known or Memory(
-        id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=last, created=now, updated=now,
-        project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
-        ref=f"history:{module}", artifacts=(Artifact("file", module),),
+        id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
+        updated=now, project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
+        ref=f"history:{module}", artifacts=(Artifact("file", module),), valid_from=fresh[0].at,
     )  # fmt: skip
-    after = replace(
+    return replace(
         base,
         content="\n".join((f"{title}:", *lines)),
-        at=last,
-        valid_from=began,
-        levels=Levels(summary, cut(summary, 150), cut(title, INDEX)),
+        at=max(base.at, fresh[-1].at),
+        valid_from=min(base.valid_from or fresh[0].at, fresh[0].at),
         trust=_least([*((known.trust,) if known is not None else ()), *(one.trust for one in fresh)]),
-        source={"type": "consolidation", "told": [*sorted(told), *(one.id for one in fresh)][-MOST_LINES:]},
+        source={"type": "consolidation", "told": [*sorted(_refs(known)), *(one.id for one in fresh)][-MOST_LINES:]},
     )
-    link = {"type": PART_OF, "ref": after.id}
-    parts = tuple(replace(one, links=(*(known for known in one.links if known != link), link)) for one in fresh)
-    what = f"tell {len(fresh)} episodes of {module} in one"
-    why = f"older than a month, all in {module}"
-    before = (*((known,) if known is not None else ()), *fresh)
-    return Planned(Step.HISTORY, "histories", what, why, before, (after, *parts))
+
+
+def _levels(history: Memory, module: str, gist: str) -> Levels:
+    count = history.content.count("\n")
+    summary = f"{_named(module)}, {history.valid_from:%Y-%m} to {history.at:%Y-%m}, {count} changes: {gist}"
+    return Levels(summary, cut(summary, 150), cut(history.title, INDEX))
+
+
+def _named(module: str) -> str:
+    return "the whole project" if module == WHOLE else module
 
 
 def quoting(memory: Memory) -> tuple[str, ...]:

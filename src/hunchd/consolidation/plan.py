@@ -9,7 +9,7 @@ somebody else has changed meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -142,6 +142,20 @@ class Entry:
     @property
     def inverse(self) -> Entry:
         return Entry(self.step, self.counts, self.what, self.why, self.project, tuple(e.inverse for e in self.edits))
+
+
+def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
+    """The changes in their order, some together: of `most` memories, or one change alone that is of more."""
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if batch and size + len(entry.edits) > most:
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += len(entry.edits)
+    if batch:
+        yield batch
 
 
 def entry_of(planned: Planned, project: str | None) -> Entry:

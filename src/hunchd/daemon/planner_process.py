@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.ground import Ground, NoGround
-from hunchd.consolidation.plan import Step
+from hunchd.consolidation.plan import Step, in_batches
 from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it lasts
 NICENESS: Final = 10
-PLANNED_AT_ONCE: Final = 256  # changes handed over together
+PLANNED_AT_ONCE: Final = 256  # memories whose changes are handed over together
 COMPARED: Final = "compared"  # file beside the code's cache: what need not be compared again
 # What is rare changes with what is kept: now and then all are compared with all.
 COMPARED_FOR: Final = 30 * 86_400.0  # seconds
@@ -94,14 +94,8 @@ class Planning:
         tallies = {name: tally_of(told) for name, told in asked.get("tallies", {}).items()}
 
         def batches() -> Iterator[dict[str, Any]]:
-            batch: list[dict[str, Any]] = []
-            for entry in planner.plan(step, tallies):
-                batch.append(entry.json())
-                if len(batch) == PLANNED_AT_ONCE:
-                    yield {"entries": batch}
-                    batch = []
-            if batch:
-                yield {"entries": batch}
+            for batch in in_batches(planner.plan(step, tallies), PLANNED_AT_ONCE):
+                yield {"entries": [entry.json() for entry in batch]}
 
         async for one in in_thread(batches):
             yield one

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.plan import Entry, Step, applied, applies, outcome
+from hunchd.consolidation.plan import Entry, Step, applied, applies, in_batches, outcome
 from hunchd.consolidation.planner import PLANNED
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
@@ -35,9 +35,9 @@ from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
-# Changes that are committed together: few enough that a question waits no more than 5 ms for them.
+# Memories whose changes are committed together: few enough that a question waits no more than 5 ms for them.
 AT_ONCE: Final = 8
-# Changes that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
+# Memories that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
 LOGGED_AT_ONCE: Final = 256
 # Records that may wait for the store while the next changes are made: enough that neither waits for the other.
 BEHIND: Final = 256
@@ -209,9 +209,10 @@ class CarryingOut:
     ) -> tuple[int, int]:
         """Undo what a run changed, the last change first: all of it, an owner's, or one. How many changes are as they
         were, and how many were left because somebody has changed them since."""
-        changes = self._changes(run, only)
+        batches = in_batches(self._changes(run, only), LOGGED_AT_ONCE)
         undone = left = 0
-        while entries := await asyncio.to_thread(lambda: list(islice(changes, LOGGED_AT_ONCE))):
+        nothing: list[Entry] = []
+        while entries := await asyncio.to_thread(next, batches, nothing):
             back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
             known = await self._known(back)
             applicable, done = _sequence(back, known)
@@ -259,10 +260,9 @@ class CarryingOut:
     ) -> list[Entry]:
         """Make the changes, a few at a time so that nobody waits for them; what was changed meanwhile is left alone."""
         made: list[Entry] = []
-        for begin in range(0, len(entries), AT_ONCE):
+        for some in in_batches(entries, AT_ONCE):
             if stopping is not None and stopping.is_set():
                 break
-            some = entries[begin : begin + AT_ONCE]
             async with self._memories.changing:
                 present = {one: memory for entry in some for one in entry.ids if (memory := self._present(one, known))}
                 applicable, _ = _sequence(some, present)
