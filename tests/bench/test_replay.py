@@ -136,7 +136,7 @@ def test_seeds_are_few_fixed_and_never_gold() -> None:
 
 def test_branches_that_say_nothing_are_not_asked() -> None:
     assert telling("faster-reload")
-    assert not any(map(telling, ("patch-1", "fix-123", "4242", "")))
+    assert not any(map(telling, ("patch-1", "fix-123", "4242", "", "main", "master")))
 
 
 def test_metrics_by_hand() -> None:

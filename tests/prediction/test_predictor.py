@@ -86,6 +86,16 @@ def test_a_branch_is_read_as_words_and_a_long_lived_one_as_nothing(predictor: Pr
     assert predictor.predict(focus(branch="main"), now=NOW).units == ()
 
 
+def test_unknown_words_are_read_as_known_ones_joined_or_misspelt(predictor: Predictor) -> None:
+    predictor.place(outline("src/models.py", "flags", "lines"))
+    predictor.place(outline("src/cli.py", "flags", "lines"))
+
+    for typed in ("lineflags", "flagz", "comamnd"):
+        found = predictor.predict(focus(branch=typed), now=NOW)
+        assert set(names(found)[:2]) == {"src/cli.py", "src/models.py"}, typed
+    assert predictor.predict(focus(branch="zzyzx"), now=NOW).units == ()
+
+
 def test_open_files_removed_files_and_change_logs_are_never_suggested(predictor: Predictor) -> None:
     predictor.remove("src/models.py")
 

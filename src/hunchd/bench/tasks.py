@@ -10,6 +10,7 @@ from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
 from hunchd.domain.work import plain_title
 from hunchd.prediction import words
+from hunchd.prediction.query import branch_words
 
 TASKS = ("first-file", "growing", "title", "branch", "both", "silence", "memory")
 MOST_SEEDS = 3  # of one unit, drawn at random
@@ -17,7 +18,7 @@ LARGEST_GOLD = 15  # files
 LONGEST_GROWING = 3  # files given
 PROJECT = "replayed"
 
-# Branch names made of these and numbers alone say nothing.
+# Branch names made of these and numbers alone say nothing, no more than that of a fork's own `main`.
 EMPTY_WORDS = frozenset(
     words.key(words.trimmed(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
 )
@@ -64,8 +65,7 @@ def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> It
 
 def telling(branch: str) -> bool:
     """Whether a branch name says anything of the work on it."""
-    keys = words.keys_of_text(branch.replace("-", " ").replace("_", " ").replace("/", " "))
-    return any(key not in EMPTY_WORDS for key in keys)
+    return any(key not in EMPTY_WORDS for key in words.keys_of_text(branch_words(branch)))
 
 
 def _drawn(gold: tuple[str, ...], drawn: random.Random) -> list[str]:

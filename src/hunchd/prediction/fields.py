@@ -75,6 +75,10 @@ class Field:
         alive = files >= 0
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
+    def met(self, keys: Array) -> Array:
+        """By key, how often a file was put that held it."""
+        return self._postings.sizes_of(keys)
+
     def holders_of(self, keys: Array) -> tuple[Array, Array, Array]:
         """Files that hold any of these keys, how often, and the place of the key; in no certain order."""
         slots, counts, which = self._postings.of_keys(keys)

@@ -121,6 +121,10 @@ class Messages:
             units, which = units[kept], which[kept]
         return Saying(units, which, rarity)
 
+    def met(self, keys: Array) -> Array:
+        """By key, how many units say it."""
+        return self._postings.sizes_of(keys)
+
     def nearest(self, keys: Sequence[int], most: int = NEAREST) -> Nearest:
         """The units whose texts share the most and the rarest words with these keys (cosine of idf weights)."""
         said = self.saying(keys)

@@ -257,6 +257,15 @@ class Postings:
             np.concatenate([which, *(np.full(len(late), place) for place, (late, _) in added)]),
         )
 
+    def sizes_of(self, keys: Array) -> Array:
+        """How many documents were added by key, whatever became of them."""
+        sizes = np.array([len(self._added[key][0]) if key in self._added else 0 for key in keys.tolist()], "<i8")
+        if len(self._keys):
+            keys = keys.astype("<u4", copy=False)
+            at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
+            sizes += np.where(self._keys[at] == keys, self._offsets[at + 1] - self._offsets[at], 0)
+        return sizes
+
     def _added_of(self, key: int, newest: int | None) -> tuple[Array, Array]:
         entry = self._added.get(key)
         if entry is None:

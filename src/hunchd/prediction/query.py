@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from hunchd.domain.context import Focus
 from hunchd.prediction import traces, words
 from hunchd.prediction.state import State, author_key
 from hunchd.prediction.traces import NO_TRACE, Trace, common_tail
+from hunchd.prediction.unknown_words import understood
 
 MOST_SEEDS = 8  # the newest open files; older ones are somebody's forgotten tabs
 MOST_KEYS = 32
 DULL_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "stable", "next", "head", "release"})
+
+# What kind of work a branch is says nothing of where: dropped where its name has more to say.
+KINDS_OF_WORK = frozenset(
+    """
+    backport bug bugfix chore dev feat feature features fix fixes gh hotfix issue issues maintenance patch pr refactor
+    task topic wip
+    """.split()  # noqa: SIM905
+)
 
 _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 
@@ -39,17 +49,18 @@ def query_of(focus: Focus, state: State) -> Query:
     """What is known and comparable of a focus; unknown files and empty words fall away."""
     paths = [*focus.open_files[-MOST_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = state.files.known(reversed(paths))[:MOST_SEEDS][::-1]
-    text = f"{focus.query} {_branch_words(focus.branch)}"
+    text = f"{focus.query} {branch_words(focus.branch)}"
     trace = traces.read(focus.errors, state)
     if not seeds:
         seeds = list(trace.tests[:1])
-    keys = words.keys_of_text(text)
+    keys = dict.fromkeys(words.keys_of_text(text))
+    keys.update(dict.fromkeys(state.once(("understood", text), partial(understood, text, state))))
     if trace.said:
-        keys = list(dict.fromkeys([*keys, *words.keys_of_text(trace.said)]))
+        keys.update(dict.fromkeys(words.keys_of_text(trace.said)))
     mentioned = [file for name in _MENTION.findall(focus.query) for file in files_named(name, state)]
     return Query(
         seeds=tuple(seeds),
-        keys=tuple(keys[:MOST_KEYS]),
+        keys=tuple(keys)[:MOST_KEYS],
         author=author_key(focus.author, "") if focus.author else 0,
         trace=trace,
         mentioned=tuple(dict.fromkeys(mentioned)),
@@ -79,9 +90,10 @@ def files_named(name: str, state: State) -> list[int]:
     return winners if len(winners) == 1 else []
 
 
-def _branch_words(branch: str) -> str:
+def branch_words(branch: str) -> str:
     """The words of a branch name; long-lived branches and bare numbers say nothing."""
     name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in DULL_BRANCHES else branch
     if name.lower() in DULL_BRANCHES:
         return ""
-    return re.sub(r"[-/_.]+|\b\d+\b", " ", name)
+    said = re.sub(r"[-/_.]+|\b\d+\b", " ", name).split()
+    return " ".join([word for word in said if word.lower() not in KINDS_OF_WORK] or said)

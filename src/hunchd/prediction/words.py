@@ -62,6 +62,12 @@ def keys_of_text(text: str) -> list[int]:
     return list(found)
 
 
+def parts(text: str) -> list[str]:
+    """The words of a text and of its identifiers, small and whole, once each; stop words are out."""
+    found = (part.lower() for run in _RUN.findall(text) for part in _PART.findall(run))
+    return list(dict.fromkeys(part for part in found if 1 < len(part) <= LONGEST_WORD and part not in STOP))
+
+
 def counted(words: Mapping[str, int]) -> Counter[int]:
     """Keys of the parts of many identifiers, with how often each occurs."""
     counts: Counter[int] = Counter()

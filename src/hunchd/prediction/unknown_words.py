@@ -1,0 +1,82 @@
+"""Words that a project does not know, read as words that it does: `errorpages` as two, `werkzerg` as misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+import numpy as np
+
+from hunchd.prediction import words
+from hunchd.prediction.packed import Array
+from hunchd.prediction.state import State
+
+SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
+SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
+MOST = 4  # unknown words read closely: it takes a millisecond each, a longer text has others
+FILES_TO_BE_A_WORD = 2  # that hold it, where no path does
+
+
+def understood(text: str, state: State) -> list[int]:
+    """The keys that unknown words of the text stand for; none for a word that stands for nothing known."""
+    parts = [part for part in words.parts(text) if len(part) >= SHORTEST_MISSPELT]
+    if not parts or not state.now:
+        return []
+    met = _met(state, _keys(parts))
+    found: dict[int, None] = {}
+    for part in [part for part, times in zip(parts, met.tolist(), strict=True) if not times][:MOST]:
+        found.update(dict.fromkeys(_keys(_split(part, state))))
+        found.update(dict.fromkeys(_keys(_spelt(part, state))))
+    return list(found)
+
+
+def _keys(parts: Sequence[str]) -> list[int]:
+    return [words.key(words.trimmed(part)) for part in parts]
+
+
+def _met(state: State, keys: list[int]) -> Array:
+    """By key, how often it was met: in contents, names, paths and messages."""
+    contents, wanted = state.contents, np.array(keys, "<u4")
+    met: Array = state.messages.met(wanted)
+    for field in (contents.words, contents.names, contents.paths):
+        met = met + field.met(wanted)
+    return met
+
+
+def _split(word: str, state: State) -> list[str]:
+    """The two known words it is made of, those of the most even length; stop words count as known, and go."""
+    if len(word) < SHORTEST_JOINED:
+        return []
+    places = sorted(range(SHORTEST_PART, len(word) - SHORTEST_PART + 1), key=lambda place: abs(place - len(word) / 2))
+    halves = [(word[:place], word[place:]) for place in places]
+    keys = np.array([_keys(half) for half in halves], "<u4").ravel()
+    in_words = np.bincount(state.contents.words.holders_of(keys)[2], minlength=len(keys))
+    in_paths = np.bincount(state.contents.paths.holders_of(keys)[2], minlength=len(keys))
+    known = ((in_words >= FILES_TO_BE_A_WORD) | (in_paths > 0)).reshape(-1, 2)
+    for half, (first, second) in zip(halves, known.tolist(), strict=True):
+        if (first or half[0] in words.STOP) and (second or half[1] in words.STOP):
+            return [part for part in half if part not in words.STOP]
+    return []
+
+
+def _spelt(word: str, state: State) -> list[str]:
+    """The word it was meant to be: of those one letter away, or two that changed places, the one met most."""
+    if len(word) > LONGEST_MISSPELT or not word.isascii():
+        return []
+    near = list(_one_letter_away(word))
+    met = _met(state, _keys(near))
+    best = int(met.argmax())
+    return [near[best]] if met[best] else []
+
+
+def _one_letter_away(word: str) -> dict[str, None]:
+    """In a fixed order, once each."""
+    cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    return dict.fromkeys(
+        [
+            *(left + right[1:] for left, right in cuts if right),
+            *(left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1),
+            *(left + letter + right[1:] for left, right in cuts if right for letter in ascii_lowercase),
+            *(left + letter + right for left, right in cuts for letter in ascii_lowercase),
+        ]
+    )
