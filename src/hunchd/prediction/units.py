@@ -14,8 +14,9 @@ from hunchd.prediction.state import State
 MOST_UNITS = 8
 NEWEST_OF_FILE = 40  # units of a seed that are considered
 HALVING = 5.0  # changes of the file
-OF_WORDS = 0.06  # weight of likeness of words beside the share of lines written; more drowns the owners
-OF_RECENCY = 0.1
+OF_WORDS = 0.05  # weight of likeness of words beside the part in the lines; more drowns the owners
+OF_RECENCY = 0.03
+SUREST = 0.6
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
 
@@ -26,7 +27,7 @@ def recalled(
     nearest = found.nearest
     parts = [
         (nearest.units, OF_WORDS * nearest.similarity),
-        *_owned(state, query),
+        *_parts(state, query),
         *_lately(state, query),
     ]
     units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
@@ -40,6 +41,23 @@ def recalled(
     )
 
 
+def _parts(state: State, query: Query) -> list[Scores]:
+    """By open file, the part each unit has in it: by the root of its lines, as a change of some of them meets many."""
+    seeds = _meant(state, query)
+    parts = []
+    for seed in seeds:
+        units, share = state.ownership.shares(seed)
+        roots = np.sqrt(share)
+        parts.append((units, roots / (max(float(roots.sum()), 1e-9) * len(seeds))))
+    return parts
+
+
+def _meant(state: State, query: Query) -> list[int]:
+    """The open files without change logs and lock files, which every unit touches, where there are others."""
+    hubs = state.hubs()
+    return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
+
+
 def _owned(state: State, query: Query) -> list[Scores]:
     """By open file, the share of its lines that each unit wrote."""
     shares = [state.ownership.shares(seed) for seed in query.seeds]
@@ -48,8 +66,8 @@ def _owned(state: State, query: Query) -> list[Scores]:
 
 def _lately(state: State, query: Query) -> list[Scores]:
     """By open file, the units that touched it: 1 for its newest, half for each HALVING further back."""
-    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in query.seeds]
-    return [(units, (OF_RECENCY / len(query.seeds)) * _FADING[: len(units)]) for units in touching]
+    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in _meant(state, query)]
+    return [(units, (OF_RECENCY / len(touching)) * _FADING[: len(units)]) for units in touching]
 
 
 def _by_unit(parts: list[Scores]) -> dict[int, float]:
@@ -77,7 +95,7 @@ def _unit(
         subject=messages.subjects[unit],
         at=at,
         score=float(score),
-        confidence=round(float(min(score, 1.0)) * 0.6, 4),
+        confidence=round(min(float(score), SUREST), 4),
         reasons=tuple(reasons),
         paths=_paths(state, messages.files_of(unit)),
     )
