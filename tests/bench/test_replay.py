@@ -54,7 +54,8 @@ def replay(project: Path, tmp_path: Path, *more: str) -> list[dict[str, object]]
 def test_every_task_gives_lines_that_hold_their_question_and_answer(project: Path, tmp_path: Path) -> None:
     lines = replay(project, tmp_path, "--cache", str(tmp_path / "cache"))
 
-    assert {line["task"] for line in lines} == {"first-file", "growing-1", "title", "both", "silence"}
+    growing = {"growing-1", "growing-title-1"}
+    assert {line["task"] for line in lines} == {"first-file", "title", "both", "silence", *growing}
     for line in lines:
         assert len(line["ranked"]) <= 20  # type: ignore[arg-type]
         assert 0.0 <= line["confidence"] <= 1.0  # type: ignore[operator]
@@ -132,6 +133,10 @@ def test_seeds_are_few_fixed_and_never_gold() -> None:
     growing = list(questions(unit, paths, "growing"))
     assert [len(question.gold) for question in growing] == [5, 4, 3]
     assert all(question.following == question.gold[0] for question in growing)
+    titled = list(questions(unit, paths, "growing-title"))
+    assert [(q.focus.query, q.focus.open_files, q.following) for q in titled] == [
+        ("x", q.focus.open_files, q.following) for q in growing
+    ]
 
 
 def test_branches_that_say_nothing_are_not_asked() -> None:

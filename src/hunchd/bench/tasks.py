@@ -12,7 +12,7 @@ from hunchd.domain.work import plain_title
 from hunchd.prediction import words
 from hunchd.prediction.query import branch_words
 
-TASKS = ("first-file", "growing", "title", "branch", "both", "silence", "memory")
+TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence", "memory")
 MOST_SEEDS = 3  # of one unit, drawn at random
 LARGEST_GOLD = 15  # files
 LONGEST_GROWING = 3  # files given
@@ -49,6 +49,9 @@ def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> It
                     yield _question(task, unit, gold, file=first)
         case "growing":
             yield from _growing(unit, gold, drawn)
+        case "growing-title":  # the same files in the same order, and what the work is called
+            if title := plain_title(unit.subject):
+                yield from _growing(unit, gold, drawn, title)
         case "title":
             title = plain_title(unit.subject)
             if 1 <= len(gold) <= LARGEST_GOLD and title:
@@ -72,18 +75,15 @@ def _drawn(gold: tuple[str, ...], drawn: random.Random) -> list[str]:
     return drawn.sample(sorted(gold), min(MOST_SEEDS, len(gold)))
 
 
-def _growing(unit: Unit, gold: tuple[str, ...], drawn: random.Random) -> Iterator[Question]:
+def _growing(unit: Unit, gold: tuple[str, ...], drawn: random.Random, title: str = "") -> Iterator[Question]:
     if not 2 <= len(gold) <= LARGEST_GOLD:
         return
     order = drawn.sample(sorted(gold), len(gold))
     for given in range(1, min(LONGEST_GROWING, len(order) - 1) + 1):
-        yield Question(
-            f"growing-{given}",
-            unit.sha,
-            Focus(project=PROJECT, file=order[given - 1], open_files=tuple(order[:given]), author=unit.email),
-            tuple(order[given:]),
-            order[given],
-        )
+        seeds = tuple(order[:given])
+        focus = Focus(project=PROJECT, file=seeds[-1], open_files=seeds, query=title, author=unit.email)
+        task = f"growing-title-{given}" if title else f"growing-{given}"
+        yield Question(task, unit.sha, focus, tuple(order[given:]), order[given])
 
 
 def _question(
