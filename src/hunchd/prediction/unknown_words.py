@@ -13,7 +13,7 @@ from hunchd.prediction.state import State
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
-MOST = 4  # unknown words read closely: it takes a millisecond each, a longer text has others
+MOST = 2  # unknown words read closely: it takes a millisecond or two each, and a longer text has other words
 FILES_TO_BE_A_WORD = 2  # that hold it, where no path does
 
 
@@ -25,8 +25,7 @@ def understood(text: str, state: State) -> list[int]:
     met = _met(state, _keys(parts))
     found: dict[int, None] = {}
     for part in [part for part, times in zip(parts, met.tolist(), strict=True) if not times][:MOST]:
-        found.update(dict.fromkeys(_keys(_split(part, state))))
-        found.update(dict.fromkeys(_keys(_spelt(part, state))))
+        found.update(dict.fromkeys(_keys(_split(part, state) or _spelt(part, state))))
     return list(found)
 
 
