@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,13 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
+from hunchd.store import bodies
 from hunchd.store import mirror as mirrors
+from hunchd.store.bodies import Bodies, packed
 from hunchd.store.collection import Collection
 from hunchd.store.keys import Keys
-from hunchd.store.lance import new_session
+from hunchd.store.lance import Table, new_session
 from hunchd.store.nearness import FINALISTS, Nearness
 from hunchd.store.tables import memory_of, row_of
 from tests.store.examples import MODEL, NOON, embedded, memory, vector_of
@@ -285,3 +289,87 @@ async def test_what_has_the_same_hash_as_a_filter_does_not_pass(
 
     for only in (replace(P, key="owl"), replace(P, tags=("owl",))):
         assert set(await found(collection, "pelican", only, vector_of("a pelican"))) == {"m1", "m333"}
+
+
+async def ahead(collection: Collection) -> int:
+    """Read ahead to the end: how many bodies that took."""
+    seen = 0
+
+    async def pack(bodies: Sequence[str]) -> list[bytes]:
+        nonlocal seen
+        seen += len(bodies)
+        return packed(bodies)
+
+    while await collection.read_ahead(pack):
+        pass
+    return seen
+
+
+async def test_what_was_read_ahead_is_found_as_it_was_without(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await collection.put([embedded(memory(n, f"pelican {n % 7} of {n}")) for n in range(300)])
+    await collection.optimise(force=True)
+    await collection._reflect()  # as if it had been opened now
+    assert await ahead(collection) == 0  # nobody has asked for anything
+    before = [await collection.find(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
+    assert await ahead(collection) == 300
+
+    def untouched(*_: object) -> None:
+        raise AssertionError("it was read from the disk")
+
+    monkeypatch.setattr(Table, "at_addresses", untouched)
+    after = [await collection.find(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
+    assert [{one.body for one in found} for found in after] == [{one.body for one in found} for found in before]
+    assert len(await collection.get([f"m{n}" for n in range(300)])) == 300
+
+
+async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_changes(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
+    await collection.optimise(force=True)
+    await collection._reflect()
+    await found(collection, "pelican")
+    assert await ahead(collection) == 300
+    await collection.delete(["m1"])
+    await collection.put([embedded(memory(2, "a heron"))])
+
+    for _ in range(2):
+        kept = [collection._mirror.bodies.get(slot) or "" for slot in range(400)]
+        assert not [body for body in kept if '"pelican 1"' in body or '"pelican 2"' in body]
+        assert {row["id"] for row in await collection.get(["m1", "m2", "m3"])} == {"m2", "m3"}
+        assert await found(collection, "heron") == ["m2"]
+        assert await ahead(collection) == 0  # also where rows have moved
+        await collection.optimise(force=True)
+    await collection.purge()
+    assert await ahead(collection) == 299
+
+
+async def test_of_a_larger_table_as_much_is_kept_at_hand_as_there_is_room(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MOST_BYTES", 10_000)
+    await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(600)])
+    await collection.optimise(force=True)
+    await collection.purge()
+    await found(collection, "pelican")
+    assert 0 < await ahead(collection) < 600
+    assert len(await collection.get([f"m{n}" for n in range(600)])) == 600
+
+
+async def test_a_damaged_row_is_read_ahead_once_and_kept_back(collection: Collection) -> None:
+    torn = {**row_of(memory(7)), "body": row_of(memory(7, "another"))["body"]}
+    await collection.put([*(row_of(memory(n, f"pelican {n}")) for n in range(300) if n != 7), torn])
+    await collection.optimise(force=True)
+    await collection._reflect()
+    await found(collection, "pelican")
+    assert await ahead(collection) == 299
+    assert await collection.get(["m7"]) == []
+    assert collection.complaints() == ["1 damaged memories are kept back"]
+
+
+@given(st.lists(st.text() | st.text(st.characters(codec="ascii"), min_size=2_000, max_size=9_000), max_size=6))
+def test_packed_bodies_come_back_as_they_were(texts: list[str]) -> None:
+    kept = Bodies()
+    for slot, some in enumerate(packed(texts)):
+        kept.put(slot, some)
+    assert [kept.get(slot) for slot in range(len(texts) + 1)] == [*texts, None]

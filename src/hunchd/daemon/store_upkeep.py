@@ -15,12 +15,14 @@ from typing import Any, Final
 from hunchd.daemon.store_service import StoreService
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable, give_memory_back
 from hunchd.protocol.child import Handler
+from hunchd.store.bodies import packed
 from hunchd.store.collection import Collection
 from hunchd.store.tables import Row, embeddable_text, memory_of
 
 logger = logging.getLogger(__name__)
 
 TICK: Final = 0.25  # seconds
+BREATH: Final = 0.02  # seconds between two portions of what is read ahead
 QUIET: Final = 0.1  # seconds without a request, before work that can wait goes on
 # Deleted means found no more; the bytes follow when nobody has asked for this long, or after the longest wait.
 ERASE_QUIET: Final = 5.0  # seconds
@@ -68,13 +70,31 @@ class Upkeep:
 
     async def run(self) -> None:
         """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end."""
+        ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
             await self._attempt(self._service.resume)
             while True:
                 await asyncio.sleep(TICK)
                 await self._attempt(self._step)
         finally:
+            ahead.cancel()
+            await asyncio.wait([ahead])
             await self._service.close()
+
+    async def _read_ahead(self) -> None:
+        """Also while questions come: each is answered the faster. A little at a time, so that none waits for it."""
+        while True:
+            more, pause = False, TICK
+            try:
+                for collection in self._service.opened:
+                    more = await collection.read_ahead(self._packed) or more
+            except Exception:  # as in `_attempt`
+                logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
+                pause = AFTER_FAILURE
+            await asyncio.sleep(BREATH if more else pause)
+
+    async def _packed(self, bodies: Sequence[str]) -> list[bytes]:
+        return await asyncio.get_running_loop().run_in_executor(self._patient, packed, bodies)
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
         self._working = True

@@ -169,6 +169,10 @@ class Collection:
         asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else asyncio.sleep(0, vector))
         return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose, few))
 
+    async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
+        """Have some more of what questions may want at hand. Whether there is more to be read."""
+        return await self._read(lambda: self.looking.read_ahead(pack))
+
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""
         return await self._read(lambda: self.looking.without_vector(model, limit))

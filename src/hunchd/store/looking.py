@@ -29,6 +29,7 @@ WIDEST: Final = 200
 BEYOND_FILTER: Final = 1.25
 # A message is judged together with those around it.
 BESIDE: Final = 2  # messages on either side
+AHEAD: Final = 256  # rows read ahead at once: ten milliseconds
 TRIES: Final = 5  # of looking by word while the table is being tidied
 
 
@@ -38,6 +39,7 @@ class Looking:
     def __init__(self, mirror: Callable[[], Mirror], quarantine: Quarantine) -> None:
         self._mirror = mirror
         self._quarantine = quarantine
+        self.asked = False  # whether anything was looked for by words or by nearness
 
     async def get(self, ids: Sequence[str]) -> list[Row]:
         """The rows that have these ids."""
@@ -100,7 +102,7 @@ class Looking:
         """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
         wanted: the first `few`, if no message is among these. Behind those, the messages beside messages that were
         chosen."""
-        mirror = self._mirror()
+        mirror, self.asked = self._mirror(), True
         wide = min(max(k * WIDER, NARROWEST), WIDEST)
         passing = await mirror.passing(filters)
         lexical, asked = await asyncio.gather(self._by_words(mirror, words, filters, passing, wide), vector)
@@ -125,6 +127,15 @@ class Looking:
             for slot, body in bodies.items()
         ]
         return self._truly_passing(found, filters) if _goes_by_hash(filters) else found
+
+    async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
+        """Read some more of what a question may want, once there was one. Whether there is more to be read."""
+        mirror = self._mirror()
+        if not self.asked or not len(slots := mirror.unseen(AHEAD)):
+            return False
+        bodies = await self._bodies(mirror, slots)
+        mirror.keep(dict(zip(bodies, await pack(list(bodies.values())), strict=True)), slots.tolist())
+        return True
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -152,7 +163,7 @@ class Looking:
 
     async def _bodies(self, mirror: Mirror, slots: Slots) -> dict[int, str]:
         """What is in these slots and intact, in their order. What a slot holds never changes."""
-        at_hand = {slot: mirror.bodies[slot] for slot in slots.tolist() if slot in mirror.bodies}
+        at_hand = {slot: body for slot in slots.tolist() if (body := mirror.bodies.get(slot)) is not None}
         away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
         away.pop(NOWHERE, None)
         reader = mirror.reader

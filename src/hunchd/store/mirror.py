@@ -19,6 +19,7 @@ import numpy.typing as npt
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.session import place_in_session, refs_beside
 from hunchd.store import expressions
+from hunchd.store.bodies import Bodies, packed
 from hunchd.store.keys import Keys
 from hunchd.store.lance import Table
 from hunchd.store.nearness import Mask, Nearness, Slots
@@ -40,6 +41,7 @@ _COLUMNS: Final[Mapping[str, Any]] = {
     "address": np.uint64,
     "digest": f"V{DIGEST_BYTES}",
     "alive": np.bool_,
+    "seen": np.bool_,  # the body was read once: it is at hand, unless it was damaged
     "at": np.int64,
     "valid_from": np.int64,
     "valid_to": np.int64,
@@ -72,7 +74,7 @@ class Mirror:
     def __init__(self, reader: Table) -> None:
         self.reader = reader
         self.fresh: dict[str, int] = {}  # id → slot of what was written since the reader's version
-        self.bodies: dict[int, str] = {}  # of what is fresh, by slot
+        self.bodies = Bodies()  # of what is fresh, and of the rest as far as it was read ahead; by slot
         self.words = WordIndex()  # likewise, by id
         self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
         self._count = 0
@@ -103,7 +105,10 @@ class Mirror:
             addresses[slots[known]] = batch["_rowid"][known]
         self._columns["address"][: self._count] = addresses
         self.reader = reader
-        self.fresh, self.bodies, self.words = {}, {}, WordIndex()
+        if self.bodies.is_full:
+            for slot in self.fresh.values():
+                self.bodies.drop(slot)
+        self.fresh, self.words = {}, WordIndex()
         await self._settled()
 
     async def doubled(self) -> list[int]:
@@ -148,7 +153,7 @@ class Mirror:
                 self._end(row["id"], slot)
                 slot = self._new(row)
                 self.fresh[row["id"]] = slot
-                self.bodies[slot] = row["body"]
+                self.keep({slot: packed([row["body"]])[0]})
                 self._read_words(row)
             self._columns["model"][slot] = self._names.number(row["model"])
             self._keep_vector(slot, row["vector"])
@@ -160,9 +165,24 @@ class Mirror:
     def _end(self, identifier: str, slot: int) -> None:
         if slot >= 0:
             self._columns["alive"][slot] = False
-            self.bodies.pop(slot, None)
+            self.bodies.drop(slot)
         if self.fresh.pop(identifier, None) is not None:
             self.words.remove(identifier)
+
+    def unseen(self, many: int) -> Slots:
+        """Slots of the reader whose bodies were not read yet, as many as that at most; none where there is no room."""
+        if self.bodies.is_full:
+            return np.zeros(0, np.intp)
+        columns = self._columns
+        waiting = self._order[columns["alive"][self._order] & ~columns["seen"][self._order]]
+        return waiting[:many]
+
+    def keep(self, bodies: Mapping[int, bytes], slots: Sequence[int] = ()) -> None:
+        """These packed bodies were read of `slots`, and of these slots no others are intact."""
+        self._columns["seen"][[*bodies, *slots]] = True
+        for slot, body in bodies.items():
+            if self._alive(slot):
+                self.bodies.put(slot, body)
 
     def _read_words(self, row: Row) -> None:
         if len(self.words) < MOST_FRESH:
@@ -293,8 +313,9 @@ class Mirror:
         """The rows about some paths: the reader looks for its own."""
         rows = await self.reader.select(expressions.expression(filters), columns=("id",))
         there = self._ids.first([row["id"] for row in rows])
-        fresh = [slot for slot, body in self.bodies.items() if matches(memory_of({"body": body}), filters)]
-        return self._only(np.concatenate([there[~np.isin(there, list(self.bodies))], np.array(fresh, np.intp)]))
+        bodies = {slot: self.bodies.get(slot) for slot in self.fresh.values()}
+        fresh = [slot for slot, body in bodies.items() if matches(memory_of({"body": body}), filters)]
+        return self._only(np.concatenate([there[~np.isin(there, list(bodies))], np.array(fresh, np.intp)]))
 
     def _alive(self, slot: int) -> bool:
         return bool(self._columns["alive"][slot])
