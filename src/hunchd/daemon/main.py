@@ -65,12 +65,14 @@ async def run(where: Places, settings: Settings) -> None:
     """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     from hunchd.daemon.wiring import assembled, until_idle
+    from hunchd.protocol.child import GIVE_WAY_AFTER
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with assembled(where, settings) as engine:
+        sys.setswitchinterval(GIVE_WAY_AFTER)
         gc.freeze()  # what the start made stays: the collector need not look at it again
         notify("READY=1\nSTATUS=answering")
         watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")

@@ -22,7 +22,7 @@ from hunchd.store.tables import Row, embeddable_text, memory_of
 logger = logging.getLogger(__name__)
 
 TICK: Final = 0.25  # seconds
-BREATH: Final = 0.02  # seconds between two portions of what is read ahead
+BREATH: Final = 0.02  # seconds at least between two portions of what is read ahead
 QUIET: Final = 0.1  # seconds without a request, before work that can wait goes on
 # Deleted means found no more; the bytes follow when nobody has asked for this long, or after the longest wait.
 ERASE_QUIET: Final = 5.0  # seconds
@@ -82,16 +82,16 @@ class Upkeep:
             await self._service.close()
 
     async def _read_ahead(self) -> None:
-        """Also while questions come: each is answered the faster. A little at a time, so that none waits for it."""
+        """Also while questions come: each is answered the faster. A little at a time, and half of the time at most."""
         while True:
-            more, pause = False, TICK
+            more, pause, began = False, TICK, time.monotonic()
             try:
                 for collection in self._service.opened:
                     more = await collection.read_ahead(self._packed) or more
             except Exception:  # as in `_attempt`
                 logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
                 pause = AFTER_FAILURE
-            await asyncio.sleep(BREATH if more else pause)
+            await asyncio.sleep(max(BREATH, time.monotonic() - began) if more else pause)
 
     async def _packed(self, bodies: Sequence[str]) -> list[bytes]:
         return await asyncio.get_running_loop().run_in_executor(self._patient, packed, bodies)

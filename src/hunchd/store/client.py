@@ -218,8 +218,9 @@ def findings_json(found: Sequence[tuple[Found, Sequence[str]]], rest: Mapping[st
 
 
 def _hit_json(one: Found, why: Sequence[str]) -> str:
-    told = json.dumps({"lexical": one.lexical, "similarity": one.similarity, "why": list(why)})
-    return f'{{"memory":{one.body},{told[1:]}'
+    lexical, similarity = ("null" if score is None else repr(score) for score in (one.lexical, one.similarity))
+    told = json.dumps(list(why)) if why else "[]"
+    return f'{{"memory":{one.body},"lexical":{lexical},"similarity":{similarity},"why":{told}}}'
 
 
 def hit_of(raw: Mapping[str, Any]) -> Hit:

@@ -195,10 +195,11 @@ class Table:
                 return
             yield batch
 
-    async def by_words(self, words: str, condition: str, k: int) -> list[Row]:
-        """Address and score of the k rows whose text says most of `words`."""
+    async def by_words(self, words: str, condition: str, k: int) -> tuple[Any, Any]:
+        """Addresses and scores, an array each, of the k rows whose text says most of `words`."""
         query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
-        return _rows(await self._run((query.where(condition) if condition else query).limit(k).to_arrow()))
+        found = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
+        return found.column("_rowid").to_numpy(), found.column("_score").to_numpy()
 
     async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
         """The rows at these addresses (`_rowid`) that are still there, in any order."""

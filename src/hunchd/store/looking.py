@@ -188,16 +188,14 @@ async def _indexed(
     """What the reader finds and may pass. None: there is more than `most`, and fewer than `least` of those pass."""
     for _ in range(TRIES):
         reader = mirror.reader
-        rows = await reader.by_words(words, condition, most)
+        addresses, scores = await reader.by_words(words, condition, most)
         if mirror.reader is reader:  # else the rows have moved meanwhile
             break
-    slots = mirror.holding([row["_rowid"] for row in rows])
-    found = {
-        int(slot): float(row["_score"])
-        for slot, row in zip(slots, rows, strict=True)
-        if 0 <= slot < len(passing) and passing[slot]
-    }
-    return None if len(rows) == most and len(found) < least else found
+    slots = mirror.holding(addresses)
+    there = (slots >= 0) & (slots < len(passing))
+    there[there] = passing[slots[there]]
+    found = dict(zip(slots[there].tolist(), scores[there].tolist(), strict=True))
+    return None if len(addresses) == most and len(found) < least else found
 
 
 def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, comparable: Mask) -> dict[int, float]:

@@ -228,7 +228,7 @@ class Mirror:
         found = self._living(np.concatenate([np.zeros(0, np.intp), *(self._refs.find(ref) for ref in refs)]))
         return found[~np.isin(found, slots)]
 
-    def holding(self, addresses: Sequence[int]) -> Slots:
+    def holding(self, addresses: npt.ArrayLike) -> Slots:
         """The slot of each row at these addresses of the reader; -1 where it is fresh or gone by now."""
         wanted = np.asarray(addresses, np.uint64)
         if not len(self._sorted) or not len(wanted):
