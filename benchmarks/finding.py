@@ -56,6 +56,7 @@ LATER = 16  # of each: they are asked for, not kept
 AT_ONCE = 1_000  # rows
 ARRIVING = 50  # rows a second
 WARMING = 20  # questions that are not measured
+SETTLING = 45  # seconds: what the first question had read ahead, and a table tidied that was not
 QUESTIONS = {"shallow": 150, "specific": 150, "by id": 150, "deep": 40}
 _WORD = re.compile(r"[^\W_]+")
 
@@ -203,6 +204,7 @@ async def ask(home: Path, *, real: bool) -> None:
             questions = iter(told["questions"])  # each is asked once: its vector is not known yet
             for question in islice(questions, WARMING):  # the model is loaded, the files are in memory
                 await _search(client, told["project"], question, "shallow")
+            await asyncio.sleep(SETTLING)
             print(f"alone, {_load()}")
             await _asked(client, told, questions)
             _weigh(pid)
