@@ -1,0 +1,166 @@
+"""The embedding model with low-rank deltas that torch learns; its own weights, the shipped bytes as floats, stay."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hunchd.embedding import fast
+from hunchd.embedding.protobuf import tensors_of
+
+LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
+RANK = 16
+HIDDEN = 64
+LONGEST = 128  # word pieces of a pair
+EPSILON = 1e-12
+SIZES = {
+    "query": (WIDTH, WIDTH),
+    "key": (WIDTH, WIDTH),
+    "value": (WIDTH, WIDTH),
+    "output": (WIDTH, WIDTH),
+    "up": (WIDTH, INNER),
+    "down": (INNER, WIDTH),
+}
+THEIR_NAMES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+}
+NORMS = {"attention.norm": "attention.output.LayerNorm", "norm": "output.LayerNorm"}
+
+
+def shapes() -> dict[str, tuple[int, ...]]:
+    """Everything that is learned, by its name in the file."""
+    found: dict[str, tuple[int, ...]] = {}
+    for layer in range(LAYERS):
+        for part, (wide, out) in SIZES.items():
+            name = f"{layer}.{part}"
+            found |= {f"{name}.a": (wide, RANK), f"{name}.b": (RANK, out), f"{name}.bias": (out,)}
+        found |= {f"{layer}.{norm}.{one}": (WIDTH,) for norm in NORMS for one in ("weight", "bias")}
+    found |= {f"embeddings.norm.{one}": (WIDTH,) for one in ("weight", "bias")}
+    found |= {"types": (2, WIDTH), "head.hidden.weight": (4 * WIDTH, HIDDEN), "head.hidden.bias": (HIDDEN,)}
+    return found | {"head.output.weight": (HIDDEN, 3), "head.output.bias": (3,)}
+
+
+NAMES = tuple(shapes())
+
+
+def key_of(name: str) -> str:
+    return name.replace(".", "_")
+
+
+class Network(nn.Module):
+    """Word pieces of pairs in, three logits a pair out: entailment, neutral, contradiction."""
+
+    def __init__(self, *, drop: float) -> None:
+        super().__init__()
+        self._drop = drop
+        self._base = _shipped()
+        self.learned = nn.ParameterDict({key_of(name): _first(name, shape) for name, shape in shapes().items()})
+        self.learned["types"].data.copy_(self._base["types"])
+
+    def forward(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        x = self._body(words, types, mask)
+        first, second = (_mean(x, mask * (types == side)) for side in (0, 1))
+        seen = self._dropped(torch.cat([x[:, 0], first, second, (first - second).abs()], dim=1))
+        hidden = torch.tanh(seen @ self._learned("head.hidden.weight") + self._learned("head.hidden.bias"))
+        return hidden @ self._learned("head.output.weight") + self._learned("head.output.bias")
+
+    def _body(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        x = self._base["words"][words] + self._base["places"][: words.shape[1]]
+        x = self._dropped(self._norm("embeddings.norm", x + F.embedding(types, self._learned("types"))))
+        seen = mask[:, None, None, :].bool()
+        for layer in range(LAYERS):
+            query, key, value = (self._heads(layer, part, x) for part in ("query", "key", "value"))
+            drop = self._drop if self.training else 0.0
+            y = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=drop)
+            y = self._times(layer, "output", y.transpose(1, 2).reshape(x.shape))
+            x = self._norm(f"{layer}.attention.norm", x + self._dropped(y))
+            y = self._times(layer, "down", F.gelu(self._times(layer, "up", x)))
+            x = self._norm(f"{layer}.norm", x + self._dropped(y))
+        return x
+
+    def _heads(self, layer: int, part: str, x: Tensor) -> Tensor:
+        pairs, length, _ = x.shape
+        return self._times(layer, part, x).view(pairs, length, HEADS, WIDTH // HEADS).transpose(1, 2)
+
+    def _times(self, layer: int, part: str, x: Tensor) -> Tensor:
+        name = f"{layer}.{part}"
+        y = F.linear(x, self._base[name], self._base[f"{name}.bias"] + self._learned(f"{name}.bias"))
+        return y + (x @ self._learned(f"{name}.a")) @ self._learned(f"{name}.b")
+
+    def _norm(self, name: str, x: Tensor) -> Tensor:
+        weight, bias = (self._base[f"{name}.{one}"] + self._learned(f"{name}.{one}") for one in ("weight", "bias"))
+        return F.layer_norm(x, (WIDTH,), weight, bias, EPSILON)
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self._drop, self.training)
+
+    def _learned(self, name: str) -> Tensor:
+        return self.learned[key_of(name)]
+
+
+def contradiction(classes: Tensor) -> Tensor:
+    """The logit of a contradiction against both others."""
+    return classes[:, 2] - torch.logsumexp(classes[:, :2], dim=1)
+
+
+def tokenizer() -> Tokenizer:
+    found = Tokenizer.from_file(str(fast._TOKENIZER / "tokenizer.json"))
+    found.no_padding()
+    found.enable_truncation(LONGEST, strategy="longest_first")
+    return found
+
+
+def in_batch(pairs: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Word pieces, types and mask of encoded pairs, as long as the longest."""
+    found = torch.zeros(3, len(pairs), max(len(one.ids) for one in pairs), dtype=torch.long)
+    for row, one in enumerate(pairs):
+        found[:, row, : len(one.ids)] = torch.tensor([one.ids, one.type_ids, one.attention_mask])
+    return found[0], found[1], found[2]
+
+
+def _mean(x: Tensor, chosen: Tensor) -> Tensor:
+    weight = chosen.to(x.dtype)[:, :, None]
+    return (x * weight).sum(dim=1) / weight.sum(dim=1)
+
+
+def _first(name: str, shape: tuple[int, ...]) -> nn.Parameter:
+    """Nothing is changed at first; the left factors and the head begin at random."""
+    if name.endswith(".a") or name == "head.hidden.weight":
+        return nn.Parameter(torch.randn(shape) / math.sqrt(shape[0]))
+    return nn.Parameter(torch.randn(shape) * 0.05 if name == "head.output.weight" else torch.zeros(shape))
+
+
+def _shipped() -> dict[str, Tensor]:
+    tensors = tensors_of(fast.checked_model(fast.model_file()))
+    numbers = sorted(int(found[1]) for name in tensors if (found := re.fullmatch(r"val_(\d+)_q", name)))
+
+    def floats(name: str) -> Any:
+        return tensors[f"{name}_q"].astype(np.float32) * tensors[f"{name}_scale"]
+
+    found: dict[str, Any] = {}
+    for layer in range(LAYERS):
+        theirs = f"inner.encoder.layer.{layer}"
+        for at, (part, name) in enumerate(THEIR_NAMES.items()):
+            found[f"{layer}.{part}"] = floats(f"val_{numbers[layer * len(THEIR_NAMES) + at]}").T
+            found[f"{layer}.{part}.bias"] = tensors[f"{theirs}.{name}.bias"]
+        for norm, name in NORMS.items():
+            found |= {f"{layer}.{norm}.{one}": tensors[f"{theirs}.{name}.{one}"] for one in ("weight", "bias")}
+    name = "inner.embeddings"
+    found |= {f"embeddings.norm.{one}": tensors[f"{name}.LayerNorm.{one}"] for one in ("weight", "bias")}
+    found["words"] = floats(f"{name}.word_embeddings.weight")
+    found["places"] = floats(f"{name}.position_embeddings.weight")
+    found["types"] = tensors[f"{name}.token_type_embeddings.weight"]
+    return {name: torch.tensor(np.ascontiguousarray(array)) for name, array in found.items()}

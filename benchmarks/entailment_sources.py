@@ -1,0 +1,222 @@
+"""What the judge of contradictions learns from: public pairs of sentences, and our own about software projects."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from contradiction_material import material
+
+DATA = Path(__file__).with_name("data")
+# Pairs as developers write them, from several hands; the blind ones of earlier rounds are no longer blind.
+WRITTEN = {
+    "written": DATA / "contradictions_written.jsonl",
+    "pairs": DATA / "contradictions_pairs.jsonl",
+    "blind": DATA / "contradictions_blind.jsonl",
+}
+# For each subject the states that exclude each other, each in several wordings, and sentences that go beside all of
+# them, or beside the first.
+SUBJECTS = DATA / "contradiction_subjects.json"
+CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
+LONGEST = 160  # characters of both sentences, of a public pair
+MOST_OF_TABLE = 11_000
+# Columns of the tables that are known: first sentence, second sentence, class.
+COLUMNS = (
+    ("premise", "hypothesis", "label"),
+    ("Premise", "Hypothesis", "Label"),
+    ("sentence_A", "sentence_B", "entailment_judgment"),
+    ("sentence1", "sentence2", "gold_label"),
+)
+FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
+TWO_HANDS = 960  # pairs, of two people; those after them were written later, for what went wrong
+BLOCK = 24  # consecutive pairs, which may speak of the same
+OF_SUBJECT = (4, 6, 4)  # pairs of a subject in a round: contradictions, paraphrases, others
+FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 260, 200, 140, 100, 120  # pairs in a round
+RARE = 60  # statements: a word of more of them makes no neighbours
+ALIKE = 0.66  # of the words of the shorter statement
+STEM = 6  # characters
+COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "the a an is are in of to and for with on by be as at from not no it we that this all only every each one use "
+        "uses used our are was were has have do does must may can than or if into",
+    )
+)
+
+
+class Example(NamedTuple):
+    a: str
+    b: str
+    contradiction: int  # 0 or 1; one of CLASSES where there are three
+    kind: str
+    three_classes: bool = False
+
+
+def general_pairs(snli: Path | None, tables: Iterable[Path], chance: random.Random) -> list[Example]:
+    """Public pairs in random order, not more than so many of one source."""
+    found: list[Example] = []
+    for some in ([_snli(snli)] if snli else []) + [_table(path) for path in tables]:
+        short = [one for one in dict.fromkeys(some) if len(one.a) + len(one.b) <= LONGEST]
+        found += chance.sample(short, min(len(short), MOST_OF_TABLE))
+    chance.shuffle(found)
+    return found
+
+
+def _snli(folder: Path) -> Iterator[Example]:
+    for part in ("dev", "test"):
+        columns = [(folder / f"{name}.{part}").read_text("utf-8").splitlines() for name in ("s1", "s2", "labels")]
+        for a, b, label in zip(*columns, strict=True):
+            if label.strip() in CLASSES:
+                yield Example(a.strip(), b.strip(), CLASSES[label.strip()], "snli", three_classes=True)
+
+
+def _table(path: Path) -> Iterator[Example]:
+    text = path.read_text("utf-8-sig")
+    if path.suffix == ".jsonl":
+        rows: Iterable[dict[str, str]] = map(json.loads, text.splitlines())
+    elif path.suffix == ".csv":
+        rows = csv.DictReader(text.splitlines())
+    else:
+        rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    for row in rows:
+        for first, second, label in COLUMNS:
+            said = str(row.get(label, "")).lower()
+            if said in CLASSES:
+                yield Example(row[first], row[second], CLASSES[said], path.stem, three_classes=True)
+
+
+def written_pairs() -> dict[str, list[Example]]:
+    found: dict[str, list[Example]] = {}
+    for name, path in WRITTEN.items():
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        found[name] = [Example(row["a"], row["b"], row["label"], row["kind"]) for row in rows]
+    return found
+
+
+def of_subjects() -> dict[str, list[Example]]:
+    """All pairs of sentences of each subject."""
+    return {one["subject"]: list(_of_subject(one)) for one in json.loads(SUBJECTS.read_text("utf-8"))}
+
+
+def _of_subject(one: dict[str, Any]) -> Iterator[Example]:
+    states, beside, first_only = one["states"], one["beside"], one.get("beside the first", [])
+    for state in states:
+        yield from (Example(a, b, 0, "paraphrase") for a, b in itertools.combinations(state, 2))
+        yield from (Example(a, b, 0, "both valid") for a in state for b in beside)
+    for state, other in itertools.combinations(states, 2):
+        yield from (Example(a, b, 1, "other value") for a in state for b in other)
+    yield from (Example(a, b, 0, "both valid") for a in states[0] for b in first_only)
+    yield from (Example(a, b, 0, "both valid") for a, b in itertools.combinations((*beside, *first_only), 2))
+
+
+def development(path: Path | None) -> list[Example]:
+    """Pairs from histories of repositories."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path else []
+    return [Example(row["a"], row["b"], row["contradiction"], row["relation"]) for row in rows]
+
+
+class Own:
+    """Our own pairs: written ones by their file, and those of each subject."""
+
+    def __init__(self, written: dict[str, list[Example]], subjects: dict[str, list[Example]]) -> None:
+        self.written, self.subjects = written, subjects
+
+    def without_measured(self) -> tuple[Own, dict[str, list[Example]]]:
+        """What is left to learn from, and what is measured: nothing of the one speaks of what the other does."""
+        pairs = self.written["pairs"][:TWO_HANDS]
+        held = {
+            "pairs": [one for at, one in enumerate(pairs) if at // BLOCK % 4 == 1],
+            "blind": self.written["blind"],
+        }
+        measured = {one for examples in held.values() for one in examples}
+        alike = speaking_alike(measured)
+        written = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
+        subjects = {name: [one for one in some if not alike(one)] for name, some in self.subjects.items()}
+        return Own(written, subjects), held
+
+    def round(self, chance: random.Random) -> Iterator[Example]:
+        """All that is written, some of each subject, and some of the frames."""
+        yield from itertools.chain.from_iterable(self.written.values())
+        for pairs in self.subjects.values():
+            sorts: tuple[list[Example], ...] = ([], [], [])
+            for one in pairs:
+                sorts[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
+            for some, most in zip(sorts, OF_SUBJECT, strict=True):
+                yield from chance.sample(some, min(len(some), most))
+        frames = [Example(*pair[:4]) for pair in material() if not pair.group.startswith("written")]
+        yield from chance.sample(frames, FROM_FRAMES)
+
+    def made(self, chance: random.Random) -> Iterator[Example]:
+        """Contradictions that are none in two places or at two times, and are still one in one place; strangers."""
+        opposed = [one for one in self._all() if one.contradiction and len(one.a) + len(one.b) < LONGEST]
+        for one in chance.sample(opposed, min(len(opposed), APART)):
+            here, there = chance.sample(chance.choice(FRAMES["scopes"]), 2)
+            yield Example(f"{_bare(one.a)} {here}", f"{_bare(one.b)} {there}", 0, "other scope")
+        for one in chance.sample(opposed, min(len(opposed), TOGETHER)):
+            here = chance.choice(chance.choice(FRAMES["scopes"]))
+            yield Example(f"{_bare(one.a)} {here}", f"{_bare(one.b)} {here}", 1, "same scope")
+        for one in chance.sample(opposed, min(len(opposed), LONG_AGO)):
+            a = _bare(one.a)
+            a = a if a[1:2].isupper() else a[:1].lower() + a[1:]
+            yield Example(chance.choice(FRAMES["past"]).format(a), one.b, 0, "other time")
+        sentences = [sentence for one in self._all() for sentence in (one.a, one.b)]
+        for _ in range(STRANGERS):
+            yield Example(*chance.sample(sentences, 2), 0, "strangers")
+
+    def neighbours(self, chance: random.Random) -> list[Example]:
+        """Statements of different pairs and subjects that share rare words, but not most of their words."""
+        groups = [[one.a, one.b] for some in self.written.values() for one in some]
+        groups += [[text for one in some for text in (one.a, one.b)] for some in self.subjects.values()]
+        said = [(number, text, _stems(text)) for number, texts in enumerate(groups) for text in dict.fromkeys(texts)]
+        postings: dict[str, list[int]] = defaultdict(list)
+        for at, (_, _, stems) in enumerate(said):
+            for stem in stems:
+                postings[stem].append(at)
+        found = []
+        for group, text, stems in said:
+            scores: Counter[int] = Counter()
+            for stem in stems:
+                if len(postings[stem]) < RARE:
+                    for at in postings[stem]:
+                        scores[at] += math.log(len(said) / len(postings[stem]))
+            near = [
+                at
+                for at, _ in scores.most_common(8)
+                if said[at][0] != group and 2 * len(stems & said[at][2]) <= min(len(stems), len(said[at][2]))
+            ]
+            if near:
+                found.append(Example(text, said[chance.choice(near[:4])][1], 0, "neighbours"))
+        return found
+
+    def _all(self) -> list[Example]:
+        return list(itertools.chain(*self.written.values(), *self.subjects.values()))
+
+
+def speaking_alike(measured: Iterable[Example]) -> Callable[[Example], bool]:
+    """Whether a pair has a statement that shares most of its words with one of `measured`."""
+    known = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
+
+    def alike(one: Example) -> bool:
+        return any(
+            len(mine & other) >= max(2, ALIKE * min(len(mine), len(other)))
+            for mine in (_stems(one.a), _stems(one.b))
+            for other in known
+        )
+
+    return alike
+
+
+def _bare(sentence: str) -> str:
+    return sentence.rstrip(".")
+
+
+def _stems(sentence: str) -> frozenset[str]:
+    return frozenset(word[:STEM] for word in re.findall(r"[a-z0-9]+", sentence.lower()) if word not in COMMON)
