@@ -344,6 +344,27 @@ async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_ch
     assert await ahead(collection) == 299
 
 
+async def test_the_same_filter_is_answered_anew_when_rows_come_change_and_go(collection: Collection) -> None:
+    async def passing() -> set[str]:
+        rows, total = await collection.page(P, 9, None)
+        assert total == len(rows)
+        assert {row["id"] for row in rows} == set(await found(collection, "pelican"))
+        return {row["id"] for row in rows}
+
+    await collection.put([row_of(memory(n, "a pelican")) for n in range(3)])
+    assert await passing() == {"m0", "m1", "m2"}
+    await collection.put([row_of(memory(3, "a pelican"))])
+    assert await passing() == {"m0", "m1", "m2", "m3"}
+    await collection.delete(["m1"])
+    assert await passing() == {"m0", "m2", "m3"}
+    await collection.put([row_of(memory(2, "a pelican", status=Status.ARCHIVED))])
+    assert await passing() == {"m0", "m3"}
+    await collection.optimise(force=True)
+    assert await passing() == {"m0", "m3"}
+    await collection.purge()
+    assert await passing() == {"m0", "m3"}
+
+
 async def test_of_a_larger_table_as_much_is_kept_at_hand_as_there_is_room(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
