@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from hunchd.domain.errors import HunchError
 
@@ -40,13 +40,22 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> list[bytes]: ...
 
 
-class LazyEmbedder:
-    """Loads an embedder when first asked, remembers vectors by content, forgets the model when nobody asks."""
+class Reader(Protocol):
+    """Pairs of statements in, for each how probable it is that both cannot hold. May be called from any thread."""
+
+    def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]: ...
+
+
+Model = TypeVar("Model")
+
+
+class Late(Generic[Model]):
+    """A model that is loaded when first asked for, and forgotten when nobody uses it."""
 
     def __init__(
         self,
         name: str,
-        load: Callable[[], Embedder],
+        load: Callable[[], Model],
         *,
         idle_after: float,
         clock: Callable[[], float] = time.monotonic,
@@ -56,31 +65,29 @@ class LazyEmbedder:
         self._idle_after = idle_after  # seconds
         self._clock = clock
         self._loading = threading.Lock()
-        self._model: Embedder | None = None
+        self._model: Model | None = None
         self._failed_at = float("-inf")
         self._used_at = clock()
-        self._remembered: OrderedDict[bytes, bytes] = OrderedDict()
         self.failure = ""
 
     @property
     def loaded(self) -> bool:
         return self._model is not None
 
-    def known(self, text: str) -> bytes | None:
-        """The vector of a text that was embedded before, without waiting for anything."""
-        return self._remembered.get(_key(text))
+    def model(self) -> Model:
+        """The model, loaded by now. Raises ModelUnavailable."""
+        self.used()
+        model = self._model
+        if model is not None:
+            return model
+        with self._loading:
+            if self._model is None:
+                self._model = self._try_to_load()
+            return self._model
 
-    def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """A vector for each text, in order; each different text is embedded once. Raises ModelUnavailable."""
-        keys = [_key(text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._remembered}
-        made = dict(zip(new, self._loaded_model().embed(list(new.values())), strict=True)) if new else {}
+    def used(self) -> None:
+        """It is in use: it is not forgotten for a while."""
         self._used_at = self._clock()
-        vectors = [made[key] if key in made else self._remembered[key] for key in keys]
-        self._remembered.update(made)
-        while len(self._remembered) > REMEMBERED:
-            self._remembered.popitem(last=False)
-        return vectors
 
     def release_if_idle(self) -> bool:
         """Give the model's memory back if it was not used for a while."""
@@ -90,16 +97,7 @@ class LazyEmbedder:
         give_memory_back()
         return True
 
-    def _loaded_model(self) -> Embedder:
-        model = self._model
-        if model is not None:
-            return model
-        with self._loading:
-            if self._model is None:
-                self._model = self._try_to_load()
-            return self._model
-
-    def _try_to_load(self) -> Embedder:
+    def _try_to_load(self) -> Model:
         if self._clock() - self._failed_at < TRY_AGAIN_AFTER:
             raise ModelUnavailable(self.failure)
         try:
@@ -113,6 +111,37 @@ class LazyEmbedder:
             raise ModelUnavailable(self.failure) from error
         self.failure = ""
         return model
+
+
+class LazyEmbedder(Late[Embedder]):
+    """An embedder that comes late and goes when idle, and remembers vectors by content."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Embedder],
+        *,
+        idle_after: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(name, load, idle_after=idle_after, clock=clock)
+        self._remembered: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def known(self, text: str) -> bytes | None:
+        """The vector of a text that was embedded before, without waiting for anything."""
+        return self._remembered.get(_key(text))
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector for each text, in order; each different text is embedded once. Raises ModelUnavailable."""
+        keys = [_key(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._remembered}
+        made = dict(zip(new, self.model().embed(list(new.values())), strict=True)) if new else {}
+        self.used()
+        vectors = [made[key] if key in made else self._remembered[key] for key in keys]
+        self._remembered.update(made)
+        while len(self._remembered) > REMEMBERED:
+            self._remembered.popitem(last=False)
+        return vectors
 
 
 def give_memory_back() -> None:

@@ -9,55 +9,84 @@ file's own graph, and can be compared with them.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from hunchd.embedding.protobuf import INT32, MICROSOFT, Array, Graph, tensors_of
+from hunchd.embedding.protobuf import INT32, INT64, MICROSOFT, Array, Graph, tensors_of
 
 HEADS: Final = 12
 LAYERS: Final = 6
 _EPSILON: Final = 1e-12
 _MIDDLE: Final = 128  # of a byte without a sign
-_INT64: Final = 7
 _WEIGHT = re.compile(r"val_(\d+)_q")
-_MATRICES: Final = ("query", "key", "value", "output", "up", "down")  # of each layer, in the order of the file
+PARTS: Final = ("query", "key", "value", "output", "up", "down")  # matrices of each layer, in the order of the file
+EMBEDDINGS: Final = "inner.embeddings"
+SENTENCES: Final = f"{EMBEDDINGS}.token_type_embeddings.weight"
+LAYER: Final = "inner.encoder.layer"
+_BIASES: Final = {
+    **{part: f"attention.self.{part}" for part in ("query", "key", "value")},
+    "output": "attention.output.dense",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+}
 
 
 def with_whole_numbers(model: bytes, *, signed: bool) -> bytes:
     """An ONNX model that computes what `model`, the shipped one, does. Raises ValueError or KeyError for another.
 
     `signed` weights are quicker, and wrong where the processor overflows when it multiplies them (see `fast`)."""
-    return _Bert(tensors_of(model), signed=signed).model()
+    bert = Bert(tensors_of(model), signed=signed)
+    return bert.model(bert.states(), "last_hidden_state")
 
 
-class _Bert:
-    def __init__(self, tensors: dict[str, Array], *, signed: bool) -> None:
+def matrices_of(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
+    """The name of each matrix by layer and part, without what tells its bytes from its scales. Raises ValueError."""
+    numbers = sorted(int(found[1]) for name in tensors if (found := _WEIGHT.fullmatch(name)))
+    places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
+    if len(numbers) != len(places):
+        raise ValueError(f"{len(numbers)} matrices are not those of a model with {LAYERS} layers")
+    return {place: f"val_{number}" for place, number in zip(places, numbers, strict=True)}
+
+
+def bias_of(layer: int, part: str) -> str:
+    """The name of what is added after a multiplication."""
+    return f"{LAYER}.{layer}.{_BIASES[part]}.bias"
+
+
+class Bert:
+    """The model in the making: `states`, then `model` with what is made of them by the `graph`."""
+
+    def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
         self._tensors = tensors
         self._signed = signed
-        numbers = sorted(int(found[1]) for name in tensors if (found := _WEIGHT.fullmatch(name)))
-        if len(numbers) != LAYERS * len(_MATRICES):
-            raise ValueError(f"{len(numbers)} matrices are not those of a model with {LAYERS} layers")
-        self._matrices = [f"val_{number}" for number in numbers]
-        self._graph = Graph()
+        self._matrices = matrices_of(tensors)
+        self.graph = Graph()
 
-    def model(self) -> bytes:
-        x = self._embedded()
-        [mask] = self._graph.add("Cast", "attention_mask", to=INT32)
+    def states(self, *, pairs: bool = False) -> str:
+        """The vector of each word piece in its context; `pairs`: of two sentences that are read together."""
+        x = self._embedded(pairs)
+        [mask] = self.graph.add("Cast", "attention_mask", to=INT32)
         for layer in range(LAYERS):
             x = self._layer(layer, x, mask)
-        shape = (_INT64, ("batch", "sequence"))
-        inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), shape)
-        return self._graph.model(inputs, x, "last_hidden_state")
+        return x
 
-    def _embedded(self) -> str:
-        """Each word's vector and its place's. All words are of the first and only sentence."""
-        graph, tensors, name = self._graph, self._tensors, "inner.embeddings"
+    def model(self, output: str, given: str) -> bytes:
+        """The whole, which answers with `output`, called `given`."""
+        shape = (INT64, ("batch", "sequence"))
+        inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), shape)
+        return self.graph.model(inputs, output, given)
+
+    def _embedded(self, pairs: bool) -> str:
+        """Each word's vector, its place's and its sentence's. Outside of pairs all words are of the first."""
+        graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.constant("words", tensors[f"{name}.word_embeddings.weight_q"])
         scales = graph.constant("word_scales", tensors[f"{name}.word_embeddings.weight_scale"])
         scaled = tensors[f"{name}.position_embeddings.weight_q"].astype(np.float32)
         scaled = scaled * tensors[f"{name}.position_embeddings.weight_scale"]
-        places = graph.constant("places", scaled + tensors[f"{name}.token_type_embeddings.weight"][0])
+        types = tensors[SENTENCES]
+        places = graph.constant("places", scaled if pairs else scaled + types[0])
         [word] = graph.add("Gather", words, "input_ids")
         [word] = graph.add("Cast", word, to=1)
         [scale] = graph.add("Gather", scales, "input_ids")
@@ -66,30 +95,29 @@ class _Bert:
         [length] = graph.add("Gather", shape, graph.constant("one", np.array([1])))
         [place] = graph.add("Slice", places, graph.constant("zero", np.array([0])), length, "zero")
         [both] = graph.add("Add", word, place)
+        if pairs:
+            [sentence] = graph.add("Gather", graph.constant("sentences", types), "token_type_ids")
+            [both] = graph.add("Add", both, sentence)
         return graph.add("LayerNormalization", both, *self._normal(f"{name}.LayerNorm"), axis=-1, epsilon=_EPSILON)[0]
 
     def _layer(self, layer: int, x: str, mask: str) -> str:
-        graph, name = self._graph, f"inner.encoder.layer.{layer}"
-        attention = f"{name}.attention"
-        asked = self._product(layer, x, {part: f"{attention}.self.{part}.bias" for part in ("query", "key", "value")})
+        graph, name = self.graph, f"{LAYER}.{layer}"
+        asked = self._product(layer, x, "query", "key", "value")
         parts = graph.add("Split", asked, outputs=3, axis=2)
         [seen] = graph.add("MultiHeadAttention", *parts, "", mask, domain=MICROSOFT, num_heads=HEADS)
-        seen = self._product(layer, seen, {"output": f"{attention}.output.dense.bias"})
-        y = self._added(seen, x, f"{attention}.output.LayerNorm")
-        inner = self._product(layer, y, {"up": f"{name}.intermediate.dense.bias"})
-        [inner] = graph.add("Gelu", inner, domain=MICROSOFT)
-        return self._added(
-            self._product(layer, inner, {"down": f"{name}.output.dense.bias"}), y, f"{name}.output.LayerNorm"
-        )
+        seen = self._product(layer, seen, "output")
+        y = self._added(seen, x, f"{name}.attention.output.LayerNorm")
+        [inner] = graph.add("Gelu", self._product(layer, y, "up"), domain=MICROSOFT)
+        return self._added(self._product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
-    def _product(self, layer: int, x: str, parts: dict[str, str]) -> str:
+    def _product(self, layer: int, x: str, *parts: str) -> str:
         """`x` times the matrices of these parts side by side, plus their biases."""
-        graph = self._graph
-        names = [self._matrices[layer * len(_MATRICES) + _MATRICES.index(part)] for part in parts]
+        graph = self.graph
+        names = [self._matrices[layer, part] for part in parts]
         name = f"{layer}.{'.'.join(parts)}"
         weights = np.concatenate([self._tensors[f"{one}_q"] for one in names], axis=1)
         scales = np.concatenate([self._tensors[f"{one}_scale"].reshape(-1) for one in names])
-        biases = np.concatenate([self._tensors[bias] for bias in parts.values()])
+        biases = np.concatenate([self._tensors[bias_of(layer, part)] for part in parts])
         if not self._signed:
             weights = (weights.astype(np.int16) + _MIDDLE).astype(np.uint8)
         zeros = np.full(len(scales), 0 if self._signed else _MIDDLE, weights.dtype)
@@ -105,8 +133,8 @@ class _Bert:
 
     def _added(self, change: str, x: str, norm: str) -> str:
         # "Add" would be fused with what follows, into an operator that takes four times as long.
-        [both] = self._graph.add("Sum", change, x)
-        return self._graph.add("LayerNormalization", both, *self._normal(norm), axis=-1, epsilon=_EPSILON)[0]
+        [both] = self.graph.add("Sum", change, x)
+        return self.graph.add("LayerNormalization", both, *self._normal(norm), axis=-1, epsilon=_EPSILON)[0]
 
     def _normal(self, name: str) -> list[str]:
-        return [self._graph.constant(f"{name}.{part}", self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]
+        return [self.graph.constant(f"{name}.{part}", self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]
