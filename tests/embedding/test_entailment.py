@@ -1,0 +1,92 @@
+"""The reader of pairs is the installed model with the shipped changes: checked, merged, and right about clear pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hunchd.embedding import entailment, fast
+from hunchd.embedding.embedder import ModelUnavailable
+from hunchd.embedding.protobuf import tensors_of
+from hunchd.embedding.whole_numbers import PARTS, SENTENCES, bias_of, matrices_of
+
+
+def test_damaged_or_missing_changes_are_refused(tmp_path: Path) -> None:
+    content = bytearray(entailment.SHIPPED.read_bytes())
+    content[len(content) // 2] ^= 1
+    copy = tmp_path / "entailment.npz"
+    copy.write_bytes(content)
+    with pytest.raises(ModelUnavailable, match="damaged"):
+        fast.load_reader(copy)
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        fast.load_reader(tmp_path / "absent")
+
+
+def test_the_shipped_changes_are_small_and_change_every_matrix() -> None:
+    assert entailment.SHIPPED.stat().st_size < 2_000_000
+    changes = entailment.changes_in(entailment.SHIPPED)
+    tensors = tensors_of(fast.model_file().read_bytes())
+    made = entailment.changed(tensors, changes)
+    assert made.keys() == tensors.keys()
+    for (layer, part), name in matrices_of(tensors).items():
+        whole = (
+            tensors[f"{name}_q"] * tensors[f"{name}_scale"]
+            + changes[f"{layer}.{part}.a"] @ changes[f"{layer}.{part}.b"]
+        )
+        again = made[f"{name}_q"] * made[f"{name}_scale"]
+        assert made[f"{name}_q"].dtype == np.int8
+        assert np.abs(again - whole).max() <= made[f"{name}_scale"].max() * 0.51, (layer, part)
+        assert not np.array_equal(made[f"{name}_q"], tensors[f"{name}_q"])
+    assert {part for _, part in matrices_of(tensors)} == set(PARTS)
+    assert np.array_equal(made[SENTENCES], changes["types"])
+    assert np.allclose(made[bias_of(3, "up")] - tensors[bias_of(3, "up")], changes["3.up.bias"], atol=1e-5)
+
+
+class Logits:
+    """Says what it is told to say of each order of a pair."""
+
+    def __init__(self, **by_first: float) -> None:
+        self._logits = by_first
+        self.asked: list[tuple[str, str]] = []
+
+    def rerank_pairs(self, pairs: Sequence[tuple[str, str]], batch_size: int) -> Iterator[float]:
+        self.asked += pairs
+        return (self._logits[a] for a, _ in pairs)
+
+
+def test_both_orders_of_a_pair_count_and_one_alone_where_it_is_far_from_a_contradiction() -> None:
+    model = Logits(a=2.0, b=4.0, x=-3.0, y=1.0)
+    reader = fast._PairReader(model)
+    sure, other_order, hopeless = reader.contradict([("a", "b"), ("b", "a"), ("x", "y")])
+    assert sure == other_order == pytest.approx(1 / (1 + math.exp(-3.0)))
+    assert hopeless == pytest.approx(1 / (1 + math.exp(3.0)))
+    assert model.asked == [("a", "b"), ("b", "a"), ("b", "a"), ("a", "b"), ("x", "y")]
+
+
+def test_the_reader_tells_clear_contradictions_from_statements_beside_each_other() -> None:
+    """In a process of its own: the model takes 100 MB, which this run would keep."""
+    opposed = [
+        ("Audio is mixed in stereo", "The audio mixer output is mono"),
+        ("Migrations run automatically at start", "Migrations are run by hand before a deployment"),
+        ("Emails are sent synchronously in the request", "Emails are sent later by a background job"),
+        ("Comments in code are encouraged", "Do not write comments in the code"),
+    ]
+    beside = [
+        ("Invoices are PDF files", "Invoices are kept for ten years"),
+        ("The cache lives in memory", "The cache is cleared at midnight"),
+        ("The API is public", "The API is documented with OpenAPI"),
+        ("Tests run in CI", "Tests use a fake clock"),
+    ]
+    program = "import json, sys\nfrom hunchd.embedding import fast\n"
+    program += "print(json.dumps(fast.load_reader().contradict(json.loads(sys.argv[1]))))"
+    line = [sys.executable, "-c", program, json.dumps(opposed + beside)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=100)
+    said = json.loads(done.stdout)
+    assert min(said[: len(opposed)]) > 0.5 > max(said[len(opposed) :]), said
