@@ -15,7 +15,7 @@ from typing import Final
 from hunchd.daemon.store_service import StoreService
 from hunchd.daemon.store_upkeep import Upkeep
 from hunchd.domain.errors import Conflict
-from hunchd.embedding.embedder import Embedder, LazyEmbedder
+from hunchd.embedding.embedder import Embedder, Late, LazyEmbedder, Reader
 from hunchd.protocol.child import serve
 from hunchd.store.files import private_folder
 from hunchd.store.folder_lock import FolderLock
@@ -23,6 +23,8 @@ from hunchd.store.lance import new_session
 
 # The process of a front that was just killed ends as soon as it notices; it may be in the middle of a write.
 LOCK_PATIENCE: Final = 5.0  # seconds
+# What is stated comes in bursts; between them the reader of pairs is 40 MB for nothing.
+READER_IDLE_AFTER: Final = 60.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,10 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger(__name__).error("%s", error.message)
         return 1
     _keep_drafts_in(asked.data / "tmp")
-    model = None
+    model = reader = None
     if not asked.no_embedding:
         model = LazyEmbedder(asked.model, _loader(asked.model), idle_after=asked.model_idle_after)
-    service = StoreService(asked.data, new_session(), model)
+        reader = Late("reader of pairs", _reader, idle_after=min(asked.model_idle_after, READER_IDLE_AFTER))
+    service = StoreService(asked.data, new_session(), model, reader)
     upkeep = Upkeep(service, model)
     serve(upkeep.beside(service.handlers), idle_after=asked.idle_after, busy=lambda: upkeep.busy)
     return 0
@@ -58,6 +61,12 @@ def _loader(name: str) -> Callable[[], Embedder]:
         return fast.load(name)
 
     return load
+
+
+def _reader() -> Reader:
+    from hunchd.embedding import fast
+
+    return fast.load_reader()
 
 
 def _keep_drafts_in(folder: Path) -> None:

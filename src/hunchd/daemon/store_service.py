@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.daemon.store_reading import Reading
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
-from hunchd.embedding.embedder import LazyEmbedder, give_memory_back
+from hunchd.embedding.embedder import Late, LazyEmbedder, Reader, give_memory_back
 from hunchd.protocol.child import Handler, Json
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
@@ -36,12 +37,16 @@ DOOMED: Final = "erasing"  # where a project goes on its way out
 
 
 class StoreService:
-    """One for the process. `model` is None when embedding is switched off."""
+    """One for the process. `model` and `reader` are None when embedding is switched off."""
 
-    def __init__(self, data: Path, session: Any, model: LazyEmbedder | None) -> None:
+    def __init__(
+        self, data: Path, session: Any, model: LazyEmbedder | None, reader: Late[Reader] | None = None
+    ) -> None:
         self._data = data
         self._session = session
         self._model = model
+        self._answering = 0  # requests that somebody waits for
+        self.reading = Reading(reader, lambda: self._answering > 0) if reader is not None else None
         self._collections: dict[str | None, Collection] = {}
         self._opening: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waking: asyncio.Task[object] | None = None
@@ -66,7 +71,12 @@ class StoreService:
             "snapshot": self._snapshot,
         }
         # Looking at the figures again and again must not keep the work from which they change.
-        unnoticed: dict[str, Handler] = {"stats": self._stats, "export": self._export, "scan": self._scan}
+        unnoticed: dict[str, Handler] = {
+            "stats": self._stats,
+            "export": self._export,
+            "scan": self._scan,
+            "contradict": self._contradict,
+        }
         return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
 
     @property
@@ -212,13 +222,6 @@ class StoreService:
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
         opened = list(self._collections.items())  # more may open meanwhile
         states = {project: await collection.state(self.model_name) for project, collection in opened}
-        degraded = [
-            f"{project or 'user'}: {complaint}"
-            for project, collection in opened
-            for complaint in collection.complaints()
-        ]
-        if self._model is not None and self._model.failure:
-            degraded.append(f"search by words only: {self._model.failure}")
         if self._model is not None:
             self.pending = sum(state["rows"] - state["embedded"] for state in states.values())
         total = {
@@ -228,7 +231,7 @@ class StoreService:
             "stats": total
             | {
                 "pending_embeddings": self.pending,
-                "degraded": degraded,
+                "degraded": self._degraded(),
                 "projects": {project or "user": state for project, state in states.items()},
             }
         }
@@ -247,6 +250,12 @@ class StoreService:
         for project in self._projects():
             await (await self.collection(project)).snapshot(keep=int(asked["keep"]))
         return {}
+
+    async def _contradict(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Of pairs of statements, how probable it is that both cannot hold; null where no model can read them."""
+        pairs = [(str(a), str(b)) for a, b in asked["pairs"]]
+        said = await self.reading.contradict(pairs) if self.reading is not None else None
+        return {"probabilities": said, "stats": {"degraded": self._degraded()}}
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
@@ -308,12 +317,27 @@ class StoreService:
     def _noticing(self, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]) -> Handler:
         async def noticed(asked: dict[str, Any]) -> dict[str, Any] | Json:
             self.last_request = time.monotonic()
+            self._answering += 1
             try:
                 return await answer(asked)
             finally:
+                self._answering -= 1
                 self.last_request = time.monotonic()
 
         return noticed
+
+    def _degraded(self) -> list[str]:
+        """What is broken, in words."""
+        found = [
+            f"{project or 'user'}: {complaint}"
+            for project, collection in self._collections.items()
+            for complaint in collection.complaints()
+        ]
+        if self._model is not None and self._model.failure:
+            found.append(f"search by words only: {self._model.failure}")
+        if self.reading is not None and self.reading.failure:
+            found.append(f"contradictions by rules only: {self.reading.failure}")
+        return found
 
     def _exists(self, project: str | None) -> bool:
         """A question about nothing creates nothing."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from hunchd.daemon.patience import patient_threads
 from hunchd.daemon.store_service import StoreService
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable, give_memory_back
 from hunchd.protocol.child import Handler
@@ -32,7 +30,6 @@ TIDY_QUIET: Final = 30.0  # seconds
 # Texts embedded between two looks at whether somebody asks; one batch keeps a core busy for about 50 ms.
 EMBEDDED_AT_ONCE: Final = 4
 COMMITTED_AT_ONCE: Final = 128
-NICENESS: Final = 10
 # A project that was just added brings thousands of texts. On two cores or more they are embedded two batches at a time.
 MANY: Final = 512  # texts without a vector
 
@@ -45,7 +42,7 @@ class Upkeep:
         self._model = model
         self._erasing_since: dict[int, float] = {}
         self._resume_embedding = float("-inf")
-        self._patient = ThreadPoolExecutor(2, thread_name_prefix="embedding", initializer=_step_back)
+        self._patient = patient_threads(2, "embedding")
         self._tidied_at = 0.0
         self._working = False
         self._task: asyncio.Task[None] | None = None
@@ -120,6 +117,8 @@ class Upkeep:
             give_memory_back()
         if self._model is not None:
             self._model.release_if_idle()
+        if self._service.reading is not None:
+            self._service.reading.release_if_idle()
 
     async def _erase_if_due(self, collection: Collection) -> None:
         if not collection.erasing or not collection.writable:
@@ -184,9 +183,3 @@ class Upkeep:
 
     def _quiet(self, seconds: float) -> bool:
         return time.monotonic() - self._service.last_request >= seconds
-
-
-def _step_back() -> None:
-    """On Linux a thread has a niceness of its own: embedding gives way to whoever works at this machine."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -28,6 +28,8 @@ Depth = Literal["specific", "shallow", "deep"]
 WRITE_TIMEOUT: Final = 120.0  # seconds
 # Rewriting every row of a large project.
 ERASE_TIMEOUT: Final = 600.0  # seconds
+# Loading the model that reads pairs on a busy machine, and some pairs.
+READ_TIMEOUT: Final = 120.0  # seconds
 # How long a question waits for its own embedding before it is answered by words alone.
 PATIENCE: Final = 0.05  # seconds
 
@@ -121,6 +123,13 @@ class StoreClient:
         # The store compares what it has at hand in short; here each memory is read anyway.
         hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
         return Findings(tuple(hits), tuple(answer["degraded"]))
+
+    async def contradict(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
+        """How probable it is of each pair of statements that both cannot hold, as a model reads them, behind whoever
+        asks something; None: no model can be loaded."""
+        answer = await self._call("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
+        said = answer["probabilities"]
+        return tuple(float(one) for one in said) if said is not None else None
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         """Found no more when this returns; gone from the disk within a minute, also if a crash comes between."""
