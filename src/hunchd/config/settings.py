@@ -79,6 +79,12 @@ class EmbeddingSettings:
     model: str = "minilm-int8"  # the one that ships with the package; any other fastembed model may download itself
     enabled: bool = True  # false: search by words only
     idle_seconds: float = 600.0  # the model is dropped after this time without use
+    contradictions: bool = True  # false: what contradicts what is judged by rules alone, which miss most free wording
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether a model reads statements of which the rules cannot say whether both hold."""
+        return self.enabled and self.contradictions
 
 
 @dataclass(frozen=True, slots=True)

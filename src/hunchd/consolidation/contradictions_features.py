@@ -63,9 +63,10 @@ class Compared:
 
     features: tuple[float, ...]
     kind: str
+    settled: bool  # equal words or numbers, other places or times, manifests: how it is worded adds nothing
 
 
-APART: Final = Compared((0.0,) * len(FEATURES), "")
+APART: Final = Compared((0.0,) * len(FEATURES), "", settled=True)
 
 
 def compared(a: Clause, b: Clause) -> Compared:
@@ -79,7 +80,9 @@ def compared(a: Clause, b: Clause) -> Compared:
         return APART
     shared = _Shared.of(a, b)
     reasons = _Reasons.of(shared)
-    return Compared(_features(shared, reasons), reasons.kind(a))
+    alike = not (shared.left_a or shared.left_b) and not any(reasons.all)
+    settled = shared.pins or alike or bool(reasons.same_number or reasons.finer)
+    return Compared(_features(shared, reasons), reasons.kind(a), settled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
 from hunchd.consolidation.chronicling import histories
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.contradictions import contradictions
+from hunchd.consolidation.contradictions import contradictions, newly_read, statement
+from hunchd.consolidation.contradictions_readings import Readings
 from hunchd.consolidation.doubting import cascaded
 from hunchd.consolidation.duplicates import same_groups
 from hunchd.consolidation.ground import Ground, NoGround
@@ -54,6 +55,7 @@ class Planner:
         self.compared: frozenset[str] = (
             frozenset()
         )  # what earlier nights have compared with each other, as `comparable`
+        self.readings: Readings | None = None  # of pairs of statements; None: no model reads any
 
     def __len__(self) -> int:
         return len(self._memories)
@@ -83,7 +85,22 @@ class Planner:
 
     def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
         """The changes of one step; each is taken for done."""
-        for planned in self._planned(step, tallies or {}):
+        return self._done(self._planned(step, tallies or {}))
+
+    def unread(self, most: int) -> list[tuple[str, str, str]]:
+        """Pairs that the step about contradictions leaves open, to be read by a model: a name and both statements."""
+        pairs = self.readings.unread(most) if self.readings is not None else []
+        return [(name, statement(a), statement(b)) for name, a, b in pairs]
+
+    def read(self, said: Mapping[str, float]) -> Iterator[Entry]:
+        """The changes that follow from what was read: by the names of the pairs, how probable it is that both cannot
+        hold."""
+        if self.readings is None:
+            return iter(())
+        return self._done(newly_read(self.readings, said, self._memories, self.now))
+
+    def _done(self, changes: Iterable[Planned]) -> Iterator[Entry]:
+        for planned in changes:
             entry = entry_of(planned, self._project)
             if entry.edits:
                 for memory in planned.before:
@@ -111,7 +128,7 @@ class Planner:
             case Step.DUPLICATES:
                 return merged(memories, self._same(memories), now)
             case Step.CONTRADICTIONS:
-                return contradictions(memories, now)
+                return contradictions(memories, now, readings=self.readings)
             case Step.RETIRE:
                 return retired(memories, now)
             case Step.CASCADE:

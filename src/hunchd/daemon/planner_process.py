@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.contradictions_readings import Readings
 from hunchd.consolidation.ground import Ground, NoGround
 from hunchd.consolidation.plan import Step, in_batches
 from hunchd.consolidation.planner import Planner
@@ -24,7 +25,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.embedding.embedder import give_memory_back
 from hunchd.protocol.child import Handler, serve
 from hunchd.store.code import CodeCache
-from hunchd.store.files import Files, replace_file
+from hunchd.store.files import Files, private_folder, replace_file
 from hunchd.store.tables import memory_from_plain
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it 
 NICENESS: Final = 10
 PLANNED_AT_ONCE: Final = 256  # memories whose changes are handed over together
 COMPARED: Final = "compared"  # file beside the code's cache: what need not be compared again
+READ: Final = "read"  # file beside it: what a model has read of pairs of statements
 # What is rare changes with what is kept: now and then all are compared with all.
 COMPARED_FOR: Final = 30 * 86_400.0  # seconds
 
@@ -54,6 +56,9 @@ class Planning:
             "plan": self._plan,
             "erasable": self._erasable,
             "compared": self._remember_compared,
+            "unread": self._unread,
+            "read": self._read,
+            "keep_read": self._keep_read,
         }
 
     async def _hold(self) -> AsyncIterator[dict[str, Any]]:
@@ -76,6 +81,8 @@ class Planning:
         self._compared = Path(asked["code_cache"]).with_name(COMPARED) if asked.get("code_cache") else None
         if self._compared is not None:
             _, self._planner.compared = _compared_in(self._compared)
+            if asked.get("reads"):
+                self._planner.readings = Readings(_lines_of(self._compared.with_name(READ)))
         return {}
 
     async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -100,6 +107,22 @@ class Planning:
         async for one in in_thread(batches):
             yield one
         give_memory_back()  # a step may have looked at all texts; the next one needs less
+
+    async def _unread(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Pairs of statements for a model to read, after the step about contradictions."""
+        return {"pairs": await asyncio.to_thread(self._opened.unread, int(asked["most"]))}
+
+    async def _read(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The changes that follow from what a model has read."""
+        said = {str(name): float(probability) for name, probability in asked["said"].items()}
+        return {"entries": [entry.json() for entry in self._opened.read(said)]}
+
+    async def _keep_read(self, _: dict[str, Any]) -> dict[str, Any]:
+        """What was read of pairs need not be read again."""
+        readings = self._opened.readings
+        if readings is not None and self._compared is not None:
+            await asyncio.to_thread(_keep_lines, self._compared.with_name(READ), readings.lines())
+        return {}
 
     async def _erasable(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"ids": self._opened.erasable()}
@@ -163,8 +186,21 @@ def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
 def _keep_compared(path: Path, lines: Iterable[str]) -> None:
     """Beside when all were compared with all for the last time."""
     began, _ = _compared_in(path)
+    _keep_lines(path, (str(began), *lines))
+
+
+def _lines_of(path: Path) -> list[str]:
+    """What was kept; nothing where nothing can be read."""
     try:
-        replace_file(Files(), path, "\n".join((str(began), *lines)).encode("utf-8"))
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _keep_lines(path: Path, lines: Iterable[str]) -> None:
+    try:
+        private_folder(path.parent)
+        replace_file(Files(), path, "\n".join(lines).encode("utf-8"))
     except OSError as error:  # then all are compared again
         logger.warning("what was compared could not be kept: %s", error)
 

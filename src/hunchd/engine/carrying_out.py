@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
+from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Entry, Step, applied, applies, in_batches, outcome
-from hunchd.consolidation.planner import PLANNED
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
 from hunchd.domain.errors import NotFound, Overloaded, Unavailable
@@ -22,6 +20,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.memories import Memories, tells_of
 from hunchd.engine.owners import Owner
+from hunchd.engine.planning import Planning, opened, tally_json, tally_of
 from hunchd.engine.run_records import Record, Verdict, without
 from hunchd.engine.session_log import HEAD_TAG
 from hunchd.engine.usage import Usage
@@ -43,41 +42,12 @@ QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run 
 ROOM_LOOK: Final = 0.1  # seconds
 ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
 PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
-PLANNER_PATIENCE: Final = 600.0  # seconds: it gives way to everybody
 ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
 OPTIMISED_FROM: Final = 50  # changes
 
 
 class Stopped(Exception):
     """Somebody asked the run to stop; what is done is whole."""
-
-
-class Planning:
-    """The planner's process with the memories of one owner in it."""
-
-    def __init__(self, planner: Child, tallies: Mapping[str, Tally]) -> None:
-        self._planner = planner
-        self._tallies = tallies
-
-    def steps(self, wanted: Sequence[Step]) -> list[Step]:
-        return [step for step in PLANNED if step in wanted]
-
-    async def plan(self, step: Step) -> AsyncIterator[list[Entry]]:
-        """The changes of one step, some at a time; what is planned is taken for done."""
-        told = {name: tally_json(tally) for name, tally in self._tallies.items()} if step is Step.USE else {}
-        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": told}):
-            yield [Entry.of_json(entry) for entry in batch["entries"]]
-
-    async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
-        answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PLANNER_PATIENCE)
-        return [(query, identifier) for query, identifier in answer["probes"]]
-
-    async def compared(self) -> None:
-        """What was compared need not be compared again."""
-        await self._planner.call("compared", timeout=PLANNER_PATIENCE)
-
-    async def erasable(self) -> list[str]:
-        return list((await self._planner.call("erasable", timeout=PLANNER_PATIENCE))["ids"])
 
 
 class CarryingOut:
@@ -94,6 +64,7 @@ class CarryingOut:
         settings: ConsolidationSettings,
         *,
         now: Callable[[], datetime],
+        reads: bool = False,
     ) -> None:
         self._planner = planner
         self._store = store
@@ -105,6 +76,7 @@ class CarryingOut:
         self._usage = usage
         self._settings = settings
         self._now = now
+        self._reads = reads  # whether a model reads the pairs of statements that the rules leave open
         self._passing: list[str] = []  # memories that are at hand only because they were changed
 
     async def ready(self) -> None:
@@ -145,20 +117,11 @@ class CarryingOut:
     async def planning(self, owner: Owner, tallies: Mapping[str, Tally]) -> AsyncIterator[Planning]:
         """Have the planner read what is kept of `owner`."""
         await self._settled()
-        asked = {
-            "project": owner.id,
-            "settings": asdict(self._settings),
-            "now": self._now().isoformat(),
-            "root": owner.root,
-            "code_cache": owner.cache,
-            "known": owner.settled,
-        }
-        async with aclosing(self._planner.stream("hold")) as held:
-            await anext(held)
-            await self._planner.call("open", asked)
-            async for batch in self._store.scan(owner.id):
-                await self._planner.call("take", batch, timeout=PLANNER_PATIENCE)
-            yield Planning(self._planner, tallies)
+        now = self._now()
+        async with opened(
+            self._planner, self._store, owner, self._settings, tallies, now=now, reads=self._reads
+        ) as planning:
+            yield planning
 
     async def carry_out(
         self,
@@ -412,12 +375,3 @@ def _step(present: dict[str, Memory], written: Sequence[Memory], gone: Sequence[
     present.update({memory.id: memory for memory in written})
     for identifier in gone:
         present.pop(identifier, None)
-
-
-def tally_json(tally: Tally) -> dict[str, Any]:
-    return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
-
-
-def tally_of(told: Mapping[str, Any]) -> Tally:
-    last = told.get("last")
-    return Tally(**{**told, "last": datetime.fromisoformat(last) if last else None})

@@ -5,11 +5,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from hunchd.consolidation.contradictions import CANDIDATES, Opposition, opposed_to, question_for, states
+from hunchd.consolidation.contradictions import (
+    CANDIDATES,
+    MOST_READ,
+    Look,
+    Opposition,
+    held_against,
+    question_for,
+    read,
+    statement,
+    states,
+    surest,
+)
+from hunchd.consolidation.contradictions_readings import pair_name
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters, matches
@@ -24,6 +37,7 @@ logger = logging.getLogger(__name__)
 MOST_WAITING: Final = 5_000  # memories; what comes above that is looked at in the night
 PAUSE: Final = 0.02  # seconds between two memories: a repository that is read for the first time has hundreds
 PATIENCE: Final = 0.0  # seconds to wait for an embedding: words find what says something about the same
+REMEMBERED: Final = 2_000  # pairs that need not be read again when something else of a memory changes
 KINDS: Final = (Kind.FACT, Kind.EPISODE)
 
 
@@ -36,6 +50,7 @@ class Contradicting:
         *,
         now: Callable[[], datetime],
         judging: Judging | None = None,
+        reads: bool = False,
         enabled: bool = True,
     ) -> None:
         self._memories = memories
@@ -43,6 +58,8 @@ class Contradicting:
         self._store = store
         self._now = now
         self._judging = judging
+        self._reads = reads  # whether a model reads what the rules leave open
+        self._read: OrderedDict[str, float] = OrderedDict()
         self._enabled = enabled
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
@@ -79,9 +96,11 @@ class Contradicting:
     async def look(self, memory: Memory) -> list[Memory]:
         """Open the contradictions of one memory that were never asked about; which they are."""
         candidates = await self.candidates(memory)
-        found = await asyncio.to_thread(opposed_to, memory, candidates)
+        look = await asyncio.to_thread(held_against, memory, candidates)
+        found = surest((*look.opposed, *await self._as_read(look)))
         if self._judging is not None:
-            found += await self._judging.oppositions(memory, candidates)
+            known = {side.id for one in found for side in (one.a, one.b)}
+            found += await self._judging.oppositions(memory, [one for one in candidates if one.id not in known])
         return [record for one in found if (record := await self._open(one)) is not None]
 
     async def candidates(self, memory: Memory) -> Sequence[Memory]:
@@ -95,6 +114,24 @@ class Contradicting:
                 found[known.id] = known
         newest = ((self._hot.get(identifier) or one) for identifier, one in found.items())
         return [one for one in newest if one.id != memory.id and matches(one, filters)]
+
+    async def _as_read(self, look: Look) -> list[Opposition]:
+        """What cannot both hold of the likest pairs that the rules leave open, as a model reads them."""
+        if not self._reads:
+            return []
+        pairs = {pair_name(statement(a), statement(b)): (a, b) for a, b in look.open[:MOST_READ]}
+        new = {name: (statement(a), statement(b)) for name, (a, b) in pairs.items() if name not in self._read}
+        try:
+            said = await self._store.contradict(list(new.values())) if new else None
+        except HunchError as error:  # what the rules have found is opened all the same
+            logger.warning("pairs of statements are not read: %s", error.message)
+            said = None
+        if said is not None:
+            self._read.update(zip(new, said, strict=True))
+        told = [read(a, b, self._read[name]) for name, (a, b) in pairs.items() if name in self._read]
+        while len(self._read) > REMEMBERED:
+            self._read.popitem(last=False)
+        return [one for one in told if one is not None]
 
     async def _open(self, found: Opposition) -> Memory | None:
         """Keep a contradiction, if both sides still say what they said and nobody was asked before."""

@@ -81,7 +81,14 @@ class Engine:
         )
         ledger = ledger_of(parts)
         judging = judging_of(parts, ledger)
-        self._contradicting = Contradicting(self._memories, parts.hot, parts.store, now=parts.now, judging=judging)
+        self._contradicting = Contradicting(
+            self._memories,
+            parts.hot,
+            parts.store,
+            now=parts.now,
+            judging=judging,
+            reads=parts.settings.embedding.reads_pairs,
+        )
         self._answers = Answers(
             parts.settings.context,
             parts.hot,

@@ -55,6 +55,7 @@ class Housekeeping:
         idle: Callable[[], float],
     ) -> None:
         self._file = parts.places.state / USAGE_FILE
+        self._own_cache = parts.places.cache / "user" / CODE  # no code: beside it lies what was compared
         self._birth = parts.places.data / "secret"  # made with the first start
         self._projects = projects
         self._idle = idle
@@ -79,6 +80,7 @@ class Housekeeping:
             self.usage,
             self._settings,
             now=parts.now,
+            reads=parts.settings.embedding.reads_pairs,
         )
         self.runs = Consolidation(work, log, events, self._settings, owners=self._owners, now=parts.now)
 
@@ -209,7 +211,7 @@ class Housekeeping:
     def _owners(self, named: str | None) -> list[Owner]:
         if named is not None:
             return [owner_of(self._projects.find(named)[0])]
-        return [Owner(None), *(owner_of(project) for project in self._projects)]
+        return [Owner(None, cache=str(self._own_cache)), *(owner_of(project) for project in self._projects)]
 
 
 def owner_of(project: Project) -> Owner:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """`root` and `cache` are where its files and what was read of them are; empty for the user's own memories."""
+    """`root` and `cache` are where its files and what was read of them are. The user's own memories have no files."""
 
     id: str | None
     name: str = ""

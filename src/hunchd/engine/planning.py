@@ -1,0 +1,124 @@
+"""What the planner's process is asked: it has the memories of one owner in it, and says what should become of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.plan import Entry, Step
+from hunchd.consolidation.planner import PLANNED
+from hunchd.consolidation.usefulness import Tally
+from hunchd.domain.errors import HunchError
+from hunchd.engine.owners import Owner
+from hunchd.protocol.child import Child
+from hunchd.store.client import StoreClient
+
+logger = logging.getLogger(__name__)
+
+PATIENCE: Final = 600.0  # seconds: it gives way to everybody
+# Pairs that a model reads in one run of one owner; what is left is read in the nights after.
+MOST_READ: Final = 2_000
+READ_FOR: Final = 60.0  # seconds
+READ_AT_ONCE: Final = 32  # pairs: a third of a second
+
+
+@asynccontextmanager
+async def opened(
+    planner: Child,
+    store: StoreClient,
+    owner: Owner,
+    settings: ConsolidationSettings,
+    tallies: Mapping[str, Tally],
+    *,
+    now: datetime,
+    reads: bool,
+) -> AsyncIterator[Planning]:
+    """The planner with all that is kept of `owner`; it forgets that afterwards."""
+    asked = {
+        "project": owner.id,
+        "settings": asdict(settings),
+        "now": now.isoformat(),
+        "root": owner.root,
+        "code_cache": owner.cache,
+        "known": owner.settled,
+        "reads": reads,
+    }
+    async with aclosing(planner.stream("hold")) as held:
+        await anext(held)
+        await planner.call("open", asked)
+        async for batch in store.scan(owner.id):
+            await planner.call("take", batch, timeout=PATIENCE)
+        yield Planning(planner, store, tallies, reads=reads)
+
+
+class Planning:
+    """The planner while it is open."""
+
+    def __init__(self, planner: Child, store: StoreClient, tallies: Mapping[str, Tally], *, reads: bool) -> None:
+        self._planner = planner
+        self._store = store
+        self._tallies = tallies
+        self._reads = reads
+
+    def steps(self, wanted: Sequence[Step]) -> list[Step]:
+        return [step for step in PLANNED if step in wanted]
+
+    async def plan(self, step: Step) -> AsyncIterator[list[Entry]]:
+        """The changes of one step, some at a time; what is planned is taken for done."""
+        told = {name: tally_json(tally) for name, tally in self._tallies.items()} if step is Step.USE else {}
+        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": told}):
+            yield [Entry.of_json(entry) for entry in batch["entries"]]
+        if step is Step.CONTRADICTIONS and self._reads:
+            async for entries in self._read():
+                yield entries
+
+    async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+        answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PATIENCE)
+        return [(query, identifier) for query, identifier in answer["probes"]]
+
+    async def compared(self) -> None:
+        """What was compared need not be compared again."""
+        await self._planner.call("compared", timeout=PATIENCE)
+
+    async def erasable(self) -> list[str]:
+        return list((await self._planner.call("erasable", timeout=PATIENCE))["ids"])
+
+    async def _read(self) -> AsyncIterator[list[Entry]]:
+        """The changes that follow from pairs of statements that the rules leave open, as a model reads them."""
+        pairs = (await self._planner.call("unread", {"most": MOST_READ}, timeout=PATIENCE))["pairs"]
+        until = time.monotonic() + READ_FOR
+        for begin in range(0, len(pairs), READ_AT_ONCE):
+            some = pairs[begin : begin + READ_AT_ONCE]
+            said = await self._said([(a, b) for _, a, b in some])
+            if said is None:
+                break
+            told = {name: probability for (name, *_), probability in zip(some, said, strict=True)}
+            if entries := (await self._planner.call("read", {"said": told}, timeout=PATIENCE))["entries"]:
+                yield [Entry.of_json(entry) for entry in entries]
+            if time.monotonic() > until:
+                logger.info("%d pairs of statements are read in the next run", len(pairs) - begin - len(some))
+                break
+        if pairs:
+            await self._planner.call("keep_read", timeout=PATIENCE)
+
+    async def _said(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
+        try:
+            return await self._store.contradict(pairs)
+        except HunchError as error:  # the rules have decided what they can; the next night reads the others
+            logger.warning("pairs of statements are not read: %s", error.message)
+            return None
+
+
+def tally_json(tally: Tally) -> dict[str, Any]:
+    return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
+
+
+def tally_of(told: Mapping[str, Any]) -> Tally:
+    last = told.get("last")
+    return Tally(**{**told, "last": datetime.fromisoformat(last) if last else None})

@@ -1,0 +1,136 @@
+"""A model that reads is heard where the rules have nothing to say, of each pair once, and the likest pairs first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.contradictions import MOST_OF_ONE, MOST_READ, contradictions, held_against, read
+from hunchd.consolidation.contradictions_judging import LEAST_READ, judged, with_reading
+from hunchd.consolidation.contradictions_readings import Readings, differing, pair_name
+from hunchd.consolidation.plan import Step
+from hunchd.consolidation.planner import Planner
+from hunchd.daemon.planner_process import READ, Planning
+from hunchd.domain.memory import Memory
+from hunchd.store.tables import plain
+from tests.consolidation.made import NOW
+from tests.consolidation.test_contradictions import said
+
+STEREO = said("m1", "Audio is mixed in stereo")
+MONO = said("m2", "The audio mixer output is mono", days=3)
+SURE = 0.97
+SETTLED = [
+    ("The request timeout is 60 seconds", "Requests time out after one minute"),
+    ("Query logging is enabled in production", "Query logging is disabled in staging"),
+    ("Until 2.0 the database was MySQL", "The database is PostgreSQL"),
+    ("birch depends on click ^8.1.0", "birch depends on rich ^13.1.0"),
+    ("The gateway terminates TLS", "The gateway terminates TLS"),
+    ("The gateway terminates TLS", "TLS is terminated by the gateway"),
+    ("Python 3.11 is the oldest that is tested", "CI starts with Python 3.11"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), SETTLED)
+def test_equal_words_or_numbers_other_places_or_times_and_manifests_are_not_overruled(a: str, b: str) -> None:
+    rules = judged(a, b)
+    assert not rules.is_open
+    assert not with_reading(rules, SURE).contradicts
+
+
+def test_what_the_rules_see_stays_as_it_is_whatever_is_read() -> None:
+    rules = judged("Query logging is enabled", "Query logging is off")
+    assert with_reading(rules, 0.0) == rules
+    assert rules.contradicts
+
+
+def test_what_the_rules_leave_open_is_what_was_read() -> None:
+    rules = judged(STEREO.content, MONO.content)
+    assert rules.is_open
+    assert not rules.contradicts
+    assert with_reading(rules, LEAST_READ).contradicts
+    assert not with_reading(rules, LEAST_READ - 0.01).contradicts
+
+
+def test_the_reason_names_the_words_of_both_sides_that_differ() -> None:
+    found = read(MONO, STEREO, SURE)
+    assert found is not None
+    assert found.record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
+    assert differing("Audio is mixed", "Audio is not mixed") == "they cannot both hold, as a model reads them"
+
+
+def test_the_likest_pairs_are_read_first_and_none_of_another_branch() -> None:
+    near = said("near", "Audio is mixed in two channels", days=-1)
+    far = said("far", "The kiosk app is written in Kotlin", days=-1)
+    look = held_against(STEREO, [far, near, replace(near, id="else", branch="topic")])
+    assert [(a.id, b.id) for a, b in look.open] == [("near", "m1"), ("far", "m1")]
+
+
+def test_a_night_notes_what_is_to_be_read_and_opens_what_was_read_before() -> None:
+    known = {one.id: one for one in (STEREO, MONO)}
+    readings = Readings()
+    assert list(contradictions(known, NOW, readings=readings)) == []
+    [(name, a, b)] = readings.unread(10)
+    assert (a.id, b.id) == ("m1", "m2")
+    assert readings.take(name, SURE) == (a, b)
+    assert readings.unread(10) == []
+
+    later = Readings(readings.lines())
+    [opened] = contradictions(known, NOW, readings=later)
+    assert opened.after[0].confidence == SURE
+    assert later.unread(10) == []
+
+
+def test_a_pair_has_one_name_in_either_order_and_another_when_one_side_says_something_else() -> None:
+    assert pair_name("a", "b") == pair_name("b", "a")
+    assert pair_name("a", "b") != pair_name("a", "c")
+
+
+def test_what_nobody_asks_about_any_more_is_forgotten_and_damaged_lines_are_passed_over() -> None:
+    name = pair_name("a", "b")
+    readings = Readings([f"{name} 0.250", "of another time 0.9", "damaged"])
+    assert readings.of(STEREO, MONO, "b", "a") == 0.25
+    assert list(readings.lines()) == [f"{name} 0.250"]
+
+
+def planner(*memories: Memory, lines: Iterable[str] = ()) -> Planner:
+    made = Planner("p1", ConsolidationSettings(), NOW)
+    made.readings = Readings(lines)
+    made.take(memories)
+    return made
+
+
+def test_one_memory_gets_no_more_pairs_to_be_read_than_may_be_and_no_more_contradictions() -> None:
+    others = [said(f"o{number}", f"Audio is mixed by team {name}") for number, name in enumerate("abcdefgh")]
+    made = planner(STEREO, *others)
+    assert list(made.plan(Step.CONTRADICTIONS)) == []
+    pairs = made.unread(1_000)
+    assert len(pairs) <= MOST_READ * 9
+    assert len(made.unread(2)) == 2
+    entries = list(made.read({name: SURE for name, *_ in pairs}))
+    assert 0 < len(entries) < len(pairs)
+    sides = [link["ref"] for one in made.memories.values() if one.id.startswith("x") for link in one.links]
+    assert max(sides.count(side) for side in sides) <= MOST_OF_ONE
+
+
+async def test_the_next_night_knows_what_was_read(tmp_path: Path) -> None:
+    async def night() -> tuple[int, int]:
+        """How many contradictions are opened, and how many pairs were to be read."""
+        planning = Planning()
+        asked = {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, "reads": True}
+        await planning.handlers["open"]({**asked, "code_cache": str(tmp_path / "own" / "code")})
+        await planning.handlers["take"]({"memories": [plain(one) for one in (STEREO, MONO)]})
+        batches = [batch async for batch in planning.handlers["plan"]({"step": "contradictions"})]
+        pairs = (await planning.handlers["unread"]({"most": 10}))["pairs"]
+        assert pairs == [] or pairs[0][1:] == (STEREO.content, MONO.content)
+        entries = (await planning.handlers["read"]({"said": {name: SURE for name, *_ in pairs}}))["entries"]
+        await planning.handlers["keep_read"]({})
+        return len(entries) + sum(len(batch["entries"]) for batch in batches), len(pairs)
+
+    assert await night() == (1, 1)
+    assert await night() == (1, 0)
+    (tmp_path / "own" / READ).write_bytes(b"\xff\xfe")
+    assert await night() == (1, 1)

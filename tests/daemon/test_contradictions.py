@@ -1,0 +1,90 @@
+"""What the rules leave open a model reads, once, in the background and at night; not where it is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.reading import FakeModels
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.test_consolidation import take
+
+pytestmark = pytest.mark.timeout(180)
+
+SETTINGS = "[signals]\nwatch_files = false\n[store]\ncommit_ms = 20\n"
+STEREO, MONO = "Audio is mixed in stereo", "The audio mixer output is mono"
+REASON = "one says otherwise: 'mixed stereo' against 'mixer output mono'"
+
+
+def said(number: int, text: str, **fields: Any) -> dict[str, Any]:
+    told = {
+        "id": f"m{number}",
+        "kind": "fact",
+        "title": text,
+        "content": text,
+        "trust": "user",
+        "at": f"2026-05-0{number}T12:00:00+00:00",
+        "created": f"2026-05-0{number}T12:00:00+00:00",
+        "updated": f"2026-05-0{number}T12:00:00+00:00",
+    }
+    return told | fields
+
+
+def asked(daemon: RunningDaemon) -> list[Mapping[str, Any]]:
+    return list(daemon.get("/contradictions")["items"])
+
+
+def test_wording_that_no_rule_knows_is_read_in_the_background_and_at_night_and_each_pair_once(
+    hunchd_home: Path, tmp_path: Path
+) -> None:
+    models = FakeModels(tmp_path)
+    with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
+        take(daemon, said(1, STEREO))
+        assert models.loads == 0  # nothing is there to be read
+        take(daemon, said(2, MONO), said(3, "The mixer of audio is written in Rust"))
+        daemon.wait_until(lambda: asked(daemon), within=60, what="notice the contradiction")
+        [found] = asked(daemon)
+        assert (found["a"]["id"], found["b"]["id"], found["reason"]) == ("m1", "m2", REASON)
+        assert found["confidence"] == 0.97
+
+        daemon.wait_until(lambda: len(models.pairs) >= 3, within=60, what="read all pairs")
+        first = daemon.post("/consolidate", {"steps": ["contradictions"]})
+        read = len(models.pairs)
+        second = daemon.post("/consolidate", {"steps": ["contradictions"]})
+        assert (first["contradictions_found"], second["contradictions_found"]) == (0, 0)
+        assert len(models.pairs) == read
+        assert models.loads == 1
+        assert daemon.get("/status")["degraded"] == []
+
+
+def test_what_the_night_reads_is_opened_and_a_dry_run_does_not_use_it_up(hunchd_home: Path, tmp_path: Path) -> None:
+    models = FakeModels(tmp_path)
+    off = SETTINGS + "[embedding]\ncontradictions = false\n"
+    with running_daemon(hunchd_home, settings=off, environment=models.environment) as daemon:
+        take(daemon, said(1, STEREO), said(2, MONO))
+        assert daemon.post("/consolidate", {"steps": ["contradictions"]})["contradictions_found"] == 0
+    assert models.loads == 0  # switched off
+    with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
+        foreseen = daemon.post("/consolidate", {"steps": ["contradictions"], "dry_run": True})
+        done = daemon.post("/consolidate", {"steps": ["contradictions"]})
+        assert (foreseen["contradictions_found"], done["contradictions_found"]) == (1, 1)
+        assert [one["reason"] for one in asked(daemon)] == [REASON]
+        assert models.pairs == [(STEREO, MONO)]
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_rules_and_the_status_says_so(
+    hunchd_home: Path, tmp_path: Path
+) -> None:
+    models = FakeModels(tmp_path, broken=True)
+    with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
+        take(daemon, said(1, STEREO), said(2, MONO), said(3, "Audio logs are kept for 14 days"))
+        take(daemon, said(4, "Audio log retention is 90 days"))
+        daemon.wait_until(lambda: asked(daemon), within=60, what="notice what rules see")
+        assert [one["reason"] for one in asked(daemon)] == ["they give another value to the same"]
+        daemon.wait_until(lambda: daemon.get("/status")["degraded"], within=60, what="say what is missing")
+        [told] = daemon.get("/status")["degraded"]
+        assert told.startswith("contradictions by rules only: the model reader of pairs cannot be loaded")
+        assert models.loads == 1
