@@ -4,28 +4,41 @@
 
 The others are the commit messages of the repositories, again and again with other names in them, and facts made from
 the frames of `contradiction_material.py`; what is asked contradicts one of them. It is measured from the memory to the
-judgement: finding candidates in the store, by words, and comparing each of them. With `--store FOLDER` the store is
-made once (`--asked 0`) and measured later.
+judgement: finding candidates in the store by words, comparing each of them, and having a model read the likest of those
+that the rules leave open (`--rules` leaves it out). With `--store FOLDER` the store is made once (`--asked 0`) and
+measured later.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import statistics
 import tempfile
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from contradiction_material import material
 from duplicates import messages
 
-from hunchd.consolidation.contradictions import CANDIDATES, opposed_to, question_for
+from hunchd.consolidation.contradictions import (
+    CANDIDATES,
+    MOST_READ,
+    held_against,
+    question_for,
+    read,
+    statement,
+    surest,
+)
 from hunchd.daemon.store_service import StoreService
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.embedding import fast
+from hunchd.embedding.embedder import Late
 from hunchd.store.client import filters_json, hit_of
 from hunchd.store.lance import new_session
 from hunchd.store.tables import plain
@@ -42,6 +55,7 @@ async def main() -> None:
     parser.add_argument("repositories", nargs="*")
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--asked", type=int, default=200)
+    parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--store", type=Path, help="a folder in which the store is made, or was made before")
     asked = parser.parse_args()
     rng = random.Random(3)
@@ -50,7 +64,8 @@ async def main() -> None:
         kept: Path = asked.store or Path(folder)
         known = kept.exists() and any(kept.iterdir())
         kept.mkdir(parents=True, exist_ok=True)
-        store = StoreService(kept, new_session(), None)
+        reader = None if asked.rules else Late("reader of pairs", fast.load_reader, idle_after=600.0)
+        store = StoreService(kept, new_session(), None, reader)
         if not known:
             await filled(store, [pair.a for pair in pairs], asked.repositories, asked.memories, rng)
         if asked.asked:
@@ -58,7 +73,7 @@ async def main() -> None:
                 _memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, asked.asked))
             ]
             await timed(store, new[:20])
-            JUDGED[:] = [0.0, 0]
+            SPENT.clear()
             report(*await timed(store, new))
         await store.close()
 
@@ -84,11 +99,12 @@ def report(took: list[float], found: int) -> None:
     print(f"{len(took)} asked, {found} contradict something")
     print(
         f"p50 {statistics.median(took):.1f} ms, p95 {took[int(len(took) * 0.95)]:.1f} ms, longest {took[-1]:.1f} ms, "
-        f"of which judging {JUDGED[0] / max(JUDGED[1], 1):.2f} ms for {CANDIDATES} candidates"
+        f"of which on average comparing {SPENT['comparing'] / len(took):.2f} ms for {CANDIDATES} candidates, "
+        f"reading {SPENT['reading'] / len(took):.2f} ms for {SPENT['read'] / len(took):.1f} pairs"
     )
 
 
-JUDGED = [0.0, 0]
+SPENT: Counter[str] = Counter()  # milliseconds, and pairs that were read
 
 
 async def timed(store: StoreService, new: list[Memory]) -> tuple[list[float], int]:
@@ -104,12 +120,18 @@ async def timed(store: StoreService, new: list[Memory]) -> tuple[list[float], in
             "depth": "shallow",
         }
         answer = await store.handlers["search"](asked | {"patience": 0.0})
-        candidates = [hit_of(hit).memory for hit in answer["hits"]]
-        judging = time.perf_counter()
-        found += bool(opposed_to(memory, candidates))
-        JUDGED[0] += (time.perf_counter() - judging) * 1_000
-        JUDGED[1] += 1
-        took.append((time.perf_counter() - began) * 1_000)
+        candidates = [hit_of(hit).memory for hit in json.loads(answer)["hits"]]
+        comparing = time.perf_counter()
+        look = held_against(memory, candidates)
+        reading = time.perf_counter()
+        pairs = look.open[:MOST_READ] if store.reading is not None else ()
+        texts = [(statement(a), statement(b)) for a, b in pairs]
+        said = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
+        told = [read(a, b, probability) for (a, b), probability in zip(pairs, said, strict=True)]
+        found += bool(surest([*look.opposed, *filter(None, told)]))
+        ended = time.perf_counter()
+        SPENT.update(comparing=(reading - comparing) * 1_000, reading=(ended - reading) * 1_000, read=len(pairs))
+        took.append((ended - began) * 1_000)
     return took, found
 
 

@@ -5,7 +5,8 @@
     python benchmarks/contradictions.py blind                             pairs that somebody else has labelled
 
 `--development` names a JSON Lines file of fact pairs with `a`, `b`, `contradiction`, `relation` and `repo`; without it
-only the pairs of `contradiction_material.py` are used. Needs nothing but numpy.
+only the pairs of `contradiction_material.py` are used. Judged is as the daemon judges: what the rules leave open, a
+model reads; `--rules` leaves it out.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from contradiction_material import Pair, material
 from numpy.typing import NDArray
 
 from hunchd.consolidation.contradictions_features import FEATURES
-from hunchd.consolidation.contradictions_judging import LEAST, comparisons, judged
+from hunchd.consolidation.contradictions_judging import LEAST, Judgement, comparisons, judged, with_reading
 from hunchd.consolidation.contradictions_weights import SHIPPED, Weights, written
+from hunchd.embedding import fast
+from hunchd.embedding.embedder import Reader
 
 Array = NDArray[Any]
 BLIND = Path(__file__).with_name("data") / "contradictions_blind.jsonl"
@@ -114,14 +117,30 @@ def report(title: str, found: dict[str, dict[str, int]]) -> None:
             print(f"  {kind:26} false alarms {one['false']} of {one['false'] + one['right']}")
 
 
-def evaluate(pairs: Sequence[Pair], show: int) -> None:
+class Judging:
+    """Pairs judged as the daemon does; each is read once."""
+
+    def __init__(self, reader: Reader | None) -> None:
+        self._reader = reader
+        self._read: dict[Pair, float] = {}
+
+    def verdict(self, pair: Pair, weights: Weights | None = None) -> Judgement:
+        rules = judged(pair.a, pair.b, weights)
+        if self._reader is None or not rules.is_open:
+            return rules
+        if pair not in self._read:
+            [self._read[pair]] = self._reader.contradict([(pair.a, pair.b)])
+        return with_reading(rules, self._read[pair])
+
+
+def evaluate(pairs: Sequence[Pair], judging: Judging, show: int) -> None:
     own = material()
     everything: list[Pair] = []
     verdicts: dict[Pair, bool] = {}
     for repository in sorted({pair.group for pair in pairs}):
         held = [pair for pair in pairs if pair.group == repository]
         weights = trained([pair for pair in pairs if pair.group != repository], own, {})
-        found = {pair: judged(pair.a, pair.b, weights).contradicts for pair in held}
+        found = {pair: judging.verdict(pair, weights).contradicts for pair in held}
         report(f"held out: {repository}", figures(held, found.__getitem__))
         verdicts |= found
         everything += held
@@ -132,24 +151,27 @@ def evaluate(pairs: Sequence[Pair], show: int) -> None:
     verdicts = {}
     for fold in range(FOLDS):
         weights = trained(pairs, [pair for pair in own if fold_of[pair.group] != fold], {})
-        verdicts |= {pair: judged(pair.a, pair.b, weights).contradicts for pair in own if fold_of[pair.group] == fold}
+        verdicts |= {pair: judging.verdict(pair, weights).contradicts for pair in own if fold_of[pair.group] == fold}
     report("our own frames, each held out", figures(own, verdicts.__getitem__))
     wrong = [pair for pair in own if verdicts[pair] != bool(pair.contradiction)]
     for pair in wrong[:: max(len(wrong) // show, 1)] if show else ():
         print(f"  {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
 
 
-def blind(path: Path) -> None:
+def blind(path: Path, judging: Judging) -> None:
     """The pairs that were labelled by somebody who did not know what the author had meant; where both differ, a pair
     says nothing."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     agreed = [row for row in rows if row["label"] == row["meant"]]
     pairs = [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in agreed]
-    report("labelled blind", figures(pairs, lambda pair: judged(pair.a, pair.b).contradicts))
+    verdicts = {pair: judging.verdict(pair) for pair in pairs}
+    report("labelled blind", figures(pairs, lambda pair: verdicts[pair].contradicts))
     print(f"{len(rows) - len(agreed)} of {len(rows)} labels are not what the author had meant: left out")
     for pair in pairs:
-        if judged(pair.a, pair.b).contradicts != bool(pair.contradiction):
-            print(f"  {pair.group} {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
+        said = verdicts[pair]
+        if said.contradicts != bool(pair.contradiction):
+            seen = f"{said.kind or 'nothing'} {said.probability:.2f}"
+            print(f"  {pair.group} {pair.contradiction} {pair.kind} ({seen}): {pair.a} | {pair.b}")
 
 
 def main() -> None:
@@ -158,13 +180,13 @@ def main() -> None:
     parser.add_argument("--development", type=Path)
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--pairs", type=Path, default=BLIND)
+    parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--show", type=int, default=0, help="so many of the mistakes")
     asked = parser.parse_args()
     pairs = development(asked.development)
-    if asked.what == "evaluate":
-        return evaluate(pairs, asked.show)
-    if asked.what == "blind":
-        return blind(asked.pairs)
+    if asked.what != "train":
+        judging = Judging(None if asked.rules else fast.load_reader())
+        return evaluate(pairs, judging, asked.show) if asked.what == "evaluate" else blind(asked.pairs, judging)
     own = material()
     provenance = {
         "script": "benchmarks/contradictions.py train",
