@@ -50,6 +50,9 @@ def said(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT
 
 
 OPPOSED = [
+    ("Drop support for Python 3.7", "requires-python is >=3.7"),
+    ("Dropped Python 2 support", "Python 2.7 is supported"),
+    ("Support for Django 3.2 and older was removed", "Django 3.1 is what production runs"),
     ("The exporter supports streaming", "The exporter does not support streaming"),
     ("Query logging is enabled", "query logging is off"),
     ("Always pin dependencies", "Never pin dependencies"),
@@ -62,6 +65,10 @@ OPPOSED = [
     ("Result order is ascending", "results are returned in descending order"),
 ]
 BOTH_HOLD = [
+    ("Drop support for Python 3.7", "python: >=3.9"),
+    ("Python 2 support was removed", "python: >=3.8"),
+    ("Support for Node 14 was dropped.", "Node >=18 is required"),
+    ("Removed support for Django 3.2 and older", "Django 4.2 and newer are supported"),
     ("Query logging is enabled in production", "Query logging is disabled in staging"),
     ("Query logging is disabled", "query logging is not enabled"),
     ("Until 2.0 the database was MySQL", "The database is PostgreSQL"),

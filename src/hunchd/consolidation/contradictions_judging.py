@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hunchd.consolidation.contradictions_ending import still_stated
 from hunchd.consolidation.contradictions_features import Compared, compared
 from hunchd.consolidation.contradictions_reading import clauses_of
 from hunchd.consolidation.contradictions_weights import Weights, shipped
@@ -37,10 +38,13 @@ class Judgement:
 
 
 NO_REASON: Final = Judgement(0.0, "")
+SURE: Final = Judgement(1.0, "versions")
 
 
 def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
     """Whether statement `b` contradicts `a`, by the clauses that oppose each other most."""
+    if (stated := still_stated(a, b)) is not None:
+        return SURE if stated else NO_REASON
     table = weights or shipped()
     all_of_them = comparisons(a, b)
     found = [(table.probability(one.features), one.kind) for one in all_of_them if one.kind]
