@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation import chronicling
 from hunchd.consolidation.chronicling import TOLD_AT_ONCE, histories, history_id, quoting
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.doubting import DOUBT, cascaded
@@ -153,7 +156,10 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     assert "scattered" in whole.content
 
 
-def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what_is_older() -> None:
+def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what_is_older(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chronicling, "MOST_LINES", 400)
     told = [
         memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
         for number in range(500)

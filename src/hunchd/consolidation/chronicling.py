@@ -18,7 +18,9 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 
 HISTORY: Final = "history"  # the category of such a memory
 PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
-MOST_LINES: Final = 400  # of one history; the oldest of more are told by the year
+# Of one history; the oldest of more are told by the year. With 400, one in twenty of what a busy project of two years
+# needed again had no line left.
+MOST_LINES: Final = 2_000
 LINE: Final = 110  # characters
 TOLD_AT_ONCE: Final = 32  # episodes in one change
 DEEPEST: Final = 3  # folders that make a module
