@@ -80,14 +80,17 @@ class Upkeep:
 
     async def _read_ahead(self) -> None:
         """Also while questions come: each is answered the faster. A little at a time, and half of the time at most."""
+        more = False
         while True:
-            more, pause, began = False, TICK, time.monotonic()
+            before, more, pause, began = more, False, TICK, time.monotonic()
             try:
                 for collection in self._service.opened:
                     more = await collection.read_ahead(self._packed) or more
             except Exception:  # as in `_attempt`
                 logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
                 pause = AFTER_FAILURE
+            if before and not more:  # the database read it all through buffers of its own
+                give_memory_back()
             await asyncio.sleep(max(BREATH, time.monotonic() - began) if more else pause)
 
     async def _packed(self, bodies: Sequence[str]) -> list[bytes]:
