@@ -35,7 +35,7 @@ from hunchd.store.hot import HotTier
 logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 5_000  # memories; what comes above that is looked at in the night
-PAUSE: Final = 0.02  # seconds between two memories: a repository that is read for the first time has hundreds
+PAUSE: Final = 0.1  # seconds between two memories, each of which takes 20 ms of the front: questions come first
 PATIENCE: Final = 0.0  # seconds to wait for an embedding: words find what says something about the same
 REMEMBERED: Final = 2_000  # pairs that need not be read again when something else of a memory changes
 KINDS: Final = (Kind.FACT, Kind.EPISODE)
