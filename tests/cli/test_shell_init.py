@@ -57,6 +57,8 @@ def at_prompt(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon
     name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
     (home / name).parent.mkdir(exist_ok=True)
     (home / name).write_text(RC[shell] + script(shell, where, private))
+    # Else fish begins by reading all manual pages, in the background.
+    (home / ".local" / "share" / "fish" / "generated_completions").mkdir(parents=True, exist_ok=True)
     argv = {"bash": ["bash", "--noprofile", "--rcfile", str(home / "rc"), "-i"], "zsh": ["zsh", "-d", "-i"]}
     environment = {
         "PATH": os.environ["PATH"],
