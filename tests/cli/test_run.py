@@ -102,7 +102,7 @@ def at_terminal(words: Sequence[str]) -> Iterator[At]:
 
 
 def test_output_input_and_exit_code_are_those_of_the_command(hunchd_home: Path) -> None:
-    code = "import os, sys; print(sys.stdin.read(), flush=True); os.write(2, b'no\\n'); sys.exit(7)"
+    code = "import os, sys; os.write(1, sys.stdin.buffer.read() + b'\\n'); os.write(2, b'no\\n'); sys.exit(7)"
 
     done = run(*python(code), input=b"told")
 
