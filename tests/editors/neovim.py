@@ -79,11 +79,17 @@ class Neovim(Editor):
             env=self.environment(),
             cwd=self.folder,
         )
-        wait_until(lambda: Path(door).exists(), "Neovim listens")
+        wait_until(lambda: self._is_let_in(door), "Neovim listens")
+        self._answers = self._socket.makefile("rb")
+
+    def _is_let_in(self, door: str) -> bool:
+        """The socket is there a moment before anybody listens at it."""
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(PATIENCE)
-        self._socket.connect(door)
-        self._answers = self._socket.makefile("rb")
+        if self._socket.connect_ex(door) == 0:
+            return True
+        self._socket.close()
+        return False
 
     def stop(self) -> None:
         super().stop()
