@@ -10,7 +10,7 @@ run plan over one of the stores and are written to it; the other one forgets not
 asks its questions before and after.
 
 A run ends by itself after `--minutes` and goes on from there when it is started again, until all days are done. The
-database's versions are pruned after a second instead of ten minutes, for the clock runs that much faster.
+database's versions are pruned after a second instead of a minute, for the clock runs that much faster.
 """
 
 from __future__ import annotations

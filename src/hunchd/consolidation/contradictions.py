@@ -137,7 +137,11 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
 
 def surest(found: Iterable[Opposition]) -> list[Opposition]:
     """The surest first; not more of one memory than are likely to be read rightly."""
-    return sorted(found, key=lambda one: (-one.judgement.probability, one.a.id, one.b.id))[:MOST_OF_ONE]
+    return sorted(found, key=_surest_first)[:MOST_OF_ONE]
+
+
+def _surest_first(one: Opposition) -> tuple[float, str, str]:
+    return -one.judgement.probability, one.a.id, one.b.id
 
 
 def read(a: Memory, b: Memory, probability: float) -> Opposition | None:
@@ -257,7 +261,7 @@ def newly_read(
     opened: Counter[str] = Counter()
     pairs = ((readings.take(name, probability), probability) for name, probability in said.items())
     found = [one for pair, probability in pairs if pair is not None and (one := read(*pair, probability)) is not None]
-    for one in sorted(found, key=lambda each: (-each.judgement.probability, each.a.id, each.b.id)):
+    for one in sorted(found, key=_surest_first):
         record = one.record(now)
         if record.id not in memories and max(opened[one.a.id], opened[one.b.id]) < MOST_OF_ONE:
             opened.update((one.a.id, one.b.id))

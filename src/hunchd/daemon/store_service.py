@@ -301,8 +301,9 @@ class StoreService:
     ) -> list[tuple[Found, Sequence[str]]]:
         """What the best of those found link to, one step far, and why, without those found."""
         reasons: dict[str, str] = {}
-        there = {one.row["id"] for one in found}
-        for memory in (memory_of(one.row) for one in found[:DEEP_SEEDS]):
+        known = [one.row for one in found]
+        there = {row["id"] for row in known}
+        for memory in map(memory_of, known[:DEEP_SEEDS]):
             linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
             reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in there})
         rows = await collection.get(list(reasons)[:LINKED_MOST])
