@@ -24,17 +24,13 @@ def recalled(
     state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
 ) -> tuple[PredictedUnit, ...]:
     """Units whose words are near, and units that wrote what the open files consist of or touched them lately."""
-    nearest = found.nearest
-    parts = [
-        (nearest.units, OF_WORDS * nearest.similarity),
-        *_parts(state, query),
-        *_lately(state, query),
-    ]
+    nearest, lately = found.nearest, _lately(state, query)
+    parts = [(nearest.units, OF_WORDS * nearest.similarity), *_parts(state, query), *lately]
     units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
     best = (-scores).argsort(kind="stable")[:most]
     likeness = dict(zip(nearest.units.tolist(), nearest.similarity.tolist(), strict=True))
     owned = _by_unit(_owned(state, query))
-    touched = _by_unit(_lately(state, query))
+    touched = _by_unit(lately)
     return tuple(
         _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in touched, now)
         for unit, score in zip(units[best].tolist(), scores[best].tolist(), strict=True)

@@ -47,8 +47,13 @@ def trimmed(word: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def keys_of_identifier(identifier: str) -> tuple[int, ...]:
     """The keys of an identifier's parts: `parseHTTPHeader` and `parse_http_headers` share all three."""
+    return tuple(key(trimmed(part)) for part in _parts_of(identifier))
+
+
+def _parts_of(identifier: str) -> list[str]:
+    """What an identifier is made of, small; stop words are out."""
     parts = (part.lower() for part in _PART.findall(identifier))
-    return tuple(key(trimmed(part)) for part in parts if 1 < len(part) <= LONGEST_WORD and part not in STOP)
+    return [part for part in parts if 1 < len(part) <= LONGEST_WORD and part not in STOP]
 
 
 def keys_of_text(text: str) -> list[int]:
@@ -64,8 +69,7 @@ def keys_of_text(text: str) -> list[int]:
 
 def parts(text: str) -> list[str]:
     """The words of a text and of its identifiers, small and whole, once each; stop words are out."""
-    found = (part.lower() for run in _RUN.findall(text) for part in _PART.findall(run))
-    return list(dict.fromkeys(part for part in found if 1 < len(part) <= LONGEST_WORD and part not in STOP))
+    return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _parts_of(run)))
 
 
 def counted(words: Mapping[str, int]) -> Counter[int]:
