@@ -66,6 +66,15 @@ async def steps(child: Child, method: str, told: dict[str, Any]) -> list[dict[st
     return [step async for step in child.stream(method, told)]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is that of the process")
+async def test_a_project_that_was_read_in_the_background_leaves_the_next_one_its_priority(
+    root: Path, indexer: Child
+) -> None:
+    await steps(indexer, "index", params(root))
+    nice = int(Path(f"/proc/{indexer.pid}/stat").read_text().rpartition(")")[2].split()[16])
+    assert nice == os.nice(0)
+
+
 async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, indexer: Child) -> None:
     told = await steps(indexer, "index", params(root))
     models = [step for step in told if step["stage"] == "model"]

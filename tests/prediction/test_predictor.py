@@ -163,6 +163,14 @@ def test_units_that_wrote_most_of_the_open_file_are_remembered() -> None:
     assert any(reason.startswith("wrote 5") for one in past[:3] for reason in one.reasons)
 
 
+def test_before_any_file_was_read_their_silence_is_not_held_against_the_candidates(predictor: Predictor) -> None:
+    before = predictor.predict(focus("src/cli.py"), now=NOW)
+    predictor.place(outline("docs/unrelated.md", "nothing"))
+    after = predictor.predict(focus("src/cli.py"), now=NOW)
+    assert names(before) == names(after)
+    assert before.files[0].confidence > after.files[0].confidence > 0
+
+
 def test_placing_the_same_bytes_again_changes_nothing(predictor: Predictor) -> None:
     assert predictor.place(outline("src/cli.py", "argument"))
     assert not predictor.place(outline("src/cli.py", "argument"))

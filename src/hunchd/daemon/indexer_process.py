@@ -9,14 +9,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, habits_of, history_of, index, parse
-from hunchd.daemon.stepping import in_thread as in_thread
+from hunchd.daemon.stepping import Urgent, in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
 from hunchd.ingestion.rewrites import Rewritten, moved
@@ -30,12 +30,20 @@ _IOPRIO_SET: Final = {"x86_64": 251, "aarch64": 30}
 _IOPRIO_IDLE: Final = 3 << 13
 
 
+_first_answers = Urgent()  # projects without a model, about which nothing can be said yet
+
+
 async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     """History, files, models and episodes of one project, in the order in which they become useful."""
-    async for step in in_thread(lambda: index(_scope(params))):
-        yield step
-        if step["stage"] == "model":
-            _step_back()
+    first = _first_answers.begin()
+    try:
+        async for step in in_thread(lambda: _stepping_back(index(_scope(params)))):
+            yield step
+            if step["stage"] in ("model", "files"):
+                _first_answers.end(first)
+            await _first_answers.give_way(first)
+    finally:
+        _first_answers.end(first)
 
 
 async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
@@ -43,6 +51,8 @@ async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     paths = params.get("paths")
     async for step in in_thread(lambda: parse(_scope(params), paths)):
         yield step
+        if paths is None:
+            await _first_answers.give_way()
 
 
 async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
@@ -121,10 +131,21 @@ def _scope(params: dict[str, Any]) -> Scope:
     )
 
 
+def _stepping_back(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The same steps; those behind the first model at low priority."""
+    ahead = True
+    for step in steps:
+        yield step
+        if ahead and step["stage"] == "model":
+            ahead = False
+            _step_back()
+
+
 def _step_back() -> None:
     """Once somebody waiting for a first answer has it, whoever works at this machine comes first.
 
-    Less processor, and the disk only when nobody else wants it. There is no way back, but the process is short-lived.
+    Less processor, and the disk only when nobody else wants it. There is no way back, but the thread is short-lived:
+    on Linux this holds for the thread that asks, and for what it starts; elsewhere for the process.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.indexer_process import in_thread
 from hunchd.daemon.mining import Quarry, mine
+from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.protocol.child import serve
 

@@ -1,0 +1,52 @@
+"""Work a step at a time: in a thread of its own, and behind what somebody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from hunchd.daemon.stepping import Urgent, in_thread
+
+
+async def test_all_steps_of_one_work_are_taken_in_one_thread_and_those_of_another_in_another() -> None:
+    def threads() -> Iterator[int]:
+        for _ in range(5):
+            yield threading.get_ident()
+
+    first = {ident async for ident in in_thread(threads)}
+    assert len(first) == 1
+    assert threading.get_ident() not in first
+
+
+async def test_an_error_of_a_step_reaches_whoever_takes_it() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise OSError("no disk")
+
+    taken = []
+    with pytest.raises(OSError, match="no disk"):
+        async for one in in_thread(failing):
+            taken.append(one)
+    assert taken == [1]
+
+
+async def test_what_is_urgent_goes_ahead_of_everything_else_and_not_of_what_is_urgent_too() -> None:
+    urgent = Urgent()
+    await urgent.give_way()  # nothing is
+
+    first, second = urgent.begin(), urgent.begin()
+    await urgent.give_way(first)
+    waiting = asyncio.create_task(urgent.give_way())
+    urgent.end(first)
+    urgent.end(first)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    over = asyncio.create_task(urgent.give_way(first))  # its own hurry is over: it waits like the rest
+    await asyncio.sleep(0)
+    assert not over.done()
+    urgent.end(second)
+    await asyncio.gather(waiting, over)
