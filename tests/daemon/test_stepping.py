@@ -26,11 +26,10 @@ async def test_an_error_of_a_step_reaches_whoever_takes_it() -> None:
         yield 1
         raise OSError("no disk")
 
-    taken = []
+    work = in_thread(failing)
+    assert await anext(work) == 1
     with pytest.raises(OSError, match="no disk"):
-        async for one in in_thread(failing):
-            taken.append(one)
-    assert taken == [1]
+        await anext(work)
 
 
 async def test_what_is_urgent_goes_ahead_of_everything_else_and_not_of_what_is_urgent_too() -> None:

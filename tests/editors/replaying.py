@@ -34,7 +34,8 @@ class Request:
 @dataclass
 class Replay:
     """What is answered: to each request the first recorded exchange of its kind that was not answered yet, or again
-    the last one; 304 to who has that answer. Signals may come in other bundles than they were recorded in."""
+    the last one; what was recorded behind a deletion not before that; 304 to who has that answer. Signals may come in
+    other bundles than they were recorded in."""
 
     project: Path
     token: str = "t" * 43
@@ -88,6 +89,7 @@ class Replay:
 
     def _recorded(self, request: Request) -> tuple[int, Any] | None:
         matching = [index for index, each in enumerate(self.exchanges) if self._agrees(request, each)]
+        matching = [index for index in matching if index <= self._next_deletion()]
         if not matching:
             return None
         index = next((each for each in matching if each not in self._served), matching[-1])
@@ -97,6 +99,13 @@ class Replay:
         if exchange.status == 200 and request.if_none_match == f'"{_etag(answer)}"':
             return 304, None
         return exchange.status, answer
+
+    def _next_deletion(self) -> int:
+        """The place of the first deletion that was not asked for yet, or behind the last exchange."""
+        waiting = (
+            index for index, each in enumerate(self.exchanges) if each.method == "DELETE" and index not in self._served
+        )
+        return next(waiting, len(self.exchanges))
 
     def _agrees(self, request: Request, exchange: Exchange) -> bool:
         recorded = exchange.query if request.method == "GET" else exchange.body
