@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -101,7 +102,9 @@ def snippet(text: str, asked: Iterable[str], *, length: int = SNIPPET) -> str:
     places = [match.start() for match in _WORD.finditer(line) if stem(match.group().lower()) in wanted]
     if not places:
         return line[: length - 1].rstrip() + "…"
-    begin = max(places, key=lambda at: (len({line[p : p + 12] for p in places if at <= p < at + length * 3 // 4}), -at))
+    ends = (bisect_left(places, at + length * 3 // 4, index) for index, at in enumerate(places))
+    different = [len({line[p : p + 12] for p in places[index:end]}) for index, end in enumerate(ends)]
+    begin = places[different.index(max(different))]
     begin = max(0, min(begin - length // 8, len(line) - length + 1))
     if begin:  # at a word's beginning, if one is near
         begin = line.find(" ", begin, begin + 20) + 1 or begin
