@@ -16,6 +16,7 @@ from hunchd.protocol.child import Handler
 from hunchd.store.bodies import packed
 from hunchd.store.collection import Collection
 from hunchd.store.tables import Row, embeddable_text, memory_of
+from hunchd.store.terms import counts_of
 
 logger = logging.getLogger(__name__)
 
@@ -79,12 +80,14 @@ class Upkeep:
             await self._service.close()
 
     async def _read_ahead(self) -> None:
-        """Also while questions come: each is answered the faster. A little at a time, and half of the time at most."""
+        """And index what is not. Also while questions come: each is answered the faster. A little at a time, and half
+        of the time at most."""
         more = False
         while True:
             before, more, pause, began = more, False, TICK, time.monotonic()
             try:
                 for collection in self._service.opened:
+                    more = await collection.index_words(self._counted) or more
                     more = await collection.read_ahead(self._packed) or more
             except Exception:  # as in `_attempt`
                 logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
@@ -95,6 +98,9 @@ class Upkeep:
 
     async def _packed(self, bodies: Sequence[str]) -> list[bytes]:
         return await asyncio.get_running_loop().run_in_executor(self._patient, packed, bodies)
+
+    async def _counted(self, texts: Sequence[str]) -> list[dict[int, int]]:
+        return await asyncio.get_running_loop().run_in_executor(self._patient, lambda: list(map(counts_of, texts)))
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
         self._working = True

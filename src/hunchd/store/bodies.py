@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-# For about 50,000 memories; of a larger table the rest is read from the disk, which takes four milliseconds more.
-MOST_BYTES: Final = 24 * 1024 * 1024
+# For about 110,000 memories; of a larger table the rest is read from the disk, which takes four milliseconds more.
+MOST_BYTES: Final = 40 * 1024 * 1024
 # A body is a kilobyte: a larger window finds no more in it, and takes longer to be made.
 _LEVEL: Final = 3
 _WINDOW: Final = -13  # 8 kB, without a head

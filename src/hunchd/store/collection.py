@@ -28,6 +28,7 @@ from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.repair import SET_ASIDE, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row, is_intact, with_vector
 from hunchd.store.tidying import is_due
+from hunchd.store.word_keeping import Counting, WordKeeping, counted
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -62,6 +63,7 @@ class Collection:
         self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
         self._healed_at = float("-inf")
         self._mirror: Mirror  # of the memories; there is one from the opening on
+        self._words = WordKeeping(folder, self._files)
         self._followed_at = time.monotonic()
         self.looking = Looking(lambda: self._mirror, self._quarantine)
 
@@ -131,6 +133,12 @@ class Collection:
             return False
         await self._writing(self._optimise)
         return True
+
+    async def index_words(self, count: Counting = counted) -> bool:
+        """Have some more of the rows indexed that are not yet, as after an update. Whether there are more of them."""
+        if not self.writable or self._mirror.words.is_whole:
+            return False
+        return await self._writing(lambda: self._words.catch_up(self._mirror, count), mending=True)
 
     async def snapshot(self, *, keep: int) -> Path:
         """A copy of the tables as they are now, by hard links; the newest `keep` are kept."""
@@ -282,14 +290,17 @@ class Collection:
 
     async def _reflect(self) -> None:
         """See the memories as they are now, all of them read anew."""
-        self._mirror = await Mirror.load(await self._database.reader(MEMORIES))
-        if self.writable and (doubled := await self._mirror.doubled()):
+        mirror = await Mirror.load(await self._database.reader(MEMORIES))
+        if self.writable and (doubled := await mirror.doubled()):
             await self._memories.delete(expressions.addresses_among(doubled))
-            self._mirror = await Mirror.load(await self._database.reader(MEMORIES))
+            mirror = await Mirror.load(await self._database.reader(MEMORIES))
+        await self._words.open(mirror)
+        self._mirror = mirror
         self._followed_at = time.monotonic()
 
     async def _follow(self) -> None:
         """The same, without reading again what is known."""
+        await self._words.write(self._mirror)
         if self._mirror.is_worn:
             return await self._reflect()
         await self._mirror.follow(await self._database.reader(MEMORIES))
@@ -329,7 +340,9 @@ class Collection:
                 await table.only_now()
                 await table.ensure_indexes()
                 await table.only_now()
+            await self._words.write(self._mirror)  # or what came lately would be indexed again
             await self._reflect()
+            await self._words.erase(self._mirror)
             await asyncio.to_thread(snapshots.forget, self.folder)
             await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
             await self._sync()

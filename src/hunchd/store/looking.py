@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -15,8 +14,10 @@ from hunchd.store import expressions
 from hunchd.store.finding import Choice, Found
 from hunchd.store.mirror import NOWHERE, Mirror
 from hunchd.store.nearness import Mask, Slots
+from hunchd.store.postings import Scores
 from hunchd.store.quarantine import Quarantine
 from hunchd.store.tables import SERVED, Row, digest_of, embeddable_text, memory_of, parsed
+from hunchd.store.terms import counts_of
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +25,6 @@ logger = logging.getLogger(__name__)
 WIDER: Final = 4
 NARROWEST: Final = 20  # rows
 WIDEST: Final = 200
-# The words of the whole table are asked, which is quicker than within a filter, and what does not pass is left out: of
-# so many times the rows wanted. Are too few of them left, they are asked again, within the filter.
-BEYOND_FILTER: Final = 1.25
 # A message is judged together with those around it.
 BESIDE: Final = 2  # messages on either side
 AHEAD: Final = 256  # rows read ahead at once: ten milliseconds
@@ -140,15 +138,15 @@ class Looking:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
-        """Slots and scores: of the reader's rows as the database ranks them, and of those written since."""
-        if not words:
-            return {}
-        found = await _indexed(mirror, words, passing, k, int(k * BEYOND_FILTER), "")
-        if found is None:
-            found = await _indexed(mirror, words, passing, 0, k, expressions.expression(filters)) or {}
+        """Slots and scores of those rows among `passing` whose texts say most of `words`."""
+        asked = counts_of(words)
+        if mirror.words.is_whole:
+            return _scored(*mirror.words.search(asked, passing, k))
+        # Until all are indexed here, the database's own index is asked, and here for what came since.
+        found = await _indexed(mirror, words, filters, passing, k) if words else {}
+        fresh = passing & mirror.is_fresh()[: len(passing)]
         scale = mirror.scale_of_fresh()
-        fresh = ((mirror.fresh[hit.id], hit.score * scale) for hit in mirror.words.search(words))
-        found |= dict(islice(((slot, score) for slot, score in fresh if slot < len(passing) and passing[slot]), k))
+        found |= {slot: score * scale for slot, score in _scored(*mirror.words.search(asked, fresh, k)).items()}
         return dict(sorted(found.items(), key=lambda one: -one[1])[:k])
 
     def _truly_passing(self, found: Sequence[Found], filters: Filters) -> list[Found]:
@@ -182,20 +180,21 @@ class Looking:
         return {slot: found[slot] for slot in slots.tolist() if slot in found}
 
 
-async def _indexed(
-    mirror: Mirror, words: str, passing: Mask, least: int, most: int, condition: str
-) -> dict[int, float] | None:
-    """What the reader finds and may pass. None: there is more than `most`, and fewer than `least` of those pass."""
+async def _indexed(mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
+    """What the reader finds and may pass."""
     for _ in range(TRIES):
         reader = mirror.reader
-        addresses, scores = await reader.by_words(words, condition, most)
+        addresses, scores = await reader.by_words(words, expressions.expression(filters), k)
         if mirror.reader is reader:  # else the rows have moved meanwhile
             break
     slots = mirror.holding(addresses)
     there = (slots >= 0) & (slots < len(passing))
     there[there] = passing[slots[there]]
-    found = dict(zip(slots[there].tolist(), scores[there].tolist(), strict=True))
-    return None if len(addresses) == most and len(found) < least else found
+    return _scored(slots[there], scores[there])
+
+
+def _scored(slots: Slots, scores: Scores) -> dict[int, float]:
+    return dict(zip(slots.tolist(), scores.tolist(), strict=True))
 
 
 def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, comparable: Mask) -> dict[int, float]:

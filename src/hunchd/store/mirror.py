@@ -2,7 +2,7 @@
 
 The database answers in milliseconds only what it has indexed. So it is asked about the table as it was when it was
 tidied last (`reader` stays at that version), and what was written since is at hand here, whole. Nothing of it is on the
-disk: it is read anew when the table is opened, a second for 100,000 rows.
+disk, but for the index of words: it is read anew when the table is opened, a second for 100,000 rows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from hunchd.store.bodies import Bodies, packed
 from hunchd.store.keys import Keys
 from hunchd.store.lance import Table
 from hunchd.store.nearness import Mask, Nearness, Slots
+from hunchd.store.postings import Keys as RowKeys
+from hunchd.store.postings import Postings
 from hunchd.store.tables import DIGEST_BYTES, DIMENSIONS, Row, memory_of, microseconds
-from hunchd.store.word_index import WordIndex
+from hunchd.store.terms import counts_of
 
-# Rows written since the table was tidied that are kept whole and indexed by word here: about 6 kB each.
+# Rows written since the table was tidied that are kept whole here.
 MOST_FRESH: Final = 5_000
 NOWHERE: Final = np.iinfo(np.uint64).max  # the address of a row that the reader does not have
 # What is read of each row at the start.
@@ -75,7 +77,7 @@ class Mirror:
         self.reader = reader
         self.fresh: dict[str, int] = {}  # id → slot of what was written since the reader's version
         self.bodies = Bodies()  # of what is fresh, and of the rest as far as it was read ahead; by slot
-        self.words = WordIndex()  # likewise, by id
+        self.words = Postings()  # of all rows, or of some and those that are fresh: the owner has the others indexed
         self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
         self._changes = 0  # times that rows came or went
         self._passed: tuple[Filters, int, Mask] | None = None
@@ -110,7 +112,7 @@ class Mirror:
         if self.bodies.is_full:
             for slot in self.fresh.values():
                 self.bodies.drop(slot)
-        self.fresh, self.words = {}, WordIndex()
+        self.fresh = {}
         await self._settled()
 
     async def doubled(self) -> list[int]:
@@ -156,7 +158,7 @@ class Mirror:
                 slot = self._new(row)
                 self.fresh[row["id"]] = slot
                 self.keep({slot: packed([row["body"]])[0]})
-                self._read_words(row)
+                self.words.add(slot, _key_of(row["digest"]), counts_of(row["text"]))
             self._columns["model"][slot] = self._names.number(row["model"])
             self._keep_vector(slot, row["vector"])
 
@@ -169,8 +171,7 @@ class Mirror:
             self._changes += 1
             self._columns["alive"][slot] = False
             self.bodies.drop(slot)
-        if self.fresh.pop(identifier, None) is not None:
-            self.words.remove(identifier)
+        self.fresh.pop(identifier, None)
 
     def unseen(self, many: int) -> Slots:
         """Slots of the reader whose bodies were not read yet, as many as that at most; none where there is no room."""
@@ -186,12 +187,6 @@ class Mirror:
         for slot, body in bodies.items():
             if self._alive(slot):
                 self.bodies.put(slot, body)
-
-    def _read_words(self, row: Row) -> None:
-        if len(self.words) < MOST_FRESH:
-            memory = memory_of(row)
-            head = " ".join(text for text in (memory.title, memory.key, memory.value, memory.ref) if text)
-            self.words.add(row["id"], ((head, 1), (" ".join(memory.tags), 1), (memory.content, 1)))
 
     def digests_of(self, ids: Sequence[str]) -> dict[str, bytes]:
         """Of those of the rows that are there, what tells whether a row says something else."""
@@ -302,10 +297,23 @@ class Mirror:
             passing &= self._only(np.concatenate([self._ids.find(filters.family), self._families.find(filters.family)]))
         return passing
 
+    def keys(self) -> RowKeys:
+        """Of each slot what `words` knows its text by, over a new start too: the beginning of the row's digest."""
+        found: RowKeys = self._columns["digest"][: self._count].view("<u8")[:: DIGEST_BYTES // 8]
+        return found
+
+    def living(self) -> Mask:
+        return self._alive_all()
+
+    def is_fresh(self) -> Mask:
+        """What was written since the reader's version."""
+        found: Mask = self._columns["address"][: self._count] == NOWHERE
+        return found
+
     def scale_of_fresh(self) -> float:
-        """What makes a score among the fresh comparable with one of the reader's: a word is the rarer, the more texts
-        there are without it."""
-        return math.log(2 + self.rows) / math.log(2 + len(self.fresh))
+        """What makes a score of `words`, while it does not know all rows, comparable with one of the reader's: a word
+        is the rarer, the more texts there are without it."""
+        return math.log(2 + self.rows) / math.log(2 + len(self.words))
 
     def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
         return self._nearness.nearest(vector, among, k)
@@ -422,3 +430,7 @@ class Mirror:
             grown[: len(column)] = column
             self._columns[name] = grown
         self._nearness.reserve(size)
+
+
+def _key_of(digest: bytes) -> int:
+    return int.from_bytes(digest[:8], "little")

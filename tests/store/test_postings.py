@@ -1,0 +1,130 @@
+"""The index of words: its ranking is BM25, whatever was merged when, and its file is whole or made anew."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunchd.store import postings as posting
+from hunchd.store import postings_file
+from hunchd.store.files import Files
+from hunchd.store.postings import MOST_TIMES, Block, Postings
+from hunchd.store.terms import counts_of
+
+TERMS = st.dictionaries(st.integers(1, 2**64 - 1) | st.integers(1, 9), st.integers(1, 70), max_size=6)
+EVERY = np.ones(1_000, np.bool_)
+
+
+def bm25(texts: dict[int, dict[int, int]], asked: dict[int, int]) -> dict[int, float]:
+    """As it is written in the books."""
+    mean = sum(sum(text.values()) for text in texts.values()) / max(len(texts), 1)
+    said = Counter(term for text in texts.values() for term in text)
+    scores: Counter[int] = Counter()
+    for slot, text in texts.items():
+        for term, weight in asked.items():
+            if term in text:
+                idf = math.log(1 + (len(texts) - said[term] + 0.5) / (said[term] + 0.5))
+                held_back = 1.2 * (1 - 0.75 + 0.75 * sum(text.values()) / max(mean, 1.0))
+                scores[slot] += (
+                    weight * idf * 2.2 * min(text[term], MOST_TIMES) / (min(text[term], MOST_TIMES) + held_back)
+                )
+    return dict(scores)
+
+
+def block_of(postings: Postings, living: np.ndarray, path: Path) -> Block:
+    postings_file.write(Files(), path, *postings.merged(living))
+    found = postings_file.read(path)
+    assert found is not None
+    return found
+
+
+@given(st.lists(TERMS, max_size=30), TERMS, st.sets(st.integers(0, 30)), st.integers(0, 30))
+def test_texts_are_ranked_as_bm25_has_it_however_many_of_them_are_merged(
+    tmp_path_factory: pytest.TempPathFactory,
+    texts: list[dict[int, int]],
+    asked: dict[int, int],
+    gone: set[int],
+    early: int,
+) -> None:
+    path = tmp_path_factory.mktemp("words") / "words"
+    living = np.array([slot not in gone for slot in range(len(texts))], np.bool_)
+    keys = np.arange(100, 100 + len(texts), dtype=np.uint64)
+    postings = Postings()
+    for slot, text in enumerate(texts[:early]):
+        postings.add(slot, int(keys[slot]), text)
+    postings = Postings(block_of(postings, living, path), keys, living)
+    assert set(postings.waiting(99)) == {slot for slot in range(early, len(texts)) if living[slot]}
+    for slot, text in enumerate(texts[early:], early):
+        postings.add(slot, int(keys[slot]), text)
+    left = {slot: text for slot, text in enumerate(texts) if slot >= early or living[slot]}
+
+    slots, scores = postings.search(asked, living, 10)
+
+    expected = sorted(((-score, slot) for slot, score in bm25(left, asked).items() if living[slot]))[:10]
+    assert scores.tolist() == pytest.approx([-score for score, _ in expected], rel=1e-4)
+    assert all(living[slot] for slot in slots.tolist())
+    # And when all is merged, what is gone does not count any more.
+    postings = Postings(block_of(postings, living, path), keys, living)
+    assert postings.is_whole
+    left = {slot: text for slot, text in left.items() if living[slot]}
+    slots, scores = postings.search(asked, living, 10)
+    assert scores.tolist() == pytest.approx(sorted(bm25(left, asked).values(), reverse=True)[:10], rel=1e-4)
+
+
+def test_texts_that_say_it_equally_come_in_the_order_of_their_slots() -> None:
+    postings = Postings()
+    for slot in range(40):
+        postings.add(slot, slot, {7: 1})
+
+    assert postings.search({7: 1}, EVERY, 5)[0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_many_texts_are_merged_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_AT_ONCE", 50)
+    chance = random.Random(1)
+    texts = [{chance.randrange(1, 90): chance.randrange(1, 4) for _ in range(12)} for _ in range(300)]
+    keys, living = np.arange(300, dtype=np.uint64), np.ones(300, np.bool_)
+    postings = Postings()
+    for end in (100, 200, 300):
+        for slot in range(end - 100, end):
+            postings.add(slot, slot, texts[slot])
+        postings = Postings(block_of(postings, living, tmp_path / "words"), keys, living)
+
+    asked = {3: 1, 50: 2}
+    expected = bm25(dict(enumerate(texts)), asked)
+    slots, scores = postings.search(asked, living, 300)
+    assert dict(zip(slots.tolist(), scores.tolist(), strict=True)) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("damage", ["a byte of it", "its end", "all of it", "its rules"])
+def test_a_file_that_is_not_as_it_was_written_is_not_read(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "words"
+    postings = Postings()
+    for slot in range(50):
+        postings.add(slot, slot, counts_of(f"text {slot} about pelicans"))
+    block_of(postings, EVERY, path)
+    whole = path.read_bytes()
+    broken = {
+        "a byte of it": whole[:99] + bytes([whole[99] ^ 4]) + whole[100:],
+        "its end": whole[:-50],
+        "all of it": b"",
+        "its rules": whole[:-32] + b"\xff" + whole[-31:],
+    }[damage]
+    assert postings_file.read(path) is not None
+    path.write_bytes(broken)
+
+    assert postings_file.read(path) is None
+
+
+def test_the_forms_of_a_word_are_one_term_and_empty_words_are_none() -> None:
+    assert counts_of("Testing the TESTS was tested") == {next(iter(counts_of("test"))): 3}
+    assert counts_of("Café naïve") == counts_of("cafe naive")
+    assert counts_of("がか") != counts_of("かか")
+    assert counts_of("x" * 65) == counts_of("the of and") == {}

@@ -1,0 +1,274 @@
+"""What is found by words in a store, through all that becomes of it: tidied, closed, crashed, damaged, erased."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.domain.errors import StoreError
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind
+from hunchd.store import postings_file, word_keeping
+from hunchd.store.collection import Collection
+from hunchd.store.lance import Table, new_session
+from hunchd.store.terms import counts_of
+from hunchd.store.word_keeping import FILE
+from tests.store.examples import MODEL, embedded, memory
+
+P = Filters(project="p")
+BIRDS = ("pelican", "heron", "stork", "crane", "ibis", "egret", "swan")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "p"
+
+
+@pytest.fixture
+def asked_of_the_database(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words that LanceDB's full-text index was asked for."""
+    asked: list[str] = []
+    by_words = Table.by_words
+
+    async def noted(table: Table, words: str, condition: str, k: int) -> tuple[Any, Any]:
+        asked.append(words)
+        return await by_words(table, words, condition, k)
+
+    monkeypatch.setattr(Table, "by_words", noted)
+    return asked
+
+
+async def opened(folder: Path) -> Collection:
+    return await Collection.open(folder, new_session())
+
+
+def best(candidates: Any) -> list[int]:
+    return [at for at, *_ in sorted(candidates, key=lambda one: -(one[1] or 0.0))][:10]
+
+
+async def found(collection: Collection, words: str, filters: Filters = P) -> list[str]:
+    return [one.row["id"] for one in await collection.find(words, None, MODEL, filters, 10, best)]
+
+
+async def filled(folder: Path, count: int = 40) -> Collection:
+    collection = await opened(folder)
+    await collection.put([embedded(memory(n, f"text {n} about a {BIRDS[n % 7]}")) for n in range(count)])
+    return collection
+
+
+def abandoned(collection: Collection) -> None:
+    """As a process that was killed leaves it."""
+    for table in collection._tables.values():
+        table.close()
+    collection._database.close()
+
+
+def says(folder: Path, word: str) -> bool:
+    """Whether any file of the folder holds the word, or the number that stands for it in the index."""
+    [term] = counts_of(word)
+    contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return any(word.encode() in content or term.to_bytes(8, "little") in content for content in contents)
+
+
+async def test_a_row_is_found_from_the_moment_it_is_written_through_tidying_and_reopening(
+    folder: Path, asked_of_the_database: list[str]
+) -> None:
+    collection = await filled(folder)
+    await collection.put([embedded(memory(100, "a kingfisher dives"))])
+    assert await found(collection, "kingfishers diving") == ["m100"]
+    assert not (folder / FILE).exists()
+
+    await collection.optimise(force=True)
+    await collection.put([embedded(memory(101, "two kingfishers"))])
+    assert set(await found(collection, "kingfisher")) == {"m100", "m101"}
+
+    for _ in range(2):
+        await collection.close()
+        collection = await opened(folder)
+        assert set(await found(collection, "kingfisher")) == {"m100", "m101"}
+        await collection.optimise(force=True)
+    assert asked_of_the_database == []
+    await collection.close()
+
+
+async def test_rows_without_an_entry_are_found_by_the_database_until_they_have_one(
+    folder: Path, asked_of_the_database: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await filled(folder, 300)
+    await collection.optimise(force=True)
+    await collection.close()
+    (folder / FILE).unlink()
+    monkeypatch.setattr(word_keeping, "AT_ONCE", 64)
+    monkeypatch.setattr(word_keeping, "WRITE_AT", 128)
+
+    collection = await opened(folder)
+    await collection.put([embedded(memory(500, "a pelican of late"))])
+    assert (await found(collection, "text 6 swan"))[0] == "m6"
+    assert await found(collection, "late") == ["m500"]
+    assert asked_of_the_database == ["text 6 swan", "late"]
+    more, steps = True, 0
+    while more:
+        more, steps = await collection.index_words(), steps + 1
+        assert (await found(collection, "text 6 swan"))[0] == "m6"
+    assert steps == 5
+    asked_of_the_database.clear()
+
+    assert (await found(collection, "text 6 swan"))[0] == "m6"
+    assert await found(collection, "late") == ["m500"]
+    assert asked_of_the_database == []
+    assert (folder / FILE).exists()
+    await collection.close()
+
+
+async def test_a_crash_between_the_table_and_the_index_loses_no_row(folder: Path) -> None:
+    collection = await filled(folder)
+    await collection.optimise(force=True)
+    await collection.put([embedded(memory(7, "says something else: kingfisher")), embedded(memory(200, "kingfisher"))])
+    abandoned(collection)
+    (folder / f"{FILE}.tmp").write_bytes(b"half of it")
+
+    collection = await opened(folder)
+    assert set(await found(collection, "kingfisher")) == {"m7", "m200"}
+    assert "m7" not in await found(collection, "pelican")
+    await collection.optimise(force=True)
+    assert set(await found(collection, "kingfisher")) == {"m7", "m200"}
+    assert not (folder / f"{FILE}.tmp").exists()
+    await collection.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", None])
+async def test_a_damaged_or_missing_index_is_made_anew(folder: Path, content: bytes | None) -> None:
+    collection = await filled(folder)
+    await collection.optimise(force=True)
+    await collection.close()
+    whole = (folder / FILE).read_bytes()
+    (folder / FILE).write_bytes(content if content is not None else whole[:64] + b"\xff" + whole[65:])
+
+    collection = await opened(folder)
+    assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
+    await collection.put([embedded(memory(99, "one more"))])
+    await collection.optimise(force=True)
+    await collection.close()
+    assert postings_file.read(folder / FILE) is not None
+
+
+async def test_nothing_of_what_was_deleted_is_left_in_the_index_after_a_purge(folder: Path) -> None:
+    collection = await filled(folder)
+    await collection.put([embedded(memory(50, "the hoopoe was here")), embedded(memory(51, "and a roller"))])
+    await collection.optimise(force=True)
+    assert says(folder, "hoopoe")
+    await collection.put([embedded(memory(60, "one bustard, fresh"))])
+
+    assert await collection.delete(["m50", "m60"]) == 2
+    assert await found(collection, "hoopoe bustard") == []
+    await collection.purge()
+    assert not says(folder, "hoopoe")
+    assert not says(folder, "bustard")
+    assert says(folder, "roller")
+    assert await found(collection, "roller") == ["m51"]
+    await collection.close()
+
+
+async def test_a_purge_that_a_crash_interrupted_erases_from_the_index_too(folder: Path) -> None:
+    collection = await filled(folder)
+    await collection.put([embedded(memory(50, "the hoopoe was here"))])
+    await collection.optimise(force=True)
+    await collection.delete(["m50"])
+    abandoned(collection)
+
+    collection = await opened(folder)
+    assert not collection.erasing
+    assert not says(folder, "hoopoe")
+    await collection.close()
+
+
+async def test_what_cannot_be_written_after_an_erasure_is_removed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await filled(folder)
+    await collection.put([embedded(memory(50, "the hoopoe was here"))])
+    await collection.optimise(force=True)
+    await collection.delete(["m50"])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(postings_file, "write", full)
+    await collection.purge()
+    assert not (folder / FILE).exists()
+    assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
+    await collection.close()
+
+
+async def test_a_full_disk_keeps_nobody_from_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = await filled(folder)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(postings_file, "write", full)
+    await collection.optimise(force=True)
+    await collection.put([embedded(memory(100, "a kingfisher"))])
+    assert await found(collection, "kingfisher") == ["m100"]
+    assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
+    monkeypatch.undo()
+    await collection.optimise(force=True)
+    assert (folder / FILE).exists()
+    await collection.close()
+
+
+async def test_filters_hold_however_few_rows_pass(folder: Path) -> None:
+    collection = await opened(folder)
+    await collection.put([embedded(memory(n, f"pelican pelican {n}")) for n in range(500)])
+    await collection.put([embedded(memory(900, "one pelican among much else", kind=Kind.FACT, tags=("rare",)))])
+
+    for _ in range(2):
+        assert await found(collection, "pelican", replace(P, kinds=(Kind.FACT,))) == ["m900"]
+        assert await found(collection, "pelican", replace(P, tags=("rare",))) == ["m900"]
+        await collection.optimise(force=True)
+    await collection.close()
+
+
+async def test_a_newer_store_is_searched_but_nothing_of_it_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await filled(folder)
+    await collection._memories.set_schema_version(99)
+    await collection.close()
+
+    collection = await opened(folder)
+    assert not collection.writable
+    assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
+    assert not await collection.index_words()
+    with suppress(StoreError):
+        await collection.optimise(force=True)
+    assert not (folder / FILE).exists()
+    await collection.close()
+
+
+async def test_the_order_is_that_of_the_databases_own_ranking(folder: Path) -> None:
+    words = [hashlib.blake2b(bytes([n]), digest_size=3).hexdigest() for n in range(60)]
+    texts = [" ".join(words[(n * step) % 60 % (step + 7)] for step in range(3, 9 + n % 23)) for n in range(400)]
+    collection = await opened(folder)
+    await collection.put([embedded(memory(n, text)) for n, text in enumerate(texts)])
+    await collection.optimise(force=True)
+    alike: list[bool] = []
+    for asked in (" ".join(words[n : n + 3]) for n in range(0, 30, 3)):
+        addresses, scores = await collection._memories.by_words(asked, "", 10)
+        theirs = dict(zip(collection._mirror.holding(addresses).tolist(), scores.tolist(), strict=True))
+        slots, mine = collection._mirror.words.search(counts_of(asked), collection._mirror.living(), 400)
+        ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
+        assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=0.05)
+        alike += _agree(list(theirs), slots.tolist())
+    assert sum(alike) > 0.9 * len(alike)
+
+
+def _agree(theirs: Sequence[int], ours: Sequence[int]) -> list[bool]:
+    return [slot in ours[: len(theirs)] for slot in theirs]
