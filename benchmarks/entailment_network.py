@@ -19,7 +19,7 @@ from hunchd.embedding.protobuf import tensors_of
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
 RANK = 16
 HIDDEN = 64
-LONGEST = 128  # word pieces of a pair
+LONGEST = 64  # word pieces of a pair
 EPSILON = 1e-12
 SIZES = {
     "query": (WIDTH, WIDTH),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation.contradictions_opposites import OPPOSED_WORDS
@@ -133,6 +134,7 @@ COMPOUNDS: Final = frozenset(
 ) | frozenset(word for word in (*PHRASES, *PHRASES.values()) if "-" in word and " " not in word)
 
 
+@lru_cache(maxsize=8_192)
 def class_of(word: str) -> str:
     """What `word`, in lower case, is one of several choices for; "" for what we do not know."""
     for form in (word, word.removesuffix("s"), word.removesuffix("ly")):

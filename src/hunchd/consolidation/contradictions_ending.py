@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation.contradictions_values import Value, excluding, values_in
@@ -34,6 +35,7 @@ class Ended:
     version: Value
 
 
+@lru_cache(maxsize=1_024)
 def ended(text: str) -> Ended | None:
     """What `text` says to be supported no longer."""
     for said in _SAID:

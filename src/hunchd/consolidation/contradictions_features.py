@@ -64,6 +64,7 @@ class Compared:
     features: tuple[float, ...]
     kind: str
     settled: bool  # equal words or numbers, other places or times, manifests: how it is worded adds nothing
+    pinned: bool = False  # both are requirements as manifests state them
 
 
 APART: Final = Compared((0.0,) * len(FEATURES), "", settled=True)
@@ -82,7 +83,8 @@ def compared(a: Clause, b: Clause) -> Compared:
     reasons = _Reasons.of(shared)
     alike = not (shared.left_a or shared.left_b) and not any(reasons.all)
     settled = shared.pins or alike or bool(reasons.same_number or reasons.finer)
-    return Compared(_features(shared, reasons), reasons.kind(a), settled)
+    kind = reasons.kind(a)  # where nothing opposes, nothing is weighed
+    return Compared(_features(shared, reasons) if kind else APART.features, kind, settled, shared.pins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +319,8 @@ def _matched(mine: frozenset[str], others: frozenset[str]) -> tuple[frozenset[st
     """The stems of either side that the other has too, also in a compound or with another ending."""
     equal = mine & others
     found_mine, found_others = set(equal), set(equal)
-    for one in mine - equal:
-        for other in others - found_others:
+    for one in sorted(mine - equal):
+        for other in sorted(others - found_others):
             if _akin(one, other):
                 found_mine.add(one)
                 found_others.add(other)

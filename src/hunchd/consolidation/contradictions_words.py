@@ -7,6 +7,7 @@ words and stemmed once, when the module is loaded.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 _ENDINGS: Final = (
@@ -24,6 +25,7 @@ _KEPT: Final = frozenset(
 )
 
 
+@lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
     """What is left of a word without its ending: `migrations`, `migrating` and `migrate` are one."""
     if "-" in word and word.replace("-", "").isalpha():
