@@ -10,10 +10,12 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from contradiction_material import material
+from entailment_templates import Templates
 
 DATA = Path(__file__).with_name("data")
 # Pairs as developers write them, from several hands; the blind ones of earlier rounds are no longer blind.
@@ -21,12 +23,13 @@ WRITTEN = {
     "written": DATA / "contradictions_written.jsonl",
     "pairs": DATA / "contradictions_pairs.jsonl",
     "blind": DATA / "contradictions_blind.jsonl",
+    "second": DATA / "contradictions_blind_second.jsonl",
 }
 # For each subject the states that exclude each other, each in several wordings, and sentences that go beside all of
 # them, or beside the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
 CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
-LONGEST = 160  # characters of both sentences, of a public pair
+LONGEST = 135  # characters of both sentences, of a public pair
 MOST_OF_TABLE = 11_000
 # Columns of the tables that are known: first sentence, second sentence, class.
 COLUMNS = (
@@ -38,8 +41,9 @@ COLUMNS = (
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
 TWO_HANDS = 960  # pairs, of two people; those after them were written later, for what went wrong
 BLOCK = 24  # consecutive pairs, which may speak of the same
-OF_SUBJECT = (4, 6, 4)  # pairs of a subject in a round: contradictions, paraphrases, others
-FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 260, 200, 140, 100, 120  # pairs in a round
+OF_SUBJECT = (3, 3, 3)  # pairs of a subject in a round: contradictions, paraphrases, others
+FROM_TEMPLATES = 1_900  # pairs in a round, always others
+FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 150, 200, 140, 100, 120  # pairs in a round
 RARE = 60  # statements: a word of more of them makes no neighbours
 ALIKE = 0.66  # of the words of the shorter statement
 STEM = 6  # characters
@@ -60,22 +64,14 @@ class Example(NamedTuple):
     three_classes: bool = False
 
 
-def general_pairs(snli: Path | None, tables: Iterable[Path], chance: random.Random) -> list[Example]:
+def general_pairs(tables: Iterable[Path], chance: random.Random) -> list[Example]:
     """Public pairs in random order, not more than so many of one source."""
     found: list[Example] = []
-    for some in ([_snli(snli)] if snli else []) + [_table(path) for path in tables]:
-        short = [one for one in dict.fromkeys(some) if len(one.a) + len(one.b) <= LONGEST]
+    for path in tables:
+        short = [one for one in dict.fromkeys(_table(path)) if len(one.a) + len(one.b) <= LONGEST]
         found += chance.sample(short, min(len(short), MOST_OF_TABLE))
     chance.shuffle(found)
     return found
-
-
-def _snli(folder: Path) -> Iterator[Example]:
-    for part in ("dev", "test"):
-        columns = [(folder / f"{name}.{part}").read_text("utf-8").splitlines() for name in ("s1", "s2", "labels")]
-        for a, b, label in zip(*columns, strict=True):
-            if label.strip() in CLASSES:
-                yield Example(a.strip(), b.strip(), CLASSES[label.strip()], "snli", three_classes=True)
 
 
 def _table(path: Path) -> Iterator[Example]:
@@ -135,6 +131,7 @@ class Own:
         held = {
             "pairs": [one for at, one in enumerate(pairs) if at // BLOCK % 4 == 1],
             "blind": self.written["blind"],
+            "second": self.written["second"],
         }
         measured = {one for examples in held.values() for one in examples}
         alike = speaking_alike(measured)
@@ -143,7 +140,7 @@ class Own:
         return Own(written, subjects), held
 
     def round(self, chance: random.Random) -> Iterator[Example]:
-        """All that is written, some of each subject, and some of the frames."""
+        """All that is written, some of each subject, some from templates, and some of the frames."""
         yield from itertools.chain.from_iterable(self.written.values())
         for pairs in self.subjects.values():
             sorts: tuple[list[Example], ...] = ([], [], [])
@@ -151,6 +148,7 @@ class Own:
                 sorts[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
             for some, most in zip(sorts, OF_SUBJECT, strict=True):
                 yield from chance.sample(some, min(len(some), most))
+        yield from (Example(*pair) for pair in Templates(chance).made(FROM_TEMPLATES) if pair.a != pair.b)
         frames = [Example(*pair[:4]) for pair in material() if not pair.group.startswith("written")]
         yield from chance.sample(frames, FROM_FRAMES)
 
@@ -204,14 +202,12 @@ def speaking_alike(measured: Iterable[Example]) -> Callable[[Example], bool]:
     """Whether a pair has a statement that shares most of its words with one of `measured`."""
     known = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
 
-    def alike(one: Example) -> bool:
-        return any(
-            len(mine & other) >= max(2, ALIKE * min(len(mine), len(other)))
-            for mine in (_stems(one.a), _stems(one.b))
-            for other in known
-        )
+    @cache
+    def is_known(sentence: str) -> bool:
+        mine = _stems(sentence)
+        return any(len(mine & other) >= max(2, ALIKE * min(len(mine), len(other))) for other in known)
 
-    return alike
+    return lambda one: is_known(one.a) or is_known(one.b)
 
 
 def _bare(sentence: str) -> str:
