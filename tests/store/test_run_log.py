@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from hunchd.domain.errors import NotFound, StorageFull
 from hunchd.store.files import Files
-from hunchd.store.run_log import RunLog
+from hunchd.store.run_log import Line, RunLog
 
 
 def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
@@ -73,6 +75,45 @@ def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) ->
 
     assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())
     assert [line["id"] for line in log.lines("r3")] == ["m3"]
+
+
+def test_what_is_written_while_the_log_is_rewritten_is_in_it(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.append("r1", [{"type": "change", "id": "secret"}, {"type": "change", "id": "m1"}])
+    begun, go_on = Event(), Event()
+
+    def change(line: Line) -> Line | None:
+        begun.set()
+        go_on.wait(10)
+        return None if line["id"] == "secret" else line
+
+    with ThreadPoolExecutor(2) as threads:
+        rewriting = threads.submit(log.rewrite, change)
+        assert begun.wait(10)
+        adding = threads.submit(log.append, "r1", [{"type": "change", "id": "m2"}])
+        go_on.set()
+        rewriting.result(10)
+        adding.result(10)
+
+    assert [line["id"] for line in log.lines("r1")] == ["m1", "m2"]
+
+
+@pytest.mark.parametrize("length", [1, 100_000, 1_000_000])
+def test_the_last_line_is_told_however_long_it_is_and_without_what_is_torn(tmp_path: Path, length: int) -> None:
+    log = RunLog(tmp_path)
+    log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2, "text": "é" * length}])
+    assert log.last("r1") == {"type": "x", "n": 2, "text": "é" * length}
+
+    with (tmp_path / "r1.jsonl").open("ab") as file:
+        file.write(b'{"type": "x", "n": 3, "te')
+    last = log.last("r1")
+    assert last is not None
+    assert last["n"] == 2
+
+    (tmp_path / "r2.jsonl").write_bytes(b'{"type": "be')
+    assert log.last("r2") is None
+    with pytest.raises(NotFound):
+        log.last("r3")
 
 
 @pytest.mark.parametrize("name", ["nothing", "../etc/passwd", "", "r" * 100])

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -96,14 +96,16 @@ class Files:
         return descriptor
 
 
-def replace_file(files: Files, path: Path, content: bytes) -> None:
-    """`path` holds the old bytes or all of the new ones, also after a power cut in the middle."""
+def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> None:
+    """`path` holds the old bytes or all of the new ones, which may come in parts, also after a power cut in the
+    middle."""
     unfinished = path.with_name(path.name + ".tmp")
     files.remove(unfinished)
     descriptor = files.create(unfinished)
     try:
         try:
-            files.write(descriptor, content)
+            for part in (content,) if isinstance(content, bytes) else content:
+                files.write(descriptor, part)
             files.sync(descriptor)
         finally:
             files.close(descriptor)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from hunchd.domain.errors import NotFound, StorageFull
@@ -24,11 +25,12 @@ _READ_BACK: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """The files of all runs. Every call blocks: use it in a thread."""
+    """The files of all runs. Every call blocks: use it in a thread, or in several."""
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
         self._folder = folder
         self._files = files or Files()
+        self._writing = Lock()  # what is added to a file while it is written anew would be lost
 
     def runs(self) -> list[str]:
         """Ids, the newest first: they sort by time."""
@@ -42,22 +44,26 @@ class RunLog:
         path = self._path(run)
         content = b"".join(_encoded(line) for line in lines)
         try:
-            fresh = not path.exists()
-            descriptor = self._files.append_to(path)
-            try:
-                end = _whole_until(descriptor)
-                if end is not None:
-                    self._files.truncate(descriptor, end)
-                self._files.write(descriptor, content)
-                self._files.sync(descriptor)
-            finally:
-                self._files.close(descriptor)
-            if fresh:
-                self._files.sync_folder(self._folder)
+            with self._writing:
+                self._append(path, content)
         except OSError as error:
             if error.errno in FULL:
                 raise StorageFull("the disk is full: what is changed could not be taken back") from error
             raise
+
+    def _append(self, path: Path, content: bytes) -> None:
+        fresh = not path.exists()
+        descriptor = self._files.append_to(path)
+        try:
+            end = _whole_until(descriptor)
+            if end is not None:
+                self._files.truncate(descriptor, end)
+            self._files.write(descriptor, content)
+            self._files.sync(descriptor)
+        finally:
+            self._files.close(descriptor)
+        if fresh:
+            self._files.sync_folder(self._folder)
 
     def lines(self, run: str) -> Iterator[Line]:
         """In the order in which they were written. Raises NotFound."""
@@ -68,7 +74,22 @@ class RunLog:
                     if raw.endswith(b"\n") and (line := _read(raw, path)) is not None:
                         yield line
         except FileNotFoundError:
-            raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
+            raise _unknown(run) from None
+
+    def last(self, run: str) -> Line | None:
+        """The last whole line, without reading the others; None where there is none. Raises NotFound."""
+        path = self._path(run)
+        try:
+            with path.open("rb") as file:
+                end, size = file.seek(0, os.SEEK_END), _READ_BACK
+                while True:
+                    begin = file.seek(max(0, end - size))
+                    parts = file.read(end - begin).split(b"\n")  # what is behind the last line's end is torn
+                    if begin == 0 or len(parts) > 2:
+                        return _read(parts[-2], path) if len(parts) > 1 else None
+                    size *= 8
+        except FileNotFoundError:
+            raise _unknown(run) from None
 
     def backwards(self, run: str) -> Iterator[Line]:
         """The same, the last first, without holding all of them."""
@@ -85,7 +106,7 @@ class RunLog:
                     if (line := _read(file.readline(), path)) is not None:
                         yield line
         except FileNotFoundError:
-            raise NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them") from None
+            raise _unknown(run) from None
 
     def about(self, identifier: str, most: int) -> list[tuple[str, Line]]:
         """The newest changes of one memory, with the runs that made them."""
@@ -107,15 +128,19 @@ class RunLog:
     def rewrite(self, change: Callable[[Line], Line | None]) -> None:
         """Put `change` of each line in its place, or nothing: what was erased must not stand here either."""
         for run in self.runs():
-            before = list(self.lines(run))
-            after = [changed for line in before if (changed := change(line)) is not None]
-            if after != before:
-                replace_file(self._files, self._path(run), b"".join(_encoded(line) for line in after))
+            with self._writing, suppress(NotFound):  # pruned meanwhile
+                if any(change(line) != line for line in self.lines(run)):
+                    after = (changed for line in self.lines(run) if (changed := change(line)) is not None)
+                    replace_file(self._files, self._path(run), map(_encoded, after))
 
     def _path(self, run: str) -> Path:
         if not run.isalnum() or len(run) > 60:
-            raise NotFound(f"there is no run '{run[:60]}'", hint="GET /consolidate lists them")
+            raise _unknown(run[:60])
         return self._folder / f"{run}{ENDING}"
+
+
+def _unknown(run: str) -> NotFound:
+    return NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them")
 
 
 def _read(raw: bytes, path: Path) -> Line | None:
