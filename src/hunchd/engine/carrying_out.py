@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import erasable
 from hunchd.consolidation.plan import Entry, Step, applied, applies, in_batches, outcome
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
@@ -50,6 +51,10 @@ class Stopped(Exception):
     """Somebody asked the run to stop; what is done is whole."""
 
 
+class Gone(Exception):
+    """The owner was removed while its memories were worked on."""
+
+
 class CarryingOut:
     def __init__(
         self,
@@ -78,6 +83,8 @@ class CarryingOut:
         self._now = now
         self._reads = reads  # whether a model reads the pairs of statements that the rules leave open
         self._passing: list[str] = []  # memories that are at hand only because they were changed
+        self._gone: set[str] = set()  # owners that were removed
+        self._touching = asyncio.Lock()  # while something is written of an owner that may go
 
     async def ready(self) -> None:
         """Wait until what an earlier run of the daemon accepted is at hand."""
@@ -85,6 +92,24 @@ class CarryingOut:
 
     def tallies(self) -> dict[str, Tally]:
         return self._usage.tallies()
+
+    async def leave(self, owner: str) -> None:
+        """Nothing more is written of that owner when this returns, by the run under way."""
+        self._gone.add(owner)
+        async with self._touching:
+            pass
+
+    def begin(self) -> None:
+        """A run begins, whose owners are all there."""
+        self._gone.clear()
+
+    @asynccontextmanager
+    async def _staying(self, owner: Owner) -> AsyncIterator[None]:
+        """Keep who removes this owner waiting for a moment. Raises Gone if it is removed already."""
+        async with self._touching:
+            if owner.id in self._gone:
+                raise Gone
+            yield
 
     async def _settled(self, *, but: int = 0) -> None:
         """Wait until the store has what was accepted, also in a flood. Raises Unavailable when it is stuck."""
@@ -132,10 +157,11 @@ class CarryingOut:
         did: Callable[[Sequence[Entry]], None],
         stopping: asyncio.Event,
     ) -> Verdict:
-        """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped."""
+        """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped or Gone."""
         run = record.run
         if owner.id in record.lost:  # a crash came while it was taken back
-            return await self._lost(run, owner, record.lost[owner.id])
+            async with self._staying(owner):
+                return await self._lost(run, owner, record.lost[owner.id])
         tallies = await self._tallies_of(record)
         async with self.planning(owner, tallies) as planning:
             probes = record.probes.get(owner.id)
@@ -143,23 +169,27 @@ class CarryingOut:
                 said("probes")
                 probes = await self._probes(planning, owner, run)
                 line = {"type": "probes", "owner": owner.id, "probes": [probe.json() for probe in probes]}
-                await self._note(run, line)
+                async with self._staying(owner):
+                    await self._note(run, line)
             changed = 0
             for step in planning.steps(record.steps):
                 if (owner.id, str(step)) in record.done:
                     continue
                 said(str(step))
                 async for entries in planning.plan(step):
-                    done = await self._apply(run, entries, stopping)
+                    async with self._staying(owner):
+                        done = await self._apply(run, entries, stopping)
                     did(done)
                     changed += len(done)
                     if stopping.is_set():
                         raise Stopped
                 await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
             said("gate")
-            verdict = await self._gate(run, owner, probes)
+            async with self._staying(owner):
+                verdict = await self._gate(run, owner, probes)
+                if not verdict.rolled_back:
+                    await self._note(run, verdict.line(owner.id))
             if not verdict.rolled_back:
-                await self._note(run, verdict.line(owner.id))
                 if Step.DUPLICATES in record.steps:
                     await planning.compared()
                 await self._upkeep(record, owner, planning, said, changed)
@@ -322,7 +352,9 @@ class CarryingOut:
         """What needs no plan: what goes for good, vectors of another model, files of the store."""
         if Step.ERASE in record.steps:
             said(str(Step.ERASE))
-            await self._erase(record, owner, await planning.erasable())
+            planned = await planning.erasable()
+            async with self._staying(owner):
+                await self._erase(record, owner, planned)
         if Step.REEMBED in record.steps:
             said(str(Step.REEMBED))
             stats = await self._store.stats()
@@ -333,23 +365,32 @@ class CarryingOut:
             said(str(Step.COMPACT))
             await self._store.optimise()
 
-    async def _erase(self, record: Record, owner: Owner, identifiers: Sequence[str]) -> None:
-        """What was archived long ago leaves the disk, the logs and the copies: this is not taken back."""
+    async def _erase(self, record: Record, owner: Owner, planned: Sequence[str]) -> None:
+        """What was archived long ago leaves the disk, the logs and the copies: this is not taken back. What somebody
+        has brought back since it was planned stays."""
+        going = await self._erasable(planned, owner)
+        if not going:
+            return
+        # First, for after a crash nobody would know what to look for in them.
+        await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(going), None))
         gone, last = [], 0
-        for identifier in identifiers:
-            try:
-                _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
-            except NotFound:
-                continue
-            gone.append(identifier)
+        for identifier in going:
+            with suppress(NotFound):
+                if await self._erasable([identifier], owner):
+                    _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
+                    gone.append(identifier)
         if not gone:
             return
         await self._settled()
         await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
         await self._store.purge(owner.id)
         self._usage.forget(gone)
-        await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(gone), None))
         await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
+
+    async def _erasable(self, identifiers: Sequence[str], owner: Owner) -> list[str]:
+        """Those that are there, and archived for so long."""
+        known = await self._memories.known(identifiers, owner.id)
+        return [memory.id for memory in erasable(known.values(), self._now())]
 
 
 def _sequence(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[Entry], int]:

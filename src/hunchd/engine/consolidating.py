@@ -11,7 +11,8 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -19,7 +20,7 @@ from typing import Any, Final
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import COUNTS, Entry, Step
 from hunchd.domain.errors import Conflict, HunchError, NotFound
-from hunchd.engine.carrying_out import CarryingOut, Stopped
+from hunchd.engine.carrying_out import CarryingOut, Gone, Stopped
 from hunchd.engine.events import Events
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Ended, Record, recorded, without
@@ -37,6 +38,8 @@ AGAIN_AFTER: Final = (3.0, 30.0)
 MOST_TRIES: Final = 4  # times that a run is gone on with; then it is taken back
 # A night that was slept through: the next run is due when the last one is older than a day and a little.
 DUE_AFTER: Final = timedelta(hours=26)
+# Beyond it, nobody was there for a while: or it was another while than the clock says.
+AWAY_AFTER: Final = timedelta(days=7)
 STOP_WITHIN: Final = 0.6  # seconds until what a stopped run waits for is cut short: it has one in all
 
 
@@ -154,6 +157,10 @@ class Consolidation:
             return self._current.json() | {"status": "running"}
         return self._last.json() if self._last is not None else None
 
+    async def leave(self, project: str) -> None:
+        """The project is about to be removed: the run under way writes nothing of it any more."""
+        await self._work.leave(project)
+
     async def forgotten(self, identifiers: Sequence[str], project: str | None = None) -> None:
         """What was erased stands in no log any more. With no ids: nothing of that project does."""
         await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
@@ -161,16 +168,25 @@ class Consolidation:
     # By itself
 
     async def nightly(self) -> None:
-        """The run of a quiet night."""
+        """The run of a quiet night. Nothing goes for good in the first one after a while: whoever was away, or had
+        a clock that was wrong, finds what was archived."""
         if self._settings.nightly and self._current is None:
-            await self.consolidate(ConsolidateRequest(), trigger="nightly")
+            asked = ConsolidateRequest()
+            if not await self._ran_within(AWAY_AFTER):
+                asked = replace(asked, steps=tuple(step for step in asked.steps if step != Step.ERASE))
+            await self.consolidate(asked, trigger="nightly")
 
     async def is_due(self, installed: datetime) -> bool:
         """Whether a night was missed: no run within a day, nor anything new `installed` within it."""
-        for run in await asyncio.to_thread(self._log.runs):
-            record = await asyncio.to_thread(recorded, self._log, run)
-            return self._now() - record.began > DUE_AFTER
-        return self._now() - installed > DUE_AFTER
+        known = await asyncio.to_thread(self._log.runs)
+        return not await self._ran_within(DUE_AFTER) and (bool(known) or self._now() - installed > DUE_AFTER)
+
+    async def _ran_within(self, time: timedelta) -> bool:
+        """Whether a run began so lately. One from the future, when the clock was wrong, says nothing."""
+        runs = await asyncio.to_thread(self._log.runs)
+        return any(
+            [timedelta() <= self._now() - await asyncio.to_thread(_began, self._log, run) <= time for run in runs]
+        )
 
     async def keep_going(self) -> None:
         """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
@@ -275,16 +291,18 @@ class Consolidation:
     async def _go_on(self, current: _Current, owners: Sequence[Owner], record: Record) -> dict[str, Any]:
         """The rest of a run, from wherever its log says that it is."""
         verdicts = dict(record.owners)
+        self._work.begin()
         try:
             for owner in owners:
                 if verdicts.get(owner.id) is None:
-                    verdicts[owner.id] = await self._work.carry_out(
-                        record,
-                        owner,
-                        said=partial(self._at, current, owner),
-                        did=partial(self._count, current),
-                        stopping=current.stopping,
-                    )
+                    with suppress(Gone):
+                        verdicts[owner.id] = await self._work.carry_out(
+                            record,
+                            owner,
+                            said=partial(self._at, current, owner),
+                            did=partial(self._count, current),
+                            stopping=current.stopping,
+                        )
             status = "rolled_back" if any(one.rolled_back for one in verdicts.values()) else "done"
         except (Stopped, asyncio.CancelledError):
             if not current.stopping.is_set():
@@ -313,20 +331,20 @@ class Consolidation:
     async def _look(self) -> None:
         """What the last start left, and what the last run was."""
         for run in await asyncio.to_thread(self._log.runs):
-            record = await asyncio.to_thread(recorded, self._log, run)
-            self._last = self._last or record
-            if record.ended is None:
+            if self._last is None:
+                self._last = await asyncio.to_thread(recorded, self._log, run)
+            if not await asyncio.to_thread(_is_over, self._log, run):
                 self._unfinished.set()
                 return
 
     async def _resume(self) -> bool:
         """Go on with the newest run that did not end. False: it must be tried again."""
         for run in await asyncio.to_thread(self._log.runs):
-            record = await asyncio.to_thread(recorded, self._log, run)
-            if record.ended is not None:
+            if await asyncio.to_thread(_is_over, self._log, run):
                 continue
             if self._current is not None:
                 return False
+            record = await asyncio.to_thread(recorded, self._log, run)
             current = self._current = _Current(run, False, record.began)
             current.counts |= record.counts
             try:
@@ -368,6 +386,18 @@ class Consolidation:
             if len(found) >= limit:
                 break
         return found
+
+
+def _began(log: RunLog, run: str) -> datetime:
+    """When a run began; long ago where that cannot be read."""
+    begun = next(log.lines(run), {})
+    return datetime.fromisoformat(begun.get("at", "1970-01-01T00:00:00+00:00"))
+
+
+def _is_over(log: RunLog, run: str) -> bool:
+    """Whether a run ended, told by its last line: a log may be of a hundred megabytes."""
+    last = log.last(run)
+    return last is not None and last["type"] in ("ended", "undone")
 
 
 def _shown(entry: Entry, number: int) -> dict[str, Any]:

@@ -249,6 +249,7 @@ class Engine:
         make_private(self._erasing)
         (self._erasing / project.id).touch(mode=0o600)
         self._watching.unwatch(project)
+        await self._housekeeping.leave(project.id)
         await self._writer.drained()
         await self._erase(project.id)
         return {"removed": project.id}

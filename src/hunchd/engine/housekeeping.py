@@ -147,6 +147,10 @@ class Housekeeping:
         await self.runs.forgotten(identifiers)
         await self.keep()
 
+    async def leave(self, project: str) -> None:
+        """Before the project is removed."""
+        await self.runs.leave(project)
+
     async def forgotten_project(self, project: str) -> None:
         self.usage.forget_project(project)
         await self.runs.forgotten((), project)

@@ -1,0 +1,232 @@
+"""A run leaves alone what somebody removed, or brought back, while it was planned."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import ARCHIVED, GOES_AFTER, restored
+from hunchd.consolidation.plan import Planned, Step, entry_of
+from hunchd.domain.errors import Unavailable
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Memory, Status
+from hunchd.engine.carrying_out import CarryingOut, Gone
+from hunchd.engine.memories import Memories
+from hunchd.engine.owners import Owner
+from hunchd.engine.run_records import Record, Verdict
+from hunchd.engine.usage import Usage
+from hunchd.engine.writing import Writer
+from hunchd.protocol.child import Child
+from hunchd.store.client import Findings, Page, StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+from hunchd.store.run_log import RunLog
+from tests.consolidation.made import NOW, memory
+
+PROJECT = Owner("p", "shop")
+RUN = "r20260601"
+
+
+class Planner:
+    """Plans what it was told to, and lets something happen before it hands it over."""
+
+    def __init__(self) -> None:
+        self.planned: dict[Step, list[Planned]] = {}
+        self.erasable: list[str] = []
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def _let_happen(self) -> None:
+        if self.meanwhile is not None:
+            happening, self.meanwhile = self.meanwhile, None
+            await happening()
+
+    async def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = 0) -> Any:
+        if method == "erasable":
+            told = {"ids": list(self.erasable)}
+            await self._let_happen()
+            return told
+        return {"probes": []} if method == "probes" else {}
+
+    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
+        if method == "hold":
+            yield {}
+            await asyncio.Event().wait()
+        step = Step((params or {})["step"])
+        if changes := self.planned.get(step):
+            await self._let_happen()
+            yield {"entries": [entry_of(one, "p").json() for one in changes]}
+
+
+class Store:
+    """Keeps memories in a dictionary."""
+
+    def __init__(self, *memories: Memory) -> None:
+        self.kept = {one.id: one for one in memories}
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        self.kept.update({one.id: one for one in memories})
+
+    async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
+        return [self.kept[one] for one in ids if one in self.kept and self.kept[one].project == project]
+
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
+        return Page(tuple(one for one in self.kept.values() if matches(one, filters)), None, len(self.kept))
+
+    async def delete(self, ids: Sequence[str], project: str | None) -> int:
+        return sum(self.kept.pop(one, None) is not None for one in ids)
+
+    async def search(self, *_: Any, **__: Any) -> Findings:
+        return Findings()
+
+    async def scan(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        for batch in ():
+            yield batch
+
+    async def stats(self) -> dict[str, Any]:
+        return {}
+
+    async def purge(self, project: str | None) -> None:
+        """Nothing is on a disk."""
+
+    async def optimise(self) -> None:
+        """Nothing is untidy."""
+
+
+class Bench:
+    """A run over real memories, journal and log."""
+
+    def __init__(self, work: CarryingOut, planner: Planner, store: Store, memories: Memories, log: RunLog) -> None:
+        self.work, self.planner, self.store, self.memories, self.log = work, planner, store, memories, log
+
+    async def run(self, *steps: Step) -> Verdict:
+        record = Record(RUN, NOW, "asked", steps, ("p",))
+        return await self.work.carry_out(
+            record, PROJECT, said=lambda _: None, did=lambda _: None, stopping=asyncio.Event()
+        )
+
+    def logged(self) -> str:
+        return json.dumps(list(self.log.lines(RUN))) if RUN in self.log.runs() else ""
+
+
+@asynccontextmanager
+async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
+    planner, store, hot, log = Planner(), Store(*kept), HotTier(), RunLog(folder / "runs")
+    client = cast(StoreClient, cast(Any, store))
+    async with Journal.open(folder / "journal") as journal:
+        writer = Writer(journal, hot, client, batch=8, gather=0.0, most=100)
+        memories = Memories(journal, hot, client, writer, now=lambda: NOW)
+        work = CarryingOut(
+            cast(Child, cast(Any, planner)),
+            client,
+            hot,
+            journal,
+            memories,
+            writer,
+            log,
+            Usage(),
+            ConsolidationSettings(),
+            now=lambda: NOW,
+        )
+        writing = asyncio.create_task(writer.run())
+        try:
+            yield Bench(work, planner, store, memories, log)
+        finally:
+            writing.cancel()
+            await asyncio.wait([writing])
+
+
+def archived(name: str, *, days: float) -> Memory:
+    """One that may go for good since so many days."""
+    goes = (NOW - timedelta(days=days)).isoformat()
+    return memory(name, age=200, status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: goes})
+
+
+@pytest.mark.parametrize("kept", [(), (memory("only"),)])
+async def test_a_run_over_nothing_or_one_memory_ends_well_and_changes_nothing(
+    tmp_path: Path, kept: tuple[Memory, ...]
+) -> None:
+    async with bench(tmp_path, *kept) as it:
+        verdict = await it.run(*Step)
+        assert not verdict.rolled_back
+        assert tuple(it.store.kept.values()) == kept
+        assert '"change"' not in it.logged()
+
+
+async def test_of_a_project_that_is_removed_during_its_run_nothing_is_written_any_more(tmp_path: Path) -> None:
+    """Also what is new, and could be made without anything that is gone."""
+    async with bench(tmp_path, memory("one")) as it:
+        new = memory("x1", content="quotes what is gone")
+        it.planner.planned[Step.CONTRADICTIONS] = [Planned(Step.CONTRADICTIONS, "linked", "w", "w", (), (new,))]
+
+        async def removed() -> None:
+            await it.work.leave("p")
+            it.store.kept.clear()
+
+        it.planner.meanwhile = removed
+        with pytest.raises(Gone):
+            await it.run(Step.CONTRADICTIONS)
+        assert it.store.kept == {}
+        assert "quotes what is gone" not in it.logged()
+
+        it.work.begin()  # it was added again
+        await it.run(Step.CONTRADICTIONS)
+        assert set(it.store.kept) == {"x1"}
+
+
+async def test_what_is_brought_back_during_the_run_is_not_erased_by_it(tmp_path: Path) -> None:
+    async with bench(tmp_path, archived("back", days=1), archived("gone", days=1), archived("later", days=-1)) as it:
+        it.planner.erasable = ["back", "gone"]
+        back = restored(it.store.kept["back"])
+        assert back is not None
+        it.planner.meanwhile = lambda: it.memories.keep([back])
+
+        await it.run(Step.ERASE)
+
+        assert it.store.kept["back"].status is Status.ACTIVE
+        assert set(it.store.kept) == {"back", "later"}
+
+
+async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_path: Path) -> None:
+    async with bench(tmp_path, memory("one"), memory("two")) as it:
+        changes = [
+            Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (replace(one, importance=0.9),))
+            for one in it.store.kept.values()
+        ]
+        it.planner.planned[Step.SUMMARISE] = changes
+        mine = replace(it.store.kept["one"], title="as I say")
+        it.planner.meanwhile = lambda: it.memories.keep([mine])
+
+        await it.run(Step.SUMMARISE)
+
+        assert it.store.kept["one"] == mine
+        assert it.store.kept["two"].importance == 0.9
+        assert await it.work.take_back(RUN) == (1, 0)
+        assert it.store.kept["one"] == mine
+        assert it.store.kept["two"].importance == 0.4
+
+
+async def test_a_crash_while_it_erases_leaves_no_text_of_what_is_gone_in_a_log(tmp_path: Path) -> None:
+    async with bench(tmp_path, archived("old", days=1)) as it:
+        old = it.store.kept["old"]
+        told = entry_of(Planned(Step.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p")
+        it.log.append("r20260501", [{"type": "change", **told.json()}])
+        it.planner.erasable = ["old"]
+
+        async def killed(*_: Any, **__: Any) -> None:
+            raise Unavailable("the process is gone")
+
+        it.store.purge = killed  # type: ignore[method-assign]
+        with pytest.raises(Unavailable):
+            await it.run(Step.ERASE)
+
+        assert "work on old" not in json.dumps(list(it.log.lines("r20260501")))
+        assert it.store.kept == {}
