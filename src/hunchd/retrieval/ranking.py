@@ -84,7 +84,8 @@ def ranked(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: dateti
 def ranking(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime) -> list[Ranked]:
     """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
-    found = [one for one in _weighed(query, asked, hits, now) if _is_answer(asked, one)]
+    roots = [stem(word) for word in asked]
+    found = [one for one in _weighed(query, roots, hits, now) if _is_answer(roots, one)]
     found.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.named for one in found):
         found = [one for one in found if one.named]
@@ -100,17 +101,18 @@ class _Weighed:
     score: float
 
 
-def _weighed(query: str, asked: Sequence[str], hits: Sequence[Hit], now: datetime) -> list[_Weighed]:
-    """What speaks for each hit, and how much that is."""
-    stems = list(dict.fromkeys(stem(word) for word in asked))
-    passages = [_passage(hit, frozenset(stems)) for hit in hits]
+def _weighed(query: str, roots: Sequence[str], hits: Sequence[Hit], now: datetime) -> list[_Weighed]:
+    """What speaks for each hit, and how much that is. `roots`: of the words that are asked for."""
+    stems = list(dict.fromkeys(roots))
+    passages = [_passage(hit, stems) for hit in hits]
     weights = rarities(stems, passages, [hit.lexical for hit in hits])
     weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
     found = evidence(passages, weights)
     then, speaker = named(query), _speaker(stems, hits)
+    name = query.strip().strip("`'\"").casefold()
     weighed = []
     for hit, passage, one in zip(hits, passages, found, strict=True):
-        called = _names(query, hit.memory)
+        called = bool(name) and _is_called(name, hit.memory)
         relevance = 1.0 if called else (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST
         score = max(relevance, 0.0) * _boost(hit.memory, now)
         weighed.append(_Weighed(hit, passage.said, one.said, called, score))
@@ -122,7 +124,7 @@ def emphasis(place: int) -> float:
     return 1.0 if place < FIRST_WORDS else FADING / (FADING + place - FIRST_WORDS)
 
 
-def _passage(hit: Hit, stems: frozenset[str]) -> Passage:
+def _passage(hit: Hit, stems: Sequence[str]) -> Passage:
     memory = hit.memory
     times, length = counted(stems, _text(memory)[:INDEXED])
     session, number = memory.source.get("session"), memory.source.get("number")
@@ -155,8 +157,8 @@ def _of_message(memory: Memory, passage: Passage, then: Then | None, speaker: st
     return worth + LENGTH * math.log((1 + min(passage.length, LONGEST)) / (1 + USUAL_LENGTH))
 
 
-def _is_answer(asked: Sequence[str], one: _Weighed) -> bool:
-    covered = sum(stem(word) in one.around for word in asked) / min(len(asked), ENOUGH_WORDS) if asked else 0.0
+def _is_answer(roots: Sequence[str], one: _Weighed) -> bool:
+    covered = sum(map(one.around.__contains__, roots)) / min(len(roots), ENOUGH_WORDS) if roots else 0.0
     return one.named or bool(one.hit.why) or _answers(covered, one.hit.similarity)
 
 
@@ -191,11 +193,10 @@ def _age(memory: Memory, now: datetime) -> timedelta:
     return now - memory.at
 
 
-def _names(query: str, memory: Memory) -> bool:
-    """Whether the question is a name of the memory: its id, ref, key, title or path."""
-    name = query.strip().strip("`'\"").casefold()
+def _is_called(name: str, memory: Memory) -> bool:
+    """Whether this, in lower case, is a name of the memory: its id, ref, key, title or path."""
     names = (memory.id, memory.ref, memory.key, memory.title, *paths_of(memory))
-    return bool(name) and name in {one.casefold() for one in names if one}
+    return any(one is not None and one.casefold() == name for one in names)
 
 
 def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:

@@ -64,18 +64,24 @@ def counted(stems: Collection[str], text: str) -> tuple[dict[str, int], int]:
 
 def _times(root: str, text: str, low: str) -> int:
     times, at, size = 0, low.find(root), len(root)
+    is_own_stem = stem(root) == root
     while at >= 0:
         if at == 0 or not text[at - 1].isalnum() or _PART_BEGINS.match(text, at - 1):
-            times += _begins(root, text, low, at)
+            if is_own_stem and not low[at + size : at + size + 1].isalnum():  # the word itself, as mostly
+                times += 1
+            else:
+                times += _begins(root, text, low, at)
         at = low.find(root, at + size)
     return times
 
 
 def _begins(root: str, text: str, low: str, at: int) -> bool:
     """Whether a word or a part of one that begins at this place has the stem `root`."""
-    if (whole := _WORD.match(text, at)) is not None and stem(low[at : whole.end()]) == root:
+    whole, part = _WORD.match(text, at), _PART.match(text, at)
+    end = whole.end() if whole is not None else at
+    if end > at and stem(low[at:end]) == root:
         return True
-    return (part := _PART.match(text, at)) is not None and stem(low[at : part.end()]) == root
+    return part is not None and part.end() != end and stem(low[at : part.end()]) == root
 
 
 @lru_cache(maxsize=1 << 15)

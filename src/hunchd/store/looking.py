@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -103,7 +103,11 @@ class Looking:
         mirror, self.asked = self._mirror(), True
         wide = min(max(k * WIDER, NARROWEST), WIDEST)
         passing = await mirror.passing(filters)
-        lexical, asked = await asyncio.gather(self._by_words(mirror, words, filters, passing, wide), vector)
+        waiting = asyncio.ensure_future(vector)
+        await asyncio.sleep(0)  # the question goes to the model first: what follows is done while it is there
+        lexical = await self._by_words(mirror, words, filters, passing, wide)
+        ready = {} if waiting.done() else _whole(mirror, _at_hand(mirror, list(lexical)[:k]))
+        asked = await waiting
         similarity: dict[int, float] = {}
         comparable = passing & mirror.embedded_by(model)[: len(passing)]
         if asked is not None:
@@ -117,7 +121,7 @@ class Looking:
         # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
         beside = mirror.beside(chosen, BESIDE)
         beside = beside[beside < len(passing)]
-        bodies = await self._bodies(mirror, np.concatenate([chosen, beside[passing[beside]]]))
+        bodies = await self._bodies(mirror, np.concatenate([chosen, beside[passing[beside]]]), ready)
         nearness = _nearness(mirror, list(bodies), asked, comparable)
         wanted = set(chosen.tolist())
         found = [
@@ -159,15 +163,18 @@ class Looking:
         bodies = await self._bodies(mirror, slots)
         return {slot: parsed(body, mirror.digest(slot)) for slot, body in bodies.items()}
 
-    async def _bodies(self, mirror: Mirror, slots: Slots) -> dict[int, str]:
-        """What is in these slots and intact, in their order. What a slot holds never changes."""
-        at_hand = {slot: body for slot in slots.tolist() if (body := mirror.bodies.get(slot)) is not None}
-        away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
+    async def _bodies(self, mirror: Mirror, slots: Slots, ready: Mapping[int, str] | None = None) -> dict[int, str]:
+        """What is in these slots and intact, in their order. What a slot holds never changes: what of them is `ready`
+        is not looked at again."""
+        sure = {slot: ready[slot] for slot in slots.tolist() if slot in ready} if ready else {}
+        left = [slot for slot in slots.tolist() if slot not in sure]
+        at_hand = _at_hand(mirror, left)
+        away = {mirror.address(slot): slot for slot in left if slot not in at_hand}
         away.pop(NOWHERE, None)
         reader = mirror.reader
         read = await reader.at_addresses(list(away), ("body",)) if away else []
         bodies = at_hand | {away[row["_rowid"]]: row["body"] for row in read}
-        found = {slot: body for slot, body in bodies.items() if digest_of([body]) == mirror.digest(slot)}
+        found = _whole(mirror, bodies)
         if len(found) < len(bodies):
             ids = {slot: identifier for identifier, slot in mirror.fresh.items()}
             damaged = [
@@ -177,7 +184,17 @@ class Looking:
             ]
             doubtful = [address for address, slot in away.items() if slot not in found]
             self._quarantine.intact([*damaged, *await reader.at_addresses(doubtful, SERVED)])
+        found |= sure
         return {slot: found[slot] for slot in slots.tolist() if slot in found}
+
+
+def _at_hand(mirror: Mirror, slots: Sequence[int]) -> dict[int, str]:
+    return {slot: body for slot in slots if (body := mirror.bodies.get(slot)) is not None}
+
+
+def _whole(mirror: Mirror, bodies: Mapping[int, str]) -> dict[int, str]:
+    """Those that are as they were written."""
+    return {slot: body for slot, body in bodies.items() if digest_of([body]) == mirror.digest(slot)}
 
 
 async def _indexed(mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:

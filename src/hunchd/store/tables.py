@@ -98,6 +98,11 @@ SIGNAL_COLUMNS: Final = (
 
 COLUMNS: Final[Mapping[str, Sequence[Column]]] = {MEMORIES: MEMORY_COLUMNS, SIGNALS: SIGNAL_COLUMNS}
 
+# Looked up: calling an enumeration takes as long as four of these, and an answer has fifty memories.
+_KINDS: Final = {one.value: one for one in Kind}
+_SCOPES: Final = {one.value: one for one in Scope}
+_TRUST: Final = {one.value: one for one in Trust}
+_STATUSES: Final = {one.value: one for one in Status}
 _UNJUDGED: Final = (0, 0)  # wrong, missed
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -187,9 +192,11 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
 
 def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
     """The memory that `plain` was made from."""
+    created, updated = plain["created"], plain["updated"]
+    made = moment(created)
     return Memory(
         id=plain["id"],
-        kind=Kind(plain["kind"]),
+        kind=_KINDS.get(plain["kind"]) or Kind(plain["kind"]),
         project=plain["project"],
         ref=plain["ref"],
         title=plain["title"],
@@ -198,24 +205,24 @@ def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
         category=plain["category"],
         key=plain["key"],
         value=plain["value"],
-        scope=Scope(plain["scope"]),
+        scope=_SCOPES.get(plain["scope"]) or Scope(plain["scope"]),
         branch=plain["branch"],
         confidence=plain["confidence"],
         importance=plain["importance"],
         tags=tuple(plain["tags"]),
         at=moment(plain["at"]),
-        created=moment(plain["created"]),
-        updated=moment(plain["updated"]),
+        created=made,
+        updated=made if updated == created else moment(updated),
         valid_from=None if plain["valid_from"] is None else moment(plain["valid_from"]),
         valid_to=None if plain["valid_to"] is None else moment(plain["valid_to"]),
         supersedes=plain["supersedes"],
         superseded_by=plain["superseded_by"],
         links=tuple(plain["links"]),
-        artifacts=tuple(Artifact(type_, ref) for type_, ref in plain["artifacts"]),
-        trust=Trust(plain["trust"]),
+        artifacts=tuple([Artifact(type_, ref) for type_, ref in plain["artifacts"]]),
+        trust=_TRUST.get(plain["trust"]) or Trust(plain["trust"]),
         source=plain["source"],
         usage=_usage_of(plain),
-        status=Status(plain["status"]),
+        status=_STATUSES.get(plain["status"]) or Status(plain["status"]),
     )
 
 
