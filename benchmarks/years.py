@@ -26,7 +26,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from years_drawing import Figures, drawing
 
@@ -99,6 +101,22 @@ class Kept:
         return stats["bytes"] / 1e6, memory_of(self.process.pid or 0) / 1e6
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An earlier episode that a piece of work needed."""
+
+    name: str
+    of_work: bool  # somebody meant it: no bot's, no version bump, no merge of what has happened before
+    found: tuple[bool, bool]  # by our store, by the other one
+    gone: bool  # archived or erased, and told by no history either
+    only_told: bool  # a line in a history is all that is left
+
+    @property
+    def missed(self) -> bool:
+        """Found by the other store, and not here for it was forgotten."""
+        return self.found == (False, True) and (self.gone or self.only_told)
+
+
 @dataclass
 class Day:
     """What one day was like, of our store and of the one that never forgets."""
@@ -109,11 +127,16 @@ class Day:
     resident: tuple[float, float] | None = None  # MB
     milliseconds: list[tuple[float, float]] = field(default_factory=list)
     tokens: list[tuple[int, int]] = field(default_factory=list)
-    found: list[tuple[bool, bool]] = field(default_factory=list)
-    forgotten: int = 0  # of what was needed: archived or erased, and told by no history either
-    only_told: int = 0  # … of which a line in a history is all that is left
-    missed: int = 0  # of what was needed and the other store found: not found here because it was forgotten
+    needs: list[Need] = field(default_factory=list)
     night: float = 0.0  # seconds
+
+
+class Past(NamedTuple):
+    """A unit that may be needed again."""
+
+    name: str  # id of its episode
+    files: frozenset[str]
+    is_work: bool
 
 
 @dataclass
@@ -122,7 +145,7 @@ class Years:
 
     planner: Planner
     usage: Usage = field(default_factory=Usage)
-    past: deque[tuple[str, frozenset[str]]] = field(default_factory=lambda: deque(maxlen=5_000))
+    past: deque[Past] = field(default_factory=lambda: deque(maxlen=5_000))
     every: dict[str, Memory] = field(default_factory=dict)  # what the store that never forgets holds
     heirs: dict[str, str] = field(default_factory=dict)  # what says it now, of what was merged or told
     new: list[Memory] = field(default_factory=list)  # of the day
@@ -162,14 +185,15 @@ class Replay:
             self.years.new += new
             self.years.every.update({one.id: one for one in new})
             self.years.planner.take(new)
-            self.years.past.append((told.id, frozenset(change.path for change in unit.changes)))
+            files = frozenset(change.path for change in unit.changes)
+            self.years.past.append(Past(told.id, files, is_work(unit)))
 
     async def asked(self, unit: Unit, day: Day, now: datetime) -> None:
         paths = {change.path for change in unit.changes}
         if not is_work(unit) or len(paths) > MOST_FILES or len(unit.subject) < 15:
             return
-        like = (name for name, files in reversed(self.years.past) if len(paths & files) >= LIKE * len(paths | files))
-        needed = [name for name, _ in zip(like, range(NEEDED), strict=False)]
+        newest_first = reversed(self.years.past)
+        needed = list(islice((o for o in newest_first if len(paths & o.files) >= LIKE * len(paths | o.files)), NEEDED))
         if not needed:
             return
         query = " ".join((unit.subject, *(path.rpartition("/")[2].partition(".")[0] for path in sorted(paths)[:3])))
@@ -185,15 +209,12 @@ class Replay:
         self._judge(needed, [{one for one, _ in answer} for answer in answers], day, now)
         self.years.usage.asked(query, PROJECT, [one for one, _ in answers[0]], now)
 
-    def _judge(self, needed: Sequence[str], found: Sequence[set[str]], day: Day, now: datetime) -> None:
-        for name in needed:
-            here, there = bool(self._saying(name) & found[0]), bool({name, f"s{name}"} & found[1])
-            day.found.append((here, there))
+    def _judge(self, needed: Sequence[Past], found: Sequence[set[str]], day: Day, now: datetime) -> None:
+        for name, _, of_work in needed:
             saying = self._saying(name)
-            day.forgotten += not saying
             itself = [one for one in saying if self.years.planner.memories[one].category != HISTORY]
-            day.only_told += bool(saying) and not itself
-            day.missed += there and not here and not itself
+            both = bool(saying & found[0]), bool({name, f"s{name}"} & found[1])
+            day.needs.append(Need(name, of_work, both, gone=not saying, only_told=bool(saying) and not itself))
             for one in saying & found[0]:
                 if self.years.planner.memories[one].category != HISTORY:
                     self.years.usage.used(one, now)
@@ -323,11 +344,7 @@ async def replay(repository: Path, state: Path, days: int, until: float) -> Year
 
 
 def told(name: str, years: Years) -> str:
-    found = [one for day in years.days for one in day.found]
-    share = [sum(one[side] for one in found) / max(len(found), 1) for side in (0, 1)]
-    lost, only, missed = (
-        sum(getattr(day, name) for day in years.days) for name in ("forgotten", "only_told", "missed")
-    )
+    needs = [one for day in years.days for one in day.needs]
     end = years.days[-1]
     took = [one for day in years.days for one in day.milliseconds]
     tokens = [one for day in years.days for one in day.tokens]
@@ -337,13 +354,12 @@ def told(name: str, years: Years) -> str:
     assert last.resident is not None
     most = max(day.memories[0] for day in years.days)
     lines = [
-        f"{name}: {len(years.days)} nights, {len(took)} questions, {len(found):,} needed",
+        f"{name}: {len(years.days)} nights, {len(took)} questions, {len(needs):,} needed",
         f"  memories {end.memories[0]:,} ({end.active:,} active, at most {most:,} kept) of {end.memories[1]:,}",
         f"  MB on the disk {last.megabytes[0]:.1f} of {last.megabytes[1]:.1f}",
         f"  MB of the store process {last.resident[0]:.0f} of {last.resident[1]:.0f}",
-        f"  recall@{FIRST} {share[0]:.3f}, never forgetting {share[1]:.3f}",
-        f"  of what was needed gone {lost} ({lost / max(len(found), 1):.2%}), a line of history left {only}",
-        f"  found by the other store, and not here for it was forgotten {missed} ({missed / max(len(found), 1):.2%})",
+        *_fates("all that was needed", needs),
+        *_fates("what people meant", [one for one in needs if one.of_work]),
         f"  tokens an answer {_pair(tokens, statistics.mean, 0)}",
         f"  ms a question {_pair(took, statistics.median, 2)}",
         f"  of the last hundred questions {_pair(took[-100:], statistics.median, 2)}",
@@ -352,6 +368,17 @@ def told(name: str, years: Years) -> str:
         f"  changes {dict(years.counts)}",
     ]
     return "\n".join(lines)
+
+
+def _fates(whose: str, needs: Sequence[Need]) -> list[str]:
+    """What became of these, a line each."""
+    recall = [sum(one.found[side] for one in needs) / max(len(needs), 1) for side in (0, 1)]
+    gone, told, missed = (sum(getattr(one, name) for one in needs) for name in ("gone", "only_told", "missed"))
+    return [
+        f"  {whose}: {len(needs):,}, recall@{FIRST} {recall[0]:.3f}, never forgetting {recall[1]:.3f}",
+        f"    gone {gone} ({gone / max(len(needs), 1):.2%}), a line of history left {told}",
+        f"    found by the other store, not here for it was forgotten {missed} ({missed / max(len(needs), 1):.2%})",
+    ]
 
 
 def _pair(pairs: Sequence[tuple[float, float]], figure: Callable[[list[float]], float], digits: int) -> str:
@@ -365,7 +392,7 @@ PANELS: Sequence[tuple[str, Callable[[Day], tuple[float, float] | None]]] = (
     ("MB of memory", lambda day: day.resident),
     ("ms a question", lambda day: _mean(day.milliseconds)),
     ("tokens an answer", lambda day: _mean(day.tokens)),
-    (f"recall@{FIRST}", lambda day: _mean(day.found)),
+    (f"recall@{FIRST}", lambda day: _mean([need.found for need in day.needs])),
 )
 
 

@@ -141,12 +141,15 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     young = memory("young", age=50, paths=("tools/release.py",))
     bot = memory("bot", age=61, paths=("package.json",), tags=("bot",))
     many = [memory(f"m{number}", age=61, paths=(f"src/http/part{number}.py",)) for number in range(3)]
-    release = memory("v2", age=61, paths=("package.json",), tags=("release", "maintenance"))
-    changes = list(histories(by_id(lonely, other, scattered, young, bot, release), Vocabulary(), SETTINGS, NOW))
+    release = memory("v2", age=61, paths=("package.json",), tags=("release", "bot"))
+    bumped = memory("bumped", age=61, paths=("package.json",), tags=("deps", "maintenance"))
+    every = by_id(lonely, other, scattered, young, bot, release, bumped)
+    changes = list(histories(every, Vocabulary(), SETTINGS, NOW))
 
     [whole] = [change.after[0] for change in changes]
     assert whole.title == "history of the whole project"
-    assert {line.split()[-1] for line in whole.content.splitlines()[1:]} == {"lonely", "other", "scattered", "v2"}
+    told = {line.split()[-1] for line in whole.content.splitlines()[1:]}
+    assert told == {"lonely", "other", "scattered", "v2", "bumped"}
 
     [around, whole] = [
         change.after[0] for change in histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
@@ -182,3 +185,11 @@ def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what
 
     hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (more.after[0], memory("x", title="basket"))]
     assert ranking("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"
+
+
+def test_more_is_told_at_once_the_longer_a_history_is() -> None:
+    told = [memory(f"m{number:04d}", age=40 + number / 9, paths=("shop/basket.py",)) for number in range(1_500)]
+    sizes = [len(change.before) for change in histories(by_id(*told), Vocabulary(), SETTINGS, NOW)]
+    assert sizes[0] == TOLD_AT_ONCE
+    assert max(sizes) > 2 * TOLD_AT_ONCE
+    assert len(sizes) < 1_500 / TOLD_AT_ONCE
