@@ -8,7 +8,17 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.consolidation.plan import Entry, Planned, Step, applied, applies, entry_of, in_batches, outcome
+from hunchd.consolidation.plan import (
+    USUAL,
+    Entry,
+    Planned,
+    Step,
+    applied,
+    applies,
+    entry_of,
+    in_batches,
+    outcome,
+)
 from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
 
@@ -82,3 +92,9 @@ def test_changes_go_together_by_how_many_memories_they_are_about() -> None:
     one, two, many, last = change("a"), change("b", "c"), change(*"defghi"), change("j")
     assert list(in_batches([one, two, many, last], 4)) == [[one, two], [many], [last]]
     assert list(in_batches([], 4)) == []
+
+
+def test_a_long_text_counts_as_many_memories() -> None:
+    long = planned((memory("a", content="x" * 2 * USUAL),), (memory("a", content="y" * 2 * USUAL),))
+    short = planned((), (memory("b"),))
+    assert list(in_batches([short, long, short, short], 4)) == [[short], [long], [short, short]]

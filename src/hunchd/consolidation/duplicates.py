@@ -105,6 +105,7 @@ def same_groups(
         if all(comparing.same(texts[one], texts[second]) for one in group):
             found[lead] = [*group, second]
             taken[second] = taken[lead] = lead
+    _read.cache_clear()  # several megabytes, strewn over what was used
     return list(found.values())
 
 

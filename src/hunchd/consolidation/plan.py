@@ -19,6 +19,7 @@ from hunchd.domain.memory import Memory
 from hunchd.protocol.memories import memory_from_json, memory_json
 
 Json = dict[str, Any]
+USUAL: Final = 2_000  # characters of what a change says of one memory
 _ABSENT: Final = None  # of an optional field that is left out; none of them is ever null
 
 
@@ -145,17 +146,24 @@ class Entry:
 
 
 def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
-    """The changes in their order, some together: of `most` memories, or one change alone that is of more."""
+    """The changes in their order, some together: of `most` memories, or one change alone that is of more. A text that
+    is as long as those of many memories counts as so many."""
     batch: list[Entry] = []
     size = 0
     for entry in entries:
-        if batch and size + len(entry.edits) > most:
+        more = _weight(entry)
+        if batch and size + more > most:
             yield batch
             batch, size = [], 0
         batch.append(entry)
-        size += len(entry.edits)
+        size += more
     if batch:
         yield batch
+
+
+def _weight(entry: Entry) -> int:
+    sides = (side for edit in entry.edits for side in (edit.was, edit.now) if side is not None)
+    return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // USUAL
 
 
 def entry_of(planned: Planned, project: str | None) -> Entry:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
@@ -51,6 +52,7 @@ class Planner:
         self._ground = ground or NoGround()
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
+        self._shared: dict[Any, Any] = {}
         self._vocabulary = Vocabulary()
         self.compared: frozenset[str] = (
             frozenset()
@@ -65,9 +67,15 @@ class Planner:
         for memory in memories:
             if memory.kind in LEFT_ALONE:
                 continue
-            self._memories[memory.id] = memory
+            self._memories[memory.id] = self._sparing(memory)
             self._vocabulary.learn(f"{memory.title}\n{memory.content[:LEARNT_OF]}")
         self._vectors.update(vectors or {})
+
+    def _sparing(self, memory: Memory) -> Memory:
+        """The same, sharing with others what is the same in both: files and figures of use, a fifth of its weight."""
+        known = self._shared
+        artifacts = tuple(known.setdefault(one, one) for one in memory.artifacts)
+        return replace(memory, artifacts=artifacts, usage=known.setdefault(memory.usage, memory.usage))
 
     @property
     def memories(self) -> Mapping[str, Memory]:

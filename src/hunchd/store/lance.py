@@ -26,8 +26,10 @@ _query: Any = import_light("lancedb.query")
 
 logger = logging.getLogger(__name__)
 
-# Each of the two caches. Larger ones make 100,000 rows no faster: the system caches the files anyway.
-CACHE_BYTES: Final = 32 * 1024 * 1024
+# Larger caches make 100,000 rows no faster: the system caches the files anyway.
+INDEX_BYTES: Final = 32 * 1024 * 1024
+# What is known of files and versions: while much is written, mostly of such as are read no more.
+METADATA_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
 # Earlier versions made one: it took a minute of both cores to extend at 100,000 rows, and 20 ms to ask.
 VECTOR_INDEX: Final = "vector_idx"
@@ -92,7 +94,7 @@ class Database:
 
 def new_session() -> Any:
     """The caches that all tables of the process share."""
-    return lancedb.Session(CACHE_BYTES, CACHE_BYTES)
+    return lancedb.Session(INDEX_BYTES, METADATA_BYTES)
 
 
 def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
