@@ -12,7 +12,7 @@ ROWS_PER_COMMIT: Final = 400  # … and one more for each so many rows
 NEW: Final = 500  # rows that no index knows, when nobody is asking …
 ROWS_PER_NEW: Final = 50  # … and one more for each so many
 MOST_NEW: Final = 4_000  # then it is time, whoever waits: the mirror keeps little more at hand
-# Of the new rows, those that are not at hand either: each question looks through them, 500 in ten milliseconds.
+# Of the new rows, those that are not at hand either: where the database looks for words or ids, it looks through them.
 MOST_SCATTERED: Final = 250
 
 
