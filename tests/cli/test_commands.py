@@ -145,3 +145,20 @@ def _on_a_terminal(*argv: str) -> bytes:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+def test_status_tells_what_foresight_was_worth_and_what_the_last_night_did(fake: FakeDaemon, capsys: Output) -> None:
+    day = {"opened": 4, "hit_rate": 0.75, "precision": None, "lead_seconds": 90.0, "warm_rate": 0.9, "wasted_bytes": 12}
+    prefetch = {"answers": 10, "hit_rate": 0.9, "answer_ms": {"p50": 0.21, "p95": 3.0}, "depth": 3, "day": day}
+    night = {"run": "r1", "status": "done", "trigger": "nightly", "began": "2020-01-01T00:00:00Z", "deduped": 1_200}
+    fake.routes["GET /status"] = (200, {"projects": [], "degraded": [], "prefetch": prefetch, "consolidation": night})
+
+    assert main(["status"]) == 0
+
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "foresight opened expected precision ahead by ready wasted" in told
+    assert "last day 4 75% – 2 min 90% 12 B" in told
+    assert "last week 0 – – – – 0 B" in told
+    assert "answers 10 given · 90% were ready · p50 0.2 ms · p95 3.0 ms · 3 likely files kept ready" in told
+    [night_line] = [line for line in told if line.startswith("last night")]
+    assert night_line.endswith("ago · done · 1,200 merged")

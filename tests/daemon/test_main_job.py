@@ -126,7 +126,7 @@ def test_a_memory_is_found_shown_changed_and_forgotten(daemon: RunningDaemon, sh
 
 
 def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, shop: Path) -> None:
-    daemon.add(shop)
+    progress = daemon.add(shop)["progress"]
     facts = [
         {"kind": "fact", "project": str(shop), "content": f"rule number {n}", "key": f"rule {n}", "ref": f"r{n}"}
         for n in range(20)
@@ -138,6 +138,8 @@ def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, 
     assert daemon.post("/memories", {"memories": facts})["ids"] == ids
     listed = daemon.get("/memories", project=str(shop), kind="fact", limit=100)
     assert sorted(ids) == sorted(item["id"] for item in listed["items"] if item["ref"].startswith("r"))
+    again = daemon.get("/projects")["items"][0]["progress"]
+    assert [again[what] for what in ("commits", "files")] == [progress[what] for what in ("commits", "files")]
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -81,10 +82,9 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
         return 0
-    counts = [f"{number(answer[name])} {said}" for name, said in _COUNTS.items() if answer.get(name)]
     dry = answer["status"] == "dry_run"
     heading = "would change" if dry else f"run {clean(answer['run'])}: {clean(answer['status']).replace('_', ' ')}"
-    print(coloured(f"{heading}: {', '.join(counts) if counts else 'nothing'}", BOLD))
+    print(coloured(f"{heading}: {done(answer) or 'nothing'}", BOLD))
     for loss in answer.get("lost", ())[:10]:
         told = f"{line(loss['probe'], 60)} → {clean(loss['lost'])}"
         print(f"  lost: {told}, by {clean(loss['step'])}: {line(loss['change'], 70)}")
@@ -101,6 +101,11 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
         run = clean(answer["run"])
         note(f"hunch consolidate --undo {run} takes all of it back, --undo {run} --change NO one change.")
     return 0
+
+
+def done(run: Mapping[str, Any]) -> str:
+    """What a run did, or would do, in words; "" if nothing."""
+    return ", ".join(f"{number(run[name])} {said}" for name, said in _COUNTS.items() if run.get(name))
 
 
 def _undo(client: Client, arguments: Namespace) -> int:
@@ -128,9 +133,8 @@ def _runs(client: Client, arguments: Namespace) -> int:
         print_json(answer)
         return 0
     for run in items(answer):
-        counts = ", ".join(f"{number(run[name])} {said}" for name, said in _COUNTS.items() if run.get(name))
         status = clean(run["status"]).replace("_", " ")
-        print(f"{clean(run['run'])}  {ago(run['began'])}  {status}  {coloured(counts, DIM)}")
+        print(f"{clean(run['run'])}  {ago(run['began'])}  {status}  {coloured(done(run), DIM)}")
     if not answer["items"]:
         note("there was no run yet.")
     return 0

@@ -6,8 +6,11 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hunchd.cli.consolidation import done
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, GREEN, YELLOW, clean, coloured, number, print_json, size, span, table
+from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span, table
+
+SPANS = {"day": "last day", "week": "last week"}  # of the scoreboard
 
 
 def status(arguments: Namespace) -> int:
@@ -25,12 +28,15 @@ def status(arguments: Namespace) -> int:
     if told.get("projects"):
         print()
         print(projects_table(told["projects"]))
+    prefetch = told.get("prefetch") or {}
+    if any((prefetch.get(name) or {}).get("opened") for name in SPANS):
+        print()
+        print(scoreboard(prefetch))
     told["resources"] = {name: value for name, value in (told.get("resources") or {}).items() if name != "pid"}
-    rest = [
-        (name, described(told[name]))
-        for name in ("queues", "store", "prefetch", "language", "resources")
-        if told.get(name)
-    ]
+    rest = [(name, described(told[name])) for name in ("queues", "store", "language", "resources") if told.get(name)]
+    rest.insert(0, ("answers", _answers(prefetch)))
+    if run := told.get("consolidation"):
+        rest.append(("last night" if run.get("trigger") == "nightly" else "last run", _run(run)))
     if patterns := _patterns(told.get("projects", ())):
         rest.append(("patterns", patterns))
     rest.append(("tasks", _tasks(told.get("tasks", ()))))
@@ -39,6 +45,46 @@ def status(arguments: Namespace) -> int:
     for name, text in rest:
         print(f"{name:<{width}}{text}")
     return 0
+
+
+def scoreboard(prefetch: Mapping[str, Any]) -> str:
+    """What foresight was worth to this user. Of the files opened, how many were expected, and how long before; of what
+    was expected with confidence, how much was opened; of the bundles asked for, how many were ready."""
+    rows = []
+    for name, said in SPANS.items():
+        told = prefetch.get(name) or {}
+        rates = [_rate(told.get(rate)) for rate in ("hit_rate", "precision", "warm_rate")]
+        lead = told.get("lead_seconds")
+        rows.append(
+            (
+                said,
+                number(told.get("opened", 0)),
+                *rates[:2],
+                span(lead) if lead is not None else "–",
+                rates[2],
+                size(told.get("wasted_bytes", 0)),
+            )
+        )
+    header = ("foresight", "opened", "expected", "precision", "ahead by", "ready", "wasted")
+    return table(header, rows, right=(1, 2, 3, 4, 5, 6))
+
+
+def _rate(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+def _answers(prefetch: Mapping[str, Any]) -> str:
+    """Of this daemon's life."""
+    if not prefetch.get("answers"):
+        return "none was asked for yet"
+    words = [f"{number(prefetch.get('answers', 0))} given", f"{_rate(prefetch.get('hit_rate'))} were ready"]
+    words += [f"{clean(name)} {value:.1f} ms" for name, value in (prefetch.get("answer_ms") or {}).items()]
+    return " · ".join([*words, f"{number(prefetch.get('depth', 0))} likely files kept ready"])
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    status = clean(run["status"]).replace("_", " ")
+    return " · ".join((ago(run.get("began")), status, done(run) or "nothing to change"))
 
 
 def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:

@@ -68,6 +68,8 @@ class Indexing:
             project.learnt = told["learnt"]
             project.shared = told.get("shared")
             project.predictor = Predictor.load(model)
+            project.commits.done = project.commits.total = len(project.predictor)
+            project.files.done = project.files.total = told.get("files", 0)
             self._loaded(project)
         except FileNotFoundError:
             project.learnt = None
@@ -136,6 +138,8 @@ class Indexing:
         params = {**self._where(project), "paths": list(paths) if paths is not None else None}
         async with aclosing(self._indexer.stream("parse", params)) as steps:
             async for step in steps:
+                if paths is None:
+                    project.files.done, project.files.total = step["done"], step["total"]
                 if project.predictor is not None:
                     for outline in step["outlines"]:
                         project.predictor.place(outline_from(outline))
@@ -204,10 +208,11 @@ class Indexing:
             return
         by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
         facts = [memory_json(fact) for fact in by_files]
+        told = {"learnt": project.learnt, "facts": facts, "shared": project.shared, "files": project.files.done}
         draft = project.cache / f".{STATE}"
         try:
             project.predictor.save(project.cache / MODEL)
-            draft.write_text(json.dumps({"learnt": project.learnt, "facts": facts, "shared": project.shared}))
+            draft.write_text(json.dumps(told))
             draft.replace(project.cache / STATE)
         except OSError as error:
             logger.warning("the models of %s could not be kept: %s", project.name, error)
