@@ -8,7 +8,16 @@ from datetime import timedelta
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import SHOWN_AS, compressed, erasable, forgotten, restored, retired, summarised
+from hunchd.consolidation.aging import (
+    GOES_AFTER,
+    SHOWN_AS,
+    compressed,
+    erasable,
+    forgotten,
+    restored,
+    retired,
+    summarised,
+)
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from tests.consolidation.made import NOW, by_id, memory
@@ -119,3 +128,9 @@ def test_what_was_merged_into_another_is_archived_after_a_quarter_and_comes_back
     [after] = change.after
     assert (after.id, after.status) == ("copy", Status.ARCHIVED)
     assert restored(after) == copy
+
+
+@pytest.mark.parametrize("told", ["soon", 7, None, "2020-01-01", "2020-01-01T00:00:00"])
+def test_what_was_imported_and_does_not_say_when_it_goes_is_kept(told: object) -> None:
+    imported = memory("theirs", age=900, status=Status.ARCHIVED, source={GOES_AFTER: told})
+    assert list(erasable([imported], NOW)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +11,7 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Step
+from hunchd.domain.errors import Conflict
 from hunchd.engine.carrying_out import CarryingOut, Gone
 from hunchd.engine.consolidating import Consolidation
 from hunchd.engine.events import Events
@@ -28,12 +30,18 @@ class Work:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, tuple[Step, ...]]] = []
         self.removed: set[str | None] = set()
+        self.taking_back = asyncio.Event()
 
     def begin(self) -> None:
         """A run begins."""
 
     async def ready(self) -> None:
         """At once."""
+
+    async def take_back(self, run: str, *, only: int | None = None) -> tuple[int, int]:
+        self.taking_back.set()
+        await asyncio.Event().wait()
+        raise AssertionError("it is cut short")
 
     async def carry_out(self, record: Record, owner: Owner, **_: Any) -> Verdict:
         if owner.id in self.removed:
@@ -125,3 +133,16 @@ async def test_only_what_has_not_ended_is_gone_on_with(tmp_path: Path) -> None:
     assert [run for run, _, _ in work.asked] == [open_one]
     assert [run["status"] for run in (await runs.runs())["items"]] == ["done", "done"]
     assert (runs.status() or {})["run"] == open_one
+
+
+async def test_who_waits_for_an_undo_that_is_stopped_is_told_so_and_can_ask_again(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), Work()
+    run = began(log, NOW - timedelta(hours=3))
+    runs = consolidation(log, work)
+    for _ in range(2):
+        undoing = asyncio.create_task(runs.undo(run))
+        await work.taking_back.wait()
+        work.taking_back.clear()
+        assert (await runs.stop(run))["status"] == "done"
+        with pytest.raises(Conflict, match="stopped"):
+            await undoing

@@ -106,9 +106,17 @@ def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, n
 def erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
     """What was archived so long ago that nobody will ask for it back."""
     for memory in memories:
-        goes = memory.source.get(GOES_AFTER)
-        if memory.status is Status.ARCHIVED and isinstance(goes, str) and datetime.fromisoformat(goes) <= now:
+        if memory.status is Status.ARCHIVED and (goes := _goes_after(memory)) is not None and goes <= now:
             yield memory
+
+
+def _goes_after(memory: Memory) -> datetime | None:
+    """When it will be erased; None where that is not said, or, in what was imported, not as we say it."""
+    try:
+        goes = datetime.fromisoformat(str(memory.source.get(GOES_AFTER)))
+    except ValueError:
+        return None
+    return goes if goes.tzinfo is not None else None
 
 
 def restored(memory: Memory) -> Memory | None:

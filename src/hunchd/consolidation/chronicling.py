@@ -199,8 +199,8 @@ def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
 
 
 def _refs(known: Memory | None) -> set[str]:
-    told = known.source.get("told", ()) if known is not None else ()
-    return {str(one) for one in told}
+    told = known.source.get("told") if known is not None else None
+    return {str(one) for one in told} if isinstance(told, list | tuple) else set()
 
 
 def _least(trusts: Iterable[Trust]) -> Trust:

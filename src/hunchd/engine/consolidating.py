@@ -103,7 +103,7 @@ class Consolidation:
         task = self._start(dry or self._run(current, owners, steps, trigger))
         if not asked.wait:
             return current.json() | {"status": "running", "dry_run": asked.dry_run}
-        return await asyncio.shield(task)
+        return await _answer_of(task)
 
     async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
         """Take back a run, or one change of it. Raises Conflict when that one was changed since."""
@@ -116,7 +116,7 @@ class Consolidation:
         if change is not None and not 0 <= change < record.changes:
             raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}")
         current = self._current = _Current(run, False, self._now(), step="undo")
-        return await asyncio.shield(self._start(self._undo(current, record, change)))
+        return await _answer_of(self._start(self._undo(current, record, change)))
 
     async def stop(self, run: str) -> dict[str, Any]:
         """Have the run under way stop after the change it is at; it can be gone on with or taken back."""
@@ -125,7 +125,7 @@ class Consolidation:
             raise NotFound(f"run '{run}' is not under way")
         current.stopping.set()
         await self._stopped(current)
-        return await self.run(run)
+        return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)
 
     async def run(self, run: str, *, after: int = 0, limit: int = SHOWN_CHANGES) -> dict[str, Any]:
         """One run with its changes, from the one at `after` on."""
@@ -386,6 +386,16 @@ class Consolidation:
             if len(found) >= limit:
                 break
         return found
+
+
+async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+    """What a run answers, which goes on when nobody waits any more. Raises Conflict where it was cut short."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancelled():
+            raise Conflict("the run was stopped", hint="ask for it again") from None
+        raise
 
 
 def _began(log: RunLog, run: str) -> datetime:
