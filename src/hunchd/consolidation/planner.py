@@ -155,7 +155,9 @@ class Planner:
 
     def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
         known = {told.partition(" ")[0] for told in self.comparable() if told in self.compared} if self.compared else ()
-        return same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
+        groups = same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
+        self._vectors.clear()  # of no use to any other step
+        return groups
 
 
 def _compared_by(memory: Memory) -> str:

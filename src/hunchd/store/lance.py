@@ -26,8 +26,8 @@ _query: Any = import_light("lancedb.query")
 
 logger = logging.getLogger(__name__)
 
-# Larger caches make 100,000 rows no faster: the system caches the files anyway.
-INDEX_BYTES: Final = 32 * 1024 * 1024
+# Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
+INDEX_BYTES: Final = 8 * 1024 * 1024
 # What is known of files and versions: while much is written, mostly of such as are read no more.
 METADATA_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
