@@ -256,18 +256,20 @@ async def test_a_newer_store_is_searched_but_nothing_of_it_is_written(
 async def test_the_order_is_that_of_the_databases_own_ranking(folder: Path) -> None:
     words = [hashlib.blake2b(bytes([n]), digest_size=3).hexdigest() for n in range(60)]
     texts = [" ".join(words[(n * step) % 60 % (step + 7)] for step in range(3, 9 + n % 23)) for n in range(400)]
+    texts[7] = "Others were willing: what does Über-Café do with its getUserName, because of v2.3 and dying skies?"
     collection = await opened(folder)
     await collection.put([embedded(memory(n, text)) for n, text in enumerate(texts)])
     await collection.optimise(force=True)
     alike: list[bool] = []
-    for asked in (" ".join(words[n : n + 3]) for n in range(0, 30, 3)):
+    asked_for = [" ".join(words[n : n + 3]) for n in range(0, 30, 3)]
+    for asked in (*asked_for, *texts[7].replace("-", " ").split()):
         addresses, scores = await collection._memories.by_words(asked, "", 10)
         theirs = dict(zip(collection._mirror.holding(addresses).tolist(), scores.tolist(), strict=True))
         slots, mine = collection._mirror.words.search(counts_of(asked), collection._mirror.living(), 400)
         ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
-        assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=0.05)
+        assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=1e-3)
         alike += _agree(list(theirs), slots.tolist())
-    assert sum(alike) > 0.9 * len(alike)
+    assert sum(alike) > 0.95 * len(alike)  # equals come in any order there
 
 
 def _agree(theirs: Sequence[int], ours: Sequence[int]) -> list[bool]:

@@ -26,8 +26,9 @@ from hunchd.store.migrations import migrate
 from hunchd.store.mirror import Mirror
 from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.repair import SET_ASIDE, repaired
-from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row, is_intact, with_vector
+from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row
 from hunchd.store.tidying import is_due
+from hunchd.store.vectors import made_before, with_new_vectors, with_their_vectors
 from hunchd.store.word_keeping import Counting, WordKeeping, counted
 
 logger = logging.getLogger(__name__)
@@ -187,9 +188,7 @@ class Collection:
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Vectors that this model has already made, by the digest of the text."""
-        condition = expressions.both(expressions.digests_among(digests), expressions.embedded_by(model))
-        rows = await self._read(lambda: self._memories.select(condition, columns=("text_digest", "vector")))
-        return {row["text_digest"]: row["vector"] for row in rows}
+        return await self._read(lambda: made_before(self._memories, digests, model))
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
         """Every intact row, once, also if the table had to be mended in between."""
@@ -252,7 +251,7 @@ class Collection:
         fresh = [row for id_, row in newest.items() if id_ not in there]
         changed = [row for id_, row in newest.items() if id_ in there and there[id_] != row["digest"]]
         if changed and table is self._memories:
-            changed = await self._keeping_vectors(changed)
+            changed = await with_their_vectors(self._memories, changed)
         if fresh:
             await table.add(fresh)
         if changed:
@@ -268,17 +267,6 @@ class Collection:
             return self._mirror.digests_of(ids)
         rows = await table.select(expressions.ids_among(ids), columns=("id", "digest"))
         return {row["id"]: row["digest"] for row in rows}
-
-    async def _keeping_vectors(self, changed: list[Row]) -> list[Row]:
-        """The changed rows with the vectors they have, where the embedded text is still the same."""
-        condition = expressions.ids_among(row["id"] for row in changed)
-        found = await self._memories.select(condition, columns=("id", "vector", "model", "text_digest"))
-        kept = {(row["id"], row["text_digest"]): row for row in found if row["vector"] is not None}
-        same = [kept.get((row["id"], row["text_digest"])) for row in changed]
-        return [
-            with_vector(row, old["vector"], old["model"]) if old is not None else row
-            for row, old in zip(changed, same, strict=True)
-        ]
 
     async def _written(self, table: Table, rows: Sequence[Row]) -> None:
         """These are in the table now: on the disk, and seen by whoever looks."""
@@ -350,12 +338,7 @@ class Collection:
         self._files.sync_folder(self.folder)
 
     async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        rows = await self._memories.select(expressions.ids_among(vectors))
-        embedded = [
-            with_vector(row, vectors[row["id"]][0], model)
-            for row in rows
-            if row["text_digest"] == vectors[row["id"]][1] and is_intact(row)
-        ]
+        embedded = await with_new_vectors(self._memories, vectors, model)
         if embedded:
             await self._memories.replace(embedded)
             await self._written(self._memories, embedded)

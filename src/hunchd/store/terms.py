@@ -1,7 +1,7 @@
 """The terms that texts are indexed and asked by: words in lower case, without accents and endings, as numbers.
 
-The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), 33
-empty words left out, a word of more than 64 characters unknown. Whoever changes them raises `RULES`.
+The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), empty
+words left out, a word of more than 64 characters unknown. Whoever changes them raises `RULES`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from typing import Final
 
 from py_rust_stemmers import SnowballStemmer
 
-RULES: Final = 1
+RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
 # Words that a stem is looked up for once: nine of ten of a long history, in four megabytes.
 _KNOWN: Final = 1 << 14
 _WORD: Final = re.compile(r"[^\W_]+")
+# Of the Natural Language Toolkit's list those that are stems: words are looked at without their endings.
 _EMPTY: Final = frozenset(
     """
-    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
-    was will with
+    a about after again against ain all am an and are aren as at be been below between both but by can couldn d did
+    didn do doesn don down each few for from further had hadn has hasn have haven he her here herself him himself
+    his how i if in into is isn it itself just ll m ma me mightn more most mustn my myself needn no nor not now o of
+    off on or other our out over own re s same shan she should shouldn so some such t than that the their them then
+    there these they this those through to too under until up ve was wasn we were weren what when where which while
+    who whom will with won wouldn y you your yourself
     """.split()  # noqa: SIM905 - a list of words is read as words
 )
 _STEMMER: Final = SnowballStemmer("english")
@@ -48,9 +53,11 @@ def forget_words() -> None:
 @lru_cache(maxsize=_KNOWN)
 def _term(word: str) -> int:
     """0: no term."""
-    if len(word) > LONGEST_WORD or word in _EMPTY:
+    if len(word) > LONGEST_WORD:
         return 0
     root = _STEMMER.stem_word(word if word.isascii() else word.translate(_folding()))
+    if root in _EMPTY:
+        return 0
     digest = blake2b(root.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
 
