@@ -3,8 +3,10 @@
     python benchmarks/consolidation.py REPOSITORY [--memories 20000]
 
 The memories are stretches of work of the last two years with made-up texts out of the repository's own words, a tenth
-of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does;
-memory is the proportional set size of all of the daemon's processes, looked at four times a second.
+of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does.
+Memory is looked at twice a second: of each process the proportional set size (PSS), which shares what is mapped with
+everybody on the machine who maps it too; of all together also `alone`, what they would weigh if nobody else did, the
+pages of a file that several of them map counted once, and `resident`, the sum of what each has in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from hunchd.store.lance import new_session
 from hunchd.store.tables import row_of
 
 PAUSE = 0.05  # seconds between two questions of the editor
-LOOK = 0.25  # seconds between two looks at the processes
+LOOK = 0.5  # seconds between two looks at the processes
 BATCH = 2_000  # memories in one commit
 
 
@@ -124,7 +126,8 @@ async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) ->
             elif name != "front":  # it was started for the run
                 seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds
             begun[child] = seconds
-        for name, size in {**weights, "all": sum(weights.values())}.items():
+        together = await asyncio.to_thread(_together, [child for _, child, _, _ in found])
+        for name, size in {**weights, "all": sum(weights.values()), **together}.items():
             seen.peak[name] = max(seen.peak.get(name, 0.0), size)
         step = ((await status(client)).get("consolidation") or {}).get("step", "")
         await asyncio.sleep(LOOK)
@@ -150,6 +153,28 @@ def _figures(pid: int) -> tuple[float, float]:
         return memory_of(pid) / 1e6, (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return 0.0, 0.0
+
+
+def _together(pids: Sequence[int]) -> dict[str, float]:
+    """MB of all of them, without what strangers share with them."""
+    own = resident = 0
+    shared: dict[str, int] = {}  # kB by file, of whoever has most of it
+    for pid in pids:
+        files: dict[str, int] = {}
+        path, size = "", 0
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+                name, _, told = line.partition(":")
+                if name == "Rss":
+                    size = int(told.split()[0])
+                    resident += size
+                elif name == "Anonymous":
+                    own += (anonymous := int(told.split()[0]))
+                    files[path] = files.get(path, 0) + size - anonymous
+                elif (parts := line.split(maxsplit=5)) and "-" in parts[0]:
+                    path = parts[5] if len(parts) > 5 else ""
+        shared |= {path: max(many, shared.get(path, 0)) for path, many in files.items()}
+    return {"alone": (own + sum(shared.values())) * 1024 / 1e6, "resident": resident * 1024 / 1e6}
 
 
 def rounded(figures: Mapping[str, float]) -> str:
