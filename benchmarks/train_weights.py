@@ -3,18 +3,22 @@
     python benchmarks/train_weights.py collect --cache FOLDER REPOSITORY…
     python benchmarks/train_weights.py fit --cache FOLDER --out src/hunchd/prediction/weights.json
     python benchmarks/train_weights.py fit --cache FOLDER --out FOLDER/without-x.json --without x
+    python benchmarks/train_weights.py fit … --head text --head both --rest src/hunchd/prediction/weights.json
 
 `collect` walks each history as `hunch bench replay` does and keeps the features of all candidates for the questions of
 its development window (the 700 units before the newest 600); the test window is never looked at. `fit` grows two
 sets of boosted trees for each kind of question with LightGBM (needed here only, the package reads the table with its
 own code): one by LambdaRank, for the order, one by logistic loss, for the probability, which is then calibrated by an
-isotonic map on repositories left out of it.
+isotonic map on repositories left out of it. Where a change of features concerns some kinds of question only, the heads
+of the others are taken over from an earlier table, whose provenance the new one keeps.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import tempfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -34,15 +38,15 @@ from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
-from hunchd.prediction.ranking import Head, Trees
-from hunchd.prediction.weights import Weights, by_hand, written
+from hunchd.prediction.ranking import Head, Model, Trees
+from hunchd.prediction.weights import Weights, by_hand, loaded, written
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
 
 TEST_UNITS, DEVELOPMENT_UNITS = 600, 700
 TASKS = ("first-file", "growing", "title", "both", "silence")
-MOST_OF_UNIT = {"first-file": 2, "silence": 2, "growing": 2, "title": 1, "both": 1}
+MOST_OF_UNIT = {"first-file": 2, "silence": 2, "growing": 2, "title": 1, "both": 2}
 ROWS_OF_QUESTION = (
     40  # used files and the strongest and some random others: enough to learn from, and to hold in memory
 )
@@ -179,7 +183,33 @@ def calibrated(repositories: list[dict[str, Array]], head: str, threads: int) ->
     return calibration.fitted(np.concatenate(chances), np.concatenate(used))
 
 
-def fit(cache: Path, out: Path, without: list[str], threads: int) -> None:
+def taken_over(path: Path, heads: list[str]) -> tuple[Weights, dict[str, Any]]:
+    """These heads of an earlier table, its features found again by name; and where they come from."""
+    table = json.loads(path.read_text("utf-8"))
+    places = np.array([FEATURES.index(feature) for feature in table["features"]], np.intp)
+    with tempfile.TemporaryDirectory() as folder:
+        renamed = Path(folder) / "weights.json"
+        renamed.write_text(json.dumps(table | {"features": FEATURES}), "utf-8")
+        earlier = loaded(renamed)
+    return (
+        Weights(
+            {
+                head: Head(_moved(earlier.heads[head].order, places), _moved(earlier.heads[head].chance, places))
+                for head in heads
+            },
+            {head: earlier.calibrations[head] for head in heads},
+        ),
+        earlier.provenance,
+    )
+
+
+def _moved(model: Model, places: Array) -> Trees:
+    if not isinstance(model, Trees):
+        raise SystemExit("only trees are taken over")
+    return Trees(places[model.feature], model.threshold, model.value)
+
+
+def fit(cache: Path, out: Path, without: list[str], threads: int, anew: list[str], rest: Path | None) -> None:
     names = sorted(path.stem for path in cache.glob("*.npz") if path.stem not in without)
     repositories = [dict(np.load(cache / f"{name}.npz")) for name in names]
     for name, collected in zip(names, repositories, strict=True):
@@ -187,8 +217,12 @@ def fit(cache: Path, out: Path, without: list[str], threads: int) -> None:
         if missing := set(FEATURES) - set(features):
             raise SystemExit(f"{name} was collected without {', '.join(sorted(missing))}: collect it again")
         collected["matrix"] = collected["matrix"][:, [features.index(feature) for feature in FEATURES]]
-    heads, curves = {}, {}
-    for head in HEADS:
+    heads, curves, kept = {}, {}, {}
+    if rest is not None:
+        others = [head for head in HEADS if head not in anew]
+        earlier, origin = taken_over(rest, others)
+        heads, curves, kept = dict(earlier.heads), dict(earlier.calibrations), dict.fromkeys(others, origin)
+    for head in anew:
         heads[head] = Head(grown(repositories, head, "order", threads), grown(repositories, head, "chance", threads))
         curves[head] = calibrated(repositories, head, threads)
     provenance = {
@@ -198,6 +232,7 @@ def fit(cache: Path, out: Path, without: list[str], threads: int) -> None:
         "date": date.today().isoformat(),  # noqa: DTZ011 – a label
         "script": "benchmarks/train_weights.py",
         "options": {**GROWING, "trees": TREES},
+        **({"taken over": kept} if kept else {}),
     }
     written(Weights(heads, curves, provenance), out)
 
@@ -211,6 +246,8 @@ def main() -> None:
     fitting.add_argument("--out", type=Path, required=True)
     fitting.add_argument("--without", action="append", default=[], help="leave this repository out; repeatable")
     fitting.add_argument("--threads", type=int, default=1)
+    fitting.add_argument("--head", action="append", choices=HEADS, help="grow this one anew; repeatable (default: all)")
+    fitting.add_argument("--rest", type=Path, metavar="TABLE", help="take the other heads from this table")
     for kind in (collecting, fitting):
         kind.add_argument("--cache", type=Path, required=True)
     options = parser.parse_args()
@@ -220,7 +257,10 @@ def main() -> None:
             collect(repository, options.cache)
             print(name_of(repository), flush=True)
     else:
-        fit(options.cache, options.out, options.without, options.threads)
+        anew = options.head or list(HEADS)
+        if (options.rest is None) != (set(anew) == set(HEADS)):
+            parser.error("--head says which heads are grown anew, --rest where the others come from")
+        fit(options.cache, options.out, options.without, options.threads, anew, options.rest)
 
 
 if __name__ == "__main__":

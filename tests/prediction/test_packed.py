@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.prediction.packed import Postings, Rows, spans, summed
+from hunchd.prediction.packed import Postings, Rows, among, spans, strongest, summed
 
 KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True)
 LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
@@ -63,6 +63,26 @@ def test_sums_are_sums_for_few_and_for_far_numbers(given_pairs: list[tuple[int, 
 
     assert dict(zip(numbers.tolist(), values.tolist(), strict=True)) == expected
     assert numbers.tolist() == sorted(expected)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5))))
+def test_the_strongest_of_each_number_is_kept(given_pairs: list[tuple[int, int]]) -> None:
+    expected: dict[int, int] = {}
+    for number, value in given_pairs:
+        expected[number] = max(expected.get(number, 0), value)
+
+    found = strongest(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
+
+    assert list(zip(*(array.tolist() for array in found), strict=True)) == sorted(expected.items())
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9)), st.sets(st.integers(0, 9)))
+def test_what_is_among_others_is_found_by_their_order(values: list[int], others: set[int]) -> None:
+    found = among(np.array(values, "<i4"), np.array(sorted(others), "<i4"))
+
+    assert found.tolist() == [value in others for value in values]
 
 
 def test_stretches_are_laid_end_to_end() -> None:

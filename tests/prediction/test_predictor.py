@@ -78,6 +78,28 @@ def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
     assert prediction.units[0].subject.startswith("parse command line flags")
 
 
+def test_words_lead_on_to_what_changes_with_the_files_they_name(predictor: Predictor) -> None:
+    prediction = predictor.predict(focus(query="cli"), now=NOW)
+
+    assert names(prediction)[0] == "src/cli.py"
+    models = next(file for file in prediction.files if file.path == "src/models.py")
+    assert models.reasons[0] == "changes together with cli.py, which the words point to"
+
+
+def test_the_title_tells_which_of_an_open_files_pasts_is_meant() -> None:
+    predictor = Predictor()
+    everything = ("src/app.py", "src/colours.py", "src/sounds.py", *(f"src/part_{number}.py" for number in range(9)))
+    predictor.learn(unit(0, "start", *everything, status="A"))
+    for number in range(1, 21):
+        of_colours = number % 2
+        subject = f"paint the frames {number}" if of_colours else f"play the notes {number}"
+        predictor.learn(unit(number, subject, "src/app.py", "src/colours.py" if of_colours else "src/sounds.py"))
+
+    asked = [focus("src/app.py", query=query) for query in ("paint a frame", "play a note")]
+
+    assert [names(predictor.predict(one, now=NOW))[0] for one in asked] == ["src/colours.py", "src/sounds.py"]
+
+
 def test_a_branch_is_read_as_words_and_a_long_lived_one_as_nothing(predictor: Predictor) -> None:
     assert names(predictor.predict(focus(branch="ada/command-line-flags"), now=NOW))[0] in {
         "src/cli.py",

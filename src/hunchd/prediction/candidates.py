@@ -9,10 +9,11 @@ import numpy as np
 
 from hunchd.prediction import blame, evidence
 from hunchd.prediction.evidence import Together
-from hunchd.prediction.messages import FURTHER, NEAREST, Nearest
-from hunchd.prediction.packed import Array, Scores, summed
+from hunchd.prediction.messages import FURTHER, NEAREST, Nearest, Saying
+from hunchd.prediction.packed import Array, Scores, among, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
+from hunchd.prediction.topic import Topic, past_alike, topic
 
 # How many of each source are ranked. Their union holds about nine in ten of the files a change goes on to touch.
 MOST_TOGETHER = 110
@@ -36,6 +37,7 @@ class Evidence:
     files: Array  # the candidates
     together: list[Together]
     nearest: Nearest
+    topic: Topic | None = None
     sparse: dict[str, Scores] = field(default_factory=dict)
 
 
@@ -45,23 +47,23 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     What a file, an author or a text says is kept until something more is learned: one open file is asked about again
     and again, and a branch keeps its name.
     """
-    keys = query.keys
     found = Evidence(
         query,
         now,
         np.empty(0, "<i4"),
         [state.once(("together", seed), partial(evidence.together, state, seed)) for seed in query.seeds],
-        state.once(("nearest", keys), partial(state.messages.nearest, keys, FURTHER)) if keys else NO_UNITS,
+        NO_UNITS,
     )
+    usable = state.once(("usable",), lambda: state.files.alive.view & ~state.hubs())
     pools: list[Array] = [np.array(query.mentioned, "<i4")]
     if query.trace:
         pools.append(blame.candidates(state, query.trace))
     _by_seeds(state, found, pools)
-    _by_text(state, found, pools)
+    _by_text(state, found, pools, usable)
     _by_habit(state, found, pools, now)
     files = np.unique(np.concatenate(pools)).astype("<i4")
-    files = files[state.once(("usable",), lambda: state.files.alive.view & ~state.hubs())[files]]
-    found.files = files[np.isin(files, query.seeds, invert=True)] if query.seeds else files
+    files = files[usable[files]]
+    found.files = files[~among(files, np.sort(query.seeds))] if query.seeds else files
     return found
 
 
@@ -113,22 +115,30 @@ _LINKS = {
 _OF_SEED = (*_LINKS, "lately", "lately_author", "beside")
 
 
-def _by_text(state: State, found: Evidence, pools: list[Array]) -> None:
-    keys = found.query.keys
+def _by_text(state: State, found: Evidence, pools: list[Array], usable: Array) -> None:
+    keys, seeds = found.query.keys, found.query.seeds
     if not keys:
         return
-    found.sparse |= state.once(("text", keys), partial(_of_text, state, keys, found.nearest))
-    found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(state, found.nearest, found.query.seeds)
-    pools.append(best(*found.sparse["message_words"], MOST_LINKED))
-    pools.append(best(*found.sparse["voted"], MOST_VOTED))
-    pools += [best(*found.sparse[name], MOST_BY_WORDS) for name in _FIELDS]
+    said = state.once(("said", keys), partial(state.messages.saying, keys))
+    found.nearest = state.once(("nearest", keys), partial(state.messages.nearest, said, FURTHER))
+    found.sparse |= state.once(("text", keys), partial(_of_text, state, keys, said, found.nearest))
+    if seeds:
+        lately = seeds[-3:]
+        found.sparse["past_alike"] = state.once(("alike", keys, lately), partial(past_alike, state, said, lately))
+    found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(state, found.nearest, seeds)
+    most = {"message_words": MOST_LINKED, "voted": MOST_VOTED, **dict.fromkeys(_FIELDS, MOST_BY_WORDS)}
+    pointed_at = [best(*found.sparse[name], most[name]) for name in most]
+    pools += pointed_at
+    found.topic = state.once(
+        ("topic", keys, seeds), lambda: topic(state, found.sparse, np.concatenate(pointed_at), seeds, usable)
+    )
 
 
-def _of_text(state: State, keys: tuple[int, ...], nearest: Nearest) -> dict[str, Scores]:
+def _of_text(state: State, keys: tuple[int, ...], said: Saying, nearest: Nearest) -> dict[str, Scores]:
     return {
         "voted": evidence.voted(state, nearest.first(NEAREST)),
         "voted_softly": evidence.voted(state, nearest, 1.0),
-        "message_words": evidence.message_words(state, keys),
+        "message_words": evidence.message_words(state, said),
         **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
     }
 

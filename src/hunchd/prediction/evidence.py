@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hunchd.prediction.fields import Field
-from hunchd.prediction.messages import Nearest
-from hunchd.prediction.packed import Array, Scores, summed
+from hunchd.prediction.messages import Nearest, Saying
+from hunchd.prediction.packed import Array, Scores, among, nothing, sparse, strongest, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
@@ -23,10 +23,6 @@ MOST_SIBLINGS = 6
 MOST_LINKS = 32  # names a file is followed by
 MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
 PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
-
-
-def nothing() -> Scores:
-    return np.empty(0, "<i4"), np.empty(0, "<f4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +66,13 @@ def imported(state: State, seed: int) -> Scores:
     """Files that the seed imports; the name it wrote most fully counts most."""
     contents = state.contents
     files, _, which = contents.modules.holders_of(contents.imports.keys_of(seed))
-    return _strongest(files, 1.0 / np.bincount(which)[which])
+    return strongest(files, 1.0 / np.bincount(which)[which])
 
 
 def importers(state: State, seed: int) -> Scores:
     contents = state.contents
     files, _, which = contents.imports.holders_of(contents.modules.keys_of(seed))
-    return _strongest(files, 1.0 / np.log2(1 + np.bincount(which))[which])
-
-
-def _strongest(files: Array, values: Array) -> Scores:
-    """The same files once each, with the highest of their values."""
-    if not len(files):
-        return nothing()
-    order = np.lexsort((-values, files))
-    files, values = files[order], values[order]
-    first = np.concatenate(([True], files[1:] != files[:-1]))
-    return files[first], values[first]
+    return strongest(files, 1.0 / np.log2(1 + np.bincount(which))[which])
 
 
 def defining(state: State, seed: int) -> Scores:
@@ -137,7 +123,7 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
     inside = (around >= 0) & (around < state.now)
     around = around[inside]
     around = np.unique(around[authors[around] == by_around[inside]])
-    around = around[~_among(around, units[::-1])]
+    around = around[~among(around, units[::-1])]
     beside, which_beside = state.messages.flattened(around)
     share = 1.0 / (np.log2(1.0 + state.messages.size_of(around)) * (1.0 + len(units)))
     own = (by == author)[which]
@@ -146,14 +132,6 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
         summed(files[own], 1.0 / sizes[own]) if author else nothing(),
         summed(beside, share[which_beside]),
     )
-
-
-def _among(values: Array, rising: Array) -> Array:
-    """Which values are among others that are in rising order."""
-    at = rising.searchsorted(values)
-    at[at == len(rising)] = 0
-    among: Array = rising[at] == values
-    return among
 
 
 def siblings_together(state: State, siblings: Array) -> Scores:
@@ -165,20 +143,24 @@ def siblings_together(state: State, siblings: Array) -> Scores:
     return summed(files, values / len(nearby))
 
 
-def message_words(state: State, keys: tuple[int, ...]) -> Scores:
+def message_words(state: State, said: Saying) -> Scores:
     """BM25 over what was ever said of a file: all messages of its units as one document."""
     messages = state.messages
-    said = messages.saying(keys)
     if not len(said.units):
         return nothing()
-    files, place = messages.flattened(said.units)
-    shares = 1.0 / np.sqrt(messages.size_of(said.units))
-    size = np.int64(len(state.files))
-    pairs, counts = summed(said.which[place] * size + files, shares[place])
-    words, files = np.divmod(pairs, size)
-    changes = np.maximum(state.files.count.view[files], 1)
-    saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
-    return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
+    by_word = said.which.argsort(kind="stable")
+    units = said.units[by_word]
+    files, place = messages.flattened(units)
+    shares = (1.0 / np.sqrt(messages.size_of(units)))[place]
+    ends = place.searchsorted(said.which[by_word].searchsorted(np.arange(len(said.rarity)), "right"))
+    total = np.zeros(len(state.files))
+    for start, end, rarity in zip([0, *ends.tolist()], ends.tolist(), said.rarity.tolist(), strict=False):
+        if end > start:
+            held, counts = summed(files[start:end], shares[start:end])
+            changes = np.maximum(state.files.count.view[held], 1)
+            saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
+            total[held] += rarity * counts * 2.2 / (counts + saturation)
+    return sparse(total)
 
 
 def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:

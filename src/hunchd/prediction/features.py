@@ -9,7 +9,7 @@ import numpy as np
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import Together
 from hunchd.prediction.files import CODE, DOCUMENT, GENERATED, TEST
-from hunchd.prediction.packed import Array, Scores
+from hunchd.prediction.packed import Array, Scores, among
 from hunchd.prediction.state import State
 
 FEATURES = (
@@ -54,6 +54,11 @@ FEATURES = (
     "name_words",
     "stem_in_text",
     "mentioned",
+    "pointed_at",  # all sources of words together
+    "pointed_at_rank",
+    "with_leads",  # together with the files pointed at most
+    "with_lead",  # the same, with the one of them it changes with most
+    "past_alike",  # in the seeds' past units, those like the text counting most
     # habit
     "recency",
     "popularity_long",
@@ -195,21 +200,26 @@ def _any_of(values: Array, few: Array) -> Array:
 def _shared_prefix(state: State, seed: int, files: Array) -> Array:
     """Worked out once a folder."""
     paths = state.files.paths
-    own = paths[seed].rpartition("/")[0]
+    own = _parts(paths[seed].rpartition("/")[0])
     _, first, inverse = np.unique(state.folder_of.view[files], return_index=True, return_inverse=True)
-    shares = [_in_common(own, paths[file].rpartition("/")[0]) for file in files[first].tolist()]
+    shares = [_in_common(own, _parts(paths[file].rpartition("/")[0])) for file in files[first].tolist()]
     shared: Array = np.array(shares, "<f4")[inverse]
     return shared
 
 
 @lru_cache(maxsize=1 << 15)
-def _in_common(folder: str, other: str) -> float:
+def _parts(folder: str) -> tuple[str, ...]:
+    return tuple(folder.split("/")) if folder else ()
+
+
+def _in_common(parts: tuple[str, ...], others: tuple[str, ...]) -> float:
     """Share of leading parts in common; the root is one."""
-    parts, others = folder.split("/") if folder else [], other.split("/") if other else []
-    common = next(
-        (place for place, (a, b) in enumerate(zip(parts, others, strict=False)) if a != b), min(len(parts), len(others))
-    )
-    return (common + 1) / (max(len(parts), len(others)) + 1)
+    common = 1
+    for part, other in zip(parts, others, strict=False):
+        if part != other:
+            break
+        common += 1
+    return common / (max(len(parts), len(others)) + 1)
 
 
 def _path_likeness(state: State, seed: int, files: Array) -> Array:
@@ -228,7 +238,7 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
         return {}
     columns: dict[str, Array | float] = {"words": float(np.log1p(len(query.keys)))}
     columns["mentioned"] = _any_of(files, np.array(query.mentioned, "<i4"))
-    columns["stem_in_text"] = np.isin(state.files.stem.view[files], np.array(query.keys, "<u4")).astype("<f4")
+    columns["stem_in_text"] = among(state.files.stem.view[files], np.sort(np.array(query.keys, "<u4")))
     for name, source in (("path_words", "paths"), ("content_words", "words"), ("name_words", "names")):
         raw = spread.scores(found.sparse.get(source))
         if isinstance(raw, np.ndarray):
@@ -243,7 +253,13 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
     for name in ("voted_softly", "message_words"):
         scores = spread.scores(found.sparse.get(name))
         columns[name] = _relative(scores) if isinstance(scores, np.ndarray) else scores
-    columns["voted_with_seeds"] = spread.scores(found.sparse.get("voted_with_seeds"))
+    for name in ("voted_with_seeds", "past_alike"):
+        columns[name] = spread.scores(found.sparse.get(name))
+    if found.topic is not None:
+        columns["pointed_at"] = found.topic.pointed_at[files]
+        columns["pointed_at_rank"] = _inverse_rank(found.topic.pointed_at[files])
+        columns["with_leads"] = spread.scores(found.topic.with_leads)
+        columns["with_lead"] = spread.scores(found.topic.with_lead)
     return columns
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, summed
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, sparse
 
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -112,15 +113,17 @@ class Field:
         """BM25 of the files that hold any of these keys."""
         if not self.documents or not keys:
             return np.empty(0, "<i4"), np.empty(0, "<f4")
-        files, counts, which = self.holders_of(np.array(keys, "<u4"))
-        holders = np.bincount(which, minlength=len(keys))
-        rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
-        if (holders > MOST_HOLDERS).any():
-            kept = (holders <= MOST_HOLDERS)[which]
-            files, counts, which = files[kept], counts[kept], which[kept]
+        wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
+        telling = self._postings.sizes_of(wanted) - dead <= MOST_HOLDERS
         mean = max(self._total_length / self.documents, 1.0)
-        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
-        return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
+        total = np.zeros(len(self._length))
+        for key in wanted[telling].tolist():
+            files, counts = self.holders(key)
+            if len(files) <= MOST_HOLDERS:
+                rarity = math.log1p((self.documents - len(files) + 0.5) / (len(files) + 0.5))
+                norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
+                total[files] += rarity * (counts * (SATURATION + 1)) / (counts + norm)
+        return sparse(total)
 
     def arrays(self) -> Arrays:
         """Packed, with dead slots gone; the field itself stays as it is."""

@@ -111,7 +111,7 @@ class Messages:
     def saying(self, keys: Sequence[int]) -> Saying:
         """The newest units that say each of these words, and how rare it is; a word that nearly all say is left out."""
         if not len(self) or not keys:
-            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.empty(0, "<f8"))
+            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.zeros(len(keys)))
         units, _, which = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
         sizes = np.bincount(which, minlength=len(keys))
         telling = sizes <= max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self))
@@ -125,15 +125,14 @@ class Messages:
         """By key, how many units say it."""
         return self._postings.sizes_of(keys)
 
-    def nearest(self, keys: Sequence[int], most: int = NEAREST) -> Nearest:
-        """The units whose texts share the most and the rarest words with these keys (cosine of idf weights)."""
-        said = self.saying(keys)
+    def nearest(self, said: Saying, most: int = NEAREST) -> Nearest:
+        """The units whose texts share the most and the rarest of the words said (cosine of idf weights)."""
         found, scores = summed(said.units, (said.rarity * said.rarity)[said.which])
         if not len(found):
             return Nearest(found, scores)
         # The norm of a unit is not stored (document frequencies move): its number of words stands in for it.
         norm = float((said.rarity * said.rarity).sum())
-        typical = norm / max(len(keys), 1)
+        typical = norm / max(len(said.rarity), 1)
         similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view[found], 2))
         similarity *= np.exp2(-(len(self) - found) / HALF_LIFE)
         if len(found) > most:

@@ -14,7 +14,7 @@ Arrays = dict[str, Array]
 Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a value for each
 
 FIRST_CAPACITY = 16
-SPARSE, FEW = 8, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
+SPARSE, FEW = 24, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
 
 
 def spans(starts: Array, sizes: Array) -> Array:
@@ -38,15 +38,43 @@ def concatenated(arrays: list[Array]) -> Array:
 def summed(numbers: Array, values: Array) -> Scores:
     """The same numbers once each, rising, their values added."""
     if not len(numbers):
-        return np.empty(0, "<i4"), np.empty(0, "<f4")
+        return nothing()
     if int(numbers.max()) < SPARSE * len(numbers) + FEW:
-        totals = np.bincount(numbers, weights=values)
-        unique = totals.nonzero()[0]
-        return unique.astype("<i4"), totals[unique].astype("<f4")
+        return sparse(np.bincount(numbers, weights=values))
     order = numbers.argsort(kind="stable")
     ordered = numbers[order]
     starts = np.concatenate(([True], ordered[1:] != ordered[:-1])).nonzero()[0]
     return ordered[starts].astype("<i4", copy=False), np.add.reduceat(values[order], starts).astype("<f4", copy=False)
+
+
+def sparse(values: Array) -> Scores:
+    """The places that are not zero, and their values."""
+    places = (values != 0).nonzero()[0]  # of truths: much faster than of numbers
+    return places.astype("<i4"), values[places].astype("<f4")
+
+
+def nothing() -> Scores:
+    return np.empty(0, "<i4"), np.empty(0, "<f4")
+
+
+def strongest(numbers: Array, values: Array) -> Scores:
+    """The same numbers once each, with the highest of their values."""
+    if not len(numbers):
+        return nothing()
+    order = np.lexsort((-values, numbers))
+    numbers, values = numbers[order], values[order]
+    first = np.concatenate(([True], numbers[1:] != numbers[:-1]))
+    return numbers[first], values[first]
+
+
+def among(values: Array, rising: Array) -> Array:
+    """Which values are among others that are in rising order."""
+    if not len(rising):
+        return np.zeros(len(values), "?")
+    at = rising.searchsorted(values)
+    at[at == len(rising)] = 0
+    among: Array = rising[at] == values
+    return among
 
 
 class Column:

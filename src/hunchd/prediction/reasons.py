@@ -10,6 +10,7 @@ from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
 MOST_REASONS = 3
+OFTEN = 0.3  # of the changes of a file that the words point to: worth telling
 DAY = 86_400  # seconds
 
 
@@ -42,6 +43,8 @@ class Reasons:
             said.append((1.2, "its contents match the words"))
         elif row[_PATH_WORDS] >= 0.8:
             said.append((1.2, "its path matches the words"))
+        if row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
+            said.append((1.0 + row[_WITH_LEAD], f"changes together with {lead}, which the words point to"))
         if row[_OPENED_NEXT] > 0.15:
             said.append((1.5, "often opened next"))
         if row[_INTEREST] > 0.5:
@@ -66,6 +69,16 @@ class Reasons:
             strongest.append((weight, f"changed together{with_whom} {times} of {changes} times, last {when}"))
         return [max(strongest)] if strongest else []
 
+    def _lead(self, file: int) -> str:
+        """The name of the file that it changed most often with, of those that the words point to."""
+        leads = self._found.topic.leads.tolist() if self._found.topic else []
+        times: list[tuple[int, int]] = []
+        for lead in leads:
+            row = self._state.together.rows[lead]
+            times.append((int(row["count"][row["file"] == file].sum()), -len(times)))
+        most, place = max(times, default=(0, 0))
+        return self._state.files.paths[leads[-place]].rpartition("/")[2] if most else ""
+
     def _supporting_unit(self, file: int) -> int | None:
         """The nearest past unit that touched the file."""
         if self._of_nearest is None:
@@ -81,6 +94,7 @@ def _weight(reason: tuple[float, str]) -> float:
 
 _TRACED, _MENTIONED, _SAME_STEM = INDEX["traced"], INDEX["mentioned"], INDEX["same_stem"]
 _VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX["content_words"]
+_WITH_LEAD = INDEX["with_lead"]
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
 _LINKS = (

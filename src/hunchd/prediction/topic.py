@@ -1,0 +1,82 @@
+"""What a text is about, by all sources of words together: the files it points to most, and what goes with these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hunchd.prediction.evidence import PRIOR
+from hunchd.prediction.messages import Saying
+from hunchd.prediction.packed import Array, Scores, nothing, strongest, summed
+from hunchd.prediction.state import State
+
+SOURCES = ("paths", "words", "voted", "message_words")
+LEADS = 8  # files
+PAST = 64  # units of an open file
+LATELY = 0.97  # weight left after one more unit of the file
+ANYWAY = 0.05  # weight of a unit that shares no word with the text
+DOUBT = 0.1  # weight added to a file's own past before shares are taken
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """`pointed_at`: by file, 1 the strongest. `with_leads`, `with_lead`: what changes with the strongest, in the mean
+    over them and with the one of them it changes with most."""
+
+    leads: Array
+    pointed_at: Array
+    with_leads: Scores
+    with_lead: Scores
+
+
+def topic(
+    state: State, said: Mapping[str, Scores], likely: Array, seeds: tuple[int, ...], usable: Array
+) -> Topic | None:
+    """From what each source of words said; open files and unusable ones are left out.
+
+    `likely`: files among which are the strongest few, the best of each source.
+    """
+    strength = np.zeros(len(usable), "<f4")
+    for files, values in (said[name] for name in SOURCES):
+        if len(files):
+            strength[files] += values / max(float(values.max()), 1e-9)
+    strength *= usable
+    strength[list(seeds)] = 0.0
+    reached = np.sort(strength[np.unique(likely)])[-LEADS:]
+    leads = (strength >= max(float(reached[0]), 1e-9)).nonzero()[0] if len(reached) else likely
+    leads = leads[np.argsort(-strength[leads], kind="stable")][:LEADS].astype("<i4")
+    if not len(leads):
+        return None
+    weights = strength[leads]
+    others, shares, which = state.together.shares_of(leads, state.files, state.now, PRIOR)
+    return Topic(
+        leads,
+        strength / weights[0],
+        summed(others, shares * (weights / weights.sum())[which]),
+        strongest(others, shares * (weights / weights[0])[which]),
+    )
+
+
+def past_alike(state: State, said: Saying, seeds: tuple[int, ...]) -> Scores:
+    """What the open files' past units touched, those that share words with the text counting most."""
+    rarity = said.rarity * said.rarity
+    units, likeness = summed(said.units, rarity[said.which])
+    whole = float(rarity.sum()) or 1.0
+    parts = [_alike(state, seed, units, likeness / whole) for seed in seeds]
+    files, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return summed(files, values / len(seeds))
+
+
+def _alike(state: State, seed: int, units: Array, likeness: Array) -> Scores:
+    past = state.messages.units_of_file(seed, PAST)
+    if not len(past):
+        return nothing()
+    weights = np.full(len(past), ANYWAY)
+    if len(units):
+        at = np.minimum(units.searchsorted(past), len(units) - 1)
+        weights += np.where(units[at] == past, likeness[at], 0.0)
+    weights *= LATELY ** np.arange(len(past))
+    files, which = state.messages.flattened(past)
+    return files, (weights / (np.log2(1.0 + state.messages.size_of(past)) * (weights.sum() + DOUBT)))[which]
