@@ -63,7 +63,7 @@ class Planner:
         step = Step((params or {})["step"])
         if changes := self.planned.get(step):
             await self._let_happen()
-            yield {"entries": [entry_of(one, "p").json() for one in changes]}
+            yield {"entries": [entry_of(one, one.after[0].project).json() for one in changes]}
 
 
 class Store:
@@ -107,10 +107,10 @@ class Bench:
     def __init__(self, work: CarryingOut, planner: Planner, store: Store, memories: Memories, log: RunLog) -> None:
         self.work, self.planner, self.store, self.memories, self.log = work, planner, store, memories, log
 
-    async def run(self, *steps: Step) -> Verdict:
-        record = Record(RUN, NOW, "asked", steps, ("p",))
+    async def run(self, *steps: Step, owner: Owner = PROJECT) -> Verdict:
+        record = Record(RUN, NOW, "asked", steps, (owner.id,))
         return await self.work.carry_out(
-            record, PROJECT, said=lambda _: None, did=lambda _: None, stopping=asyncio.Event()
+            record, owner, said=lambda _: None, did=lambda _: None, stopping=asyncio.Event()
         )
 
     def logged(self) -> str:
@@ -212,6 +212,37 @@ async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_pat
         assert await it.work.take_back(RUN) == (1, 0)
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.4
+
+
+async def test_what_is_taken_back_of_one_project_is_left_in_the_others(tmp_path: Path) -> None:
+    async with bench(tmp_path, memory("mine"), memory("theirs", project="q")) as it:
+        for one in list(it.store.kept.values()):
+            after = replace(one, importance=0.9)
+            it.planner.planned[Step.SUMMARISE] = [Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (after,))]
+            await it.run(Step.SUMMARISE, owner=Owner(one.project))
+
+        assert await it.work.take_back(RUN, owner="p", of_owner=True) == (1, 0)
+
+        assert {name: one.importance for name, one in it.store.kept.items()} == {"mine": 0.4, "theirs": 0.9}
+
+
+async def test_a_run_is_taken_back_once_what_it_archived_was_erased(tmp_path: Path) -> None:
+    async with bench(tmp_path, memory("one"), memory("two")) as it:
+        goes = {ARCHIVED: "not used", GOES_AFTER: (NOW - timedelta(days=1)).isoformat()}
+        it.planner.planned[Step.FORGET] = [
+            Planned(Step.FORGET, "forgotten", f"archive {one.title!r}", "w", (one,), (archive,))
+            for one in it.store.kept.values()
+            for archive in [replace(one, status=Status.ARCHIVED, source=goes)]
+        ]
+        it.planner.erasable = ["one"]
+        await it.run(Step.FORGET, Step.ERASE)
+        assert set(it.store.kept) == {"two"}
+
+        _, left = await it.work.take_back(RUN)
+
+        assert left == 0
+        assert {name: one.status for name, one in it.store.kept.items()} == {"two": Status.ACTIVE}
+        assert "work on one" not in it.logged()
 
 
 async def test_a_crash_while_it_erases_leaves_no_text_of_what_is_gone_in_a_log(tmp_path: Path) -> None:

@@ -39,6 +39,9 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 8
 # Memories that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
 LOGGED_AT_ONCE: Final = 256
+# Changes that may wait for the store while the next are made, also where few long ones are handed over at a time: what
+# several say of one memory is stored once.
+LEFT_WAITING: Final = 8
 QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
 ROOM_LOOK: Final = 0.1  # seconds
 ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
@@ -209,7 +212,7 @@ class CarryingOut:
             applicable, done = _sequence(back, known)
             made = await self._make(applicable, known)
             undone, left = undone + len(made) + done, left + len(back) - len(made) - done
-            await self._kept_pace(but=len(made))
+            await self._kept_pace(but=max(len(made), LEFT_WAITING))
         await self._kept_pace(but=0)
         return undone, left
 
@@ -228,11 +231,11 @@ class CarryingOut:
         lines = [{"type": "change", **entry.json()} for entry in applicable]
         await asyncio.to_thread(self._log.append, run, lines)
         made = await self._make(applicable, known, stopping)
-        await self._kept_pace(but=len(made))
+        await self._kept_pace(but=max(len(made), LEFT_WAITING))
         return made
 
     async def _kept_pace(self, *, but: int) -> None:
-        """Wait for the store, but for so many records: the last batch waits while the next is made, so that neither
+        """Wait for the store, but for so many records: the last ones wait while the next are made, so that neither
         waits for the other. What is at hand only because it was changed would drive out what questions need."""
         await self._settled(but=but)
         self._hot.release(self._passing)
