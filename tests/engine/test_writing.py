@@ -60,3 +60,47 @@ async def test_a_record_that_can_never_be_stored_is_passed_over() -> None:
     assert store.kept == [f"m{number}" for number in range(1, 13) if number not in (3, 9)]
     assert journal.checkpointed == 12
     assert writer.trouble == ""
+
+
+class CountingStore:
+    """Notes what comes together."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        self.batches.append(len(memories))
+
+
+def paced(store: CountingStore, *, batch: int) -> Writer:
+    client = cast(StoreClient, cast(Any, store))
+    return Writer(cast(Journal, NoJournal()), HotTier(), client, batch=batch, gather=60.0, most=1_000)
+
+
+async def test_what_streams_in_is_written_together_once_it_is_enough() -> None:
+    store = CountingStore()
+    writer = paced(store, batch=8)
+    running = asyncio.create_task(writer.run())
+    for number in range(1, 17):
+        writer.add(Write(number, memories=(memory(number, "p"),)))
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        while writer.pending:
+            await asyncio.sleep(0.01)
+    running.cancel()
+
+    assert store.batches == [8, 8]
+
+
+async def test_whoever_waits_for_the_store_does_not_wait_for_others_to_write_along() -> None:
+    store = CountingStore()
+    writer = paced(store, batch=8)
+    running = asyncio.create_task(writer.run())
+    async with asyncio.timeout(5):
+        for number in (1, 2, 3):
+            writer.add(Write(number, memories=(memory(number, "p"),)))
+            await asyncio.sleep(0.01)
+            await writer.drained()
+    running.cancel()
+
+    assert store.batches == [1, 1, 1]

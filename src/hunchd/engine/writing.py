@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
 LONGEST_PAUSE = 5.0  # seconds: work goes on within ten of whatever ends the trouble
+# Each commit costs the store the more, the more there were since it tidied up: what streams in shares them. So many
+# times as long as a first record waits for others.
+STREAMING = 4
 # A client waits no longer; a full queue takes half a minute on a slow machine.
 DRAINED_WITHIN = 60.0  # seconds
 # When to come back: the store takes some hundred records a second at least.
@@ -55,6 +59,8 @@ class Writer:
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
         self._moved = asyncio.Event()
+        self._awaited = 0  # callers who wait for all of it
+        self._hurry = asyncio.Event()
         self.trouble = ""
 
     @property
@@ -91,6 +97,8 @@ class Writer:
         self._seen.add(write.sequence)
         self._waiting.append(write)
         self._wake.set()
+        if len(self._waiting) >= self._batch:
+            self._hurry.set()
 
     async def begun(self) -> None:
         """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
@@ -99,6 +107,8 @@ class Writer:
     async def drained(self, *, but: int = 0) -> None:
         """Wait until everything accepted so far is in the store, but for so many records that may still wait; what is
         accepted meanwhile is not waited for. Raises Unavailable when the store does not take it for long."""
+        self._awaited += 1
+        self._hurry.set()
         try:
             async with asyncio.timeout(DRAINED_WITHIN):
                 await self._begun.wait()
@@ -107,6 +117,8 @@ class Writer:
                     await self._moved.wait()
         except TimeoutError:
             raise Unavailable(self.trouble or "the store has not caught up yet") from None
+        finally:
+            self._awaited -= 1
 
     async def run(self) -> None:
         """Write batch after batch, for ever."""
@@ -117,9 +129,18 @@ class Writer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await asyncio.sleep(self._gather)
+            await self._gathered(self._gather)
             while self._waiting:
                 await self._write_first()
+                await self._gathered(STREAMING * self._gather)
+
+    async def _gathered(self, seconds: float) -> None:
+        """Wait for more to be written along, unless it is enough or somebody waits for it."""
+        if self._awaited or len(self._waiting) >= self._batch:
+            return
+        self._hurry.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), seconds)
 
     async def _write_first(self) -> None:
         batch = [self._waiting[index] for index in range(min(self._batch, len(self._waiting)))]
