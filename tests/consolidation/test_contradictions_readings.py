@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions import MOST_OF_ONE, MOST_READ, contradictions, held_against, read
-from hunchd.consolidation.contradictions_judging import LEAST_READ, judged, with_reading
+from hunchd.consolidation.contradictions import (
+    MOST_OF_ONE,
+    MOST_READ,
+    contradictions,
+    held_against,
+    newly_read,
+    read,
+)
+from hunchd.consolidation.contradictions_judging import judged, with_reading
 from hunchd.consolidation.contradictions_readings import Readings, differing, pair_name
 from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import Planner
@@ -41,18 +48,24 @@ def test_equal_words_or_numbers_other_places_or_times_and_manifests_are_not_over
     assert not with_reading(rules, SURE).contradicts
 
 
-def test_what_the_rules_see_stays_as_it_is_whatever_is_read() -> None:
+def test_what_the_rules_see_in_free_wording_a_model_may_take_back_and_nobody_what_manifests_say() -> None:
     rules = judged("Query logging is enabled", "Query logging is off")
-    assert with_reading(rules, 0.0) == rules
     assert rules.contradicts
+    assert rules.is_open
+    assert not with_reading(rules, 1 - SURE).contradicts
+    assert with_reading(rules, SURE).contradicts
+    assert with_reading(rules, None) == rules
+    pins = judged("birch depends on click ^8.1.0", "birch depends on click ^7.0.0")
+    assert pins.contradicts
+    assert with_reading(pins, 0.0) == pins
 
 
 def test_what_the_rules_leave_open_is_what_was_read() -> None:
     rules = judged(STEREO.content, MONO.content)
     assert rules.is_open
     assert not rules.contradicts
-    assert with_reading(rules, LEAST_READ).contradicts
-    assert not with_reading(rules, LEAST_READ - 0.01).contradicts
+    assert with_reading(rules, SURE).contradicts
+    assert not with_reading(rules, 1 - SURE).contradicts
 
 
 def test_the_reason_names_the_words_of_both_sides_that_differ() -> None:
@@ -69,6 +82,15 @@ def test_the_likest_pairs_are_read_first_and_none_of_another_branch() -> None:
     assert [(a.id, b.id) for a, b in look.open] == [("near", "m1"), ("far", "m1")]
 
 
+def test_what_the_rules_oppose_is_read_first_and_stands_until_it_was_read() -> None:
+    old = said("old", "Query logging is enabled", days=-1)
+    new = said("new", "Query logging is off")
+    look = held_against(new, [said("near", "Query logging is written to disk", days=-1), old])
+    assert [a.id for a, _ in look.open] == ["old", "near"]
+    assert [one.a.id for one in look.as_read({})] == ["old"]
+    assert look.as_read({("old", "new"): 0.01}) == []
+
+
 def test_a_night_notes_what_is_to_be_read_and_opens_what_was_read_before() -> None:
     known = {one.id: one for one in (STEREO, MONO)}
     readings = Readings()
@@ -80,8 +102,21 @@ def test_a_night_notes_what_is_to_be_read_and_opens_what_was_read_before() -> No
 
     later = Readings(readings.lines())
     [opened] = contradictions(known, NOW, readings=later)
-    assert opened.after[0].confidence == SURE
+    both = with_reading(judged(STEREO.content, MONO.content), SURE)
+    assert opened.after[0].confidence == pytest.approx(both.probability, abs=0.001)
     assert later.unread(10) == []
+
+
+def test_at_night_what_the_rules_oppose_waits_to_be_read_and_is_opened_if_nothing_can_read_it() -> None:
+    old, new = said("old", "Query logging is enabled"), said("new", "Query logging is off", days=1)
+    known = {one.id: one for one in (old, new)}
+    readings = Readings()
+    assert list(contradictions(known, NOW, readings=readings)) == []
+    [(name, *_)] = readings.unread(10)
+    [opened] = newly_read(readings, {name: None}, known, NOW)
+    assert {link["ref"] for link in opened.after[0].links} == {"old", "new"}
+    assert list(readings.lines()) == []
+    assert len(list(contradictions(known, NOW))) == 1
 
 
 def test_a_pair_has_one_name_in_either_order_and_another_when_one_side_says_something_else() -> None:

@@ -25,8 +25,8 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 CANDIDATES: Final = 20  # of one memory
 MOST_DOUBTFUL: Final = 8  # candidates of one memory that a language model may be asked about
 SAID_BY_MODEL: Final = 0.8  # how sure we are of its answer
-# Pairs of one memory that a model reads. A look at a new memory among 100,000 stays below 50 ms; and the more pairs are
-# read that only speak of the same, the more are misread.
+# Pairs of one memory that a model reads, those first that the rules oppose. A look at a new memory among 100,000 stays
+# below 50 ms; and the more pairs are read that only speak of the same, the more are misread.
 MOST_READ: Final = 2
 MOST_OF_ONE: Final = 3  # contradictions opened for one memory: what opposes more is misread
 STATEMENT: Final = 500  # characters of a memory that are read as a statement
@@ -64,11 +64,18 @@ class Opposition:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a memory contradicts by the rules, the surest first, and the pairs that the rules leave open, older side
-    first, the likest pair first."""
+    """What a memory contradicts by the rules, and the pairs about which a model is heard as well, older side first:
+    those that the rules oppose, the surest first, then the likest."""
 
     opposed: tuple[Opposition, ...]
     open: tuple[tuple[Memory, Memory], ...]
+
+    def as_read(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
+        """What is contradicted when `said`, by the ids of both sides, was read; the surest first, and not more than are
+        likely to be read rightly."""
+        told = [one for one in self.opposed if (one.a.id, one.b.id) not in said]
+        pairs = [(a, b) for a, b in self.open if (a.id, b.id) in said]
+        return surest([*told, *(one for a, b in pairs if (one := read(a, b, said[a.id, b.id])) is not None)])
 
 
 def states(memory: Memory) -> bool:
@@ -119,7 +126,7 @@ def opposed_to(memory: Memory, candidates: Iterable[Memory]) -> list[Opposition]
 def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
     """What the rules say of a memory beside each of `candidates`."""
     opposed: list[Opposition] = []
-    open_ones: list[tuple[float, Memory, Memory]] = []
+    open_ones: list[tuple[float, float, Memory, Memory]] = []
     words = words_of(memory)
     for other in candidates:
         if not states(other) or not may_oppose(memory, other):
@@ -128,11 +135,12 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         judgement = judged(statement(a), statement(b))
         if judgement.contradicts:
             opposed.append(Opposition(a, b, judgement))
-        elif judgement.is_open:
+        if judgement.is_open:
             others = words_of(other)
-            open_ones.append((len(words & others) / max(len(words | others), 1), a, b))
-    open_ones.sort(key=lambda one: (-one[0], one[1].id, one[2].id))
-    return Look(tuple(opposed), tuple((a, b) for _, a, b in open_ones))
+            sure = judgement.probability if judgement.contradicts else 0.0
+            open_ones.append((sure, len(words & others) / max(len(words | others), 1), a, b))
+    open_ones.sort(key=lambda one: (-one[0], -one[1], one[2].id, one[3].id))
+    return Look(tuple(opposed), tuple((a, b) for *_, a, b in open_ones))
 
 
 def surest(found: Iterable[Opposition]) -> list[Opposition]:
@@ -144,8 +152,8 @@ def _surest_first(one: Opposition) -> tuple[float, str, str]:
     return -one.judgement.probability, one.a.id, one.b.id
 
 
-def read(a: Memory, b: Memory, probability: float) -> Opposition | None:
-    """A pair by the rules and by a model that has read it; `b` is the newer one."""
+def read(a: Memory, b: Memory, probability: float | None) -> Opposition | None:
+    """A pair by the rules and by a model that has read it, None: it has not; `b` is the newer one."""
     judgement = with_reading(judged(statement(a), statement(b)), probability)
     return Opposition(a, b, judgement) if judgement.contradicts else None
 
@@ -241,23 +249,26 @@ def contradictions(
         if since_run is not None and memory.updated <= since_run:
             continue
         look = held_against(memory, known.near(memory))
-        told = _read_before(look, readings) if readings is not None else []
-        for found in surest((*look.opposed, *told)):
-            record = found.record(now)
-            if record.id not in asked:
+        said = _read_before(look, readings) if readings is not None else {}
+        waiting = {names for names, probability in said.items() if probability is None}
+        found = look.as_read({names: one for names, one in said.items() if one is not None})
+        for one in found:
+            record = one.record(now)
+            if record.id not in asked and (one.a.id, one.b.id) not in waiting:
                 asked.add(record.id)
                 yield planned(record)
 
 
-def _read_before(look: Look, readings: Readings) -> list[Opposition]:
-    told = [(a, b, readings.of(a, b, statement(a), statement(b))) for a, b in look.open[:MOST_READ]]
-    return [found for a, b, said in told if said is not None and (found := read(a, b, said)) is not None]
+def _read_before(look: Look, readings: Readings) -> dict[tuple[str, str], float | None]:
+    """What was read in other nights, by the ids of both sides; None: it is to be read in this one."""
+    return {(a.id, b.id): readings.of(a, b, statement(a), statement(b)) for a, b in look.open[:MOST_READ]}
 
 
 def newly_read(
-    readings: Readings, said: Mapping[str, float], memories: Mapping[str, Memory], now: datetime
+    readings: Readings, said: Mapping[str, float | None], memories: Mapping[str, Memory], now: datetime
 ) -> Iterator[Planned]:
-    """A record for each pair that was read as one that cannot hold. `said` is by the names of pairs to be read."""
+    """A record for each pair that was read as one that cannot hold, or that could not be read (None) and is opposed by
+    the rules. `said` is by the names of pairs to be read."""
     opened: Counter[str] = Counter()
     pairs = ((readings.take(name, probability), probability) for name, probability in said.items())
     found = [one for pair, probability in pairs if pair is not None and (one := read(*pair, probability)) is not None]

@@ -38,10 +38,11 @@ class Readings:
         newest = sorted(self._unread.items(), key=lambda one: one[1][1].updated, reverse=True)
         return [(name, a, b) for name, (a, b) in newest[:most]]
 
-    def take(self, name: str, probability: float) -> tuple[Memory, Memory] | None:
-        """Remember what was read of a pair, which is given back. None: nobody has asked for it."""
+    def take(self, name: str, probability: float | None) -> tuple[Memory, Memory] | None:
+        """Remember what was read of a pair, unless it could not be read, and give the pair. None: nobody has asked for
+        it."""
         pair = self._unread.pop(name, None)
-        if pair is not None:
+        if pair is not None and probability is not None:
             self._met[name] = probability
         return pair
 

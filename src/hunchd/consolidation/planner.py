@@ -100,9 +100,9 @@ class Planner:
         pairs = self.readings.unread(most) if self.readings is not None else []
         return [(name, statement(a), statement(b)) for name, a, b in pairs]
 
-    def read(self, said: Mapping[str, float]) -> Iterator[Entry]:
+    def read(self, said: Mapping[str, float | None]) -> Iterator[Entry]:
         """The changes that follow from what was read: by the names of the pairs, how probable it is that both cannot
-        hold."""
+        hold; None: no model could read them."""
         if self.readings is None:
             return iter(())
         return self._done(newly_read(self.readings, said, self._memories, self.now))

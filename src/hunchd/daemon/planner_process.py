@@ -114,7 +114,7 @@ class Planning:
 
     async def _read(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The changes that follow from what a model has read."""
-        said = {str(name): float(probability) for name, probability in asked["said"].items()}
+        said = {str(name): None if told is None else float(told) for name, told in asked["said"].items()}
         return {"entries": [entry.json() for entry in self._opened.read(said)]}
 
     async def _keep_read(self, _: dict[str, Any]) -> dict[str, Any]:

@@ -17,10 +17,8 @@ from hunchd.consolidation.contradictions import (
     Opposition,
     held_against,
     question_for,
-    read,
     statement,
     states,
-    surest,
 )
 from hunchd.consolidation.contradictions_readings import pair_name
 from hunchd.domain.errors import HunchError
@@ -97,7 +95,7 @@ class Contradicting:
         """Open the contradictions of one memory that were never asked about; which they are."""
         candidates = await self.candidates(memory)
         look = await asyncio.to_thread(held_against, memory, candidates)
-        found = surest((*look.opposed, *await self._as_read(look)))
+        found = look.as_read(await self._said(look))
         if self._judging is not None:
             known = {side.id for one in found for side in (one.a, one.b)}
             found += await self._judging.oppositions(memory, [one for one in candidates if one.id not in known])
@@ -115,10 +113,10 @@ class Contradicting:
         newest = ((self._hot.get(identifier) or one) for identifier, one in found.items())
         return [one for one in newest if one.id != memory.id and matches(one, filters)]
 
-    async def _as_read(self, look: Look) -> list[Opposition]:
-        """What cannot both hold of the likest pairs that the rules leave open, as a model reads them."""
+    async def _said(self, look: Look) -> dict[tuple[str, str], float]:
+        """How probable it is of pairs, by the ids of both sides, that they cannot both hold, as a model reads them."""
         if not self._reads:
-            return []
+            return {}
         pairs = {pair_name(statement(a), statement(b)): (a, b) for a, b in look.open[:MOST_READ]}
         new = {name: (statement(a), statement(b)) for name, (a, b) in pairs.items() if name not in self._read}
         try:
@@ -128,10 +126,10 @@ class Contradicting:
             said = None
         if said is not None:
             self._read.update(zip(new, said, strict=True))
-        told = [read(a, b, self._read[name]) for name, (a, b) in pairs.items() if name in self._read]
+        told = {(a.id, b.id): self._read[name] for name, (a, b) in pairs.items() if name in self._read}
         while len(self._read) > REMEMBERED:
             self._read.popitem(last=False)
-        return [one for one in told if one is not None]
+        return told
 
     async def _open(self, found: Opposition) -> Memory | None:
         """Keep a contradiction, if both sides still say what they said and nobody was asked before."""

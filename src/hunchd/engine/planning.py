@@ -96,11 +96,14 @@ class Planning:
         for begin in range(0, len(pairs), READ_AT_ONCE):
             some = pairs[begin : begin + READ_AT_ONCE]
             said = await self._said([(a, b) for _, a, b in some])
-            if said is None:
-                break
-            told = {name: probability for (name, *_), probability in zip(some, said, strict=True)}
+            if said is None:  # the rules decide alone
+                some = pairs[begin:]
+            read: Sequence[float | None] = said if said is not None else [None] * len(some)
+            told = dict(zip((name for name, *_ in some), read, strict=True))
             if entries := (await self._planner.call("read", {"said": told}, timeout=PATIENCE))["entries"]:
                 yield [Entry.of_json(entry) for entry in entries]
+            if said is None:
+                break
             if time.monotonic() > until:
                 logger.info("%d pairs of statements are read in the next run", len(pairs) - begin - len(some))
                 break
