@@ -8,7 +8,7 @@ import numpy as np
 
 from hunchd.prediction.fields import Field
 from hunchd.prediction.messages import Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, among, nothing, sparse, strongest, summed
+from hunchd.prediction.packed import Array, Scores, among, nothing, strongest, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
@@ -148,19 +148,14 @@ def message_words(state: State, said: Saying) -> Scores:
     messages = state.messages
     if not len(said.units):
         return nothing()
-    by_word = said.which.argsort(kind="stable")
-    units = said.units[by_word]
-    files, place = messages.flattened(units)
-    shares = (1.0 / np.sqrt(messages.size_of(units)))[place]
-    ends = place.searchsorted(said.which[by_word].searchsorted(np.arange(len(said.rarity)), "right"))
-    total = np.zeros(len(state.files))
-    for start, end, rarity in zip([0, *ends.tolist()], ends.tolist(), said.rarity.tolist(), strict=False):
-        if end > start:
-            held, counts = summed(files[start:end], shares[start:end])
-            changes = np.maximum(state.files.count.view[held], 1)
-            saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
-            total[held] += rarity * counts * 2.2 / (counts + saturation)
-    return sparse(total)
+    files, place = messages.flattened(said.units)
+    shares = 1.0 / np.sqrt(messages.size_of(said.units))
+    size = np.int64(len(state.files))
+    pairs, counts = summed(said.which[place] * size + files, shares[place])
+    words, files = np.divmod(pairs, size)
+    changes = np.maximum(state.files.count.view[files], 1)
+    saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
+    return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
 
 
 def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, sparse
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, summed
 
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -115,15 +114,15 @@ class Field:
             return np.empty(0, "<i4"), np.empty(0, "<f4")
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
         telling = self._postings.sizes_of(wanted) - dead <= MOST_HOLDERS
+        files, counts, which = self.holders_of(wanted[telling])
+        holders = np.bincount(which)
+        rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
+        if (holders > MOST_HOLDERS).any():
+            kept = (holders <= MOST_HOLDERS)[which]
+            files, counts, which = files[kept], counts[kept], which[kept]
         mean = max(self._total_length / self.documents, 1.0)
-        total = np.zeros(len(self._length))
-        for key in wanted[telling].tolist():
-            files, counts = self.holders(key)
-            if len(files) <= MOST_HOLDERS:
-                rarity = math.log1p((self.documents - len(files) + 0.5) / (len(files) + 0.5))
-                norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
-                total[files] += rarity * (counts * (SATURATION + 1)) / (counts + norm)
-        return sparse(total)
+        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
+        return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
 
     def arrays(self) -> Arrays:
         """Packed, with dead slots gone; the field itself stays as it is."""

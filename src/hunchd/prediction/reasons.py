@@ -43,12 +43,12 @@ class Reasons:
             said.append((1.2, "its contents match the words"))
         elif row[_PATH_WORDS] >= 0.8:
             said.append((1.2, "its path matches the words"))
-        if row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
-            said.append((1.0 + row[_WITH_LEAD], f"changes together with {lead}, which the words point to"))
         if row[_OPENED_NEXT] > 0.15:
             said.append((1.5, "often opened next"))
         if row[_INTEREST] > 0.5:
             said.append((1.0, "used in this session"))
+        if len(said) < MOST_REASONS and row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
+            said.append((1.0 + row[_WITH_LEAD], f"changes together with {lead}, which the words point to"))
         if not said:
             said.append(_faint(row))
         said.sort(key=_weight)
