@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-# For about 110,000 memories; of a larger table the rest is read from the disk, which takes four milliseconds more.
-MOST_BYTES: Final = 40 * 1024 * 1024
+# For about 100,000 memories; of a larger table the rest is read from the disk, which takes four milliseconds more.
+MOST_BYTES: Final = 34 * 1024 * 1024
 # A body is a kilobyte: a larger window finds no more in it, and takes longer to be made.
-_LEVEL: Final = 3
+_LEVEL: Final = 6
 _WINDOW: Final = -13  # 8 kB, without a head
 _MEMORY: Final = 5
 # What most bodies have in common. Nobody's memories are in it, so that none outlives its deletion.
