@@ -32,7 +32,7 @@ MOST_FILES: Final = 20  # an episode of more is of no module
 TOLD_WITHIN: Final = 2 / 3
 NAMED: Final = 5  # episodes in the summary
 # Version bumps by the hundred, that nobody meant. What people did to keep things going is told: of two years of three
-# projects it is one line in 60 to one in nine, and without it up to .3 % of what was needed again had none.
+# projects it is one line in 80 to one in nine, and without it up to .3 % of what was needed again had none.
 BOT: Final = "bot"
 RELEASE: Final = "release"  # the tag of what is made for one: mostly done by machines, and asked for
 
