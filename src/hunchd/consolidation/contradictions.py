@@ -39,6 +39,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "versions": "they name versions that exclude each other",
     "value": "they give another value to the same",
     "choice": "they choose something else for the same",
+    "order": "one has the order of the other turned around",
     "negation": "one denies what the other says",
     "meaning": "a language model says that they cannot both hold",
 }

@@ -1,0 +1,193 @@
+"""Statements that say the same but for one thing: its denial, its order, or the one place that can only be filled once.
+
+Word by word, where comparing what words both sides have is blind: `lint before test` and `test before lint` have all of
+them, and a second "not" somewhere in a sentence does not take back the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from hunchd.consolidation.contradictions_reading import PALE_STEMS
+from hunchd.consolidation.contradictions_words import STOP, canonical, stem
+
+_WORD: Final = re.compile(r"[\w./@+#-]*\w")
+_CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
+_CONTRACTED: Final = re.compile(
+    r"\b(ca|wo|do|does|did|is|are|was|were|has|have|should|must|may|could|would)n['’]t\b", re.I
+)
+_WHOLE: Final = {"ca": "can", "wo": "will"}
+_SAME_EVENT: Final = 0.5  # of the words of the side that has fewer
+
+# What denies, and what it is said with: "is not reloaded", "never commits".
+_VERB: Final = re.compile(
+    r"\b(?:(?P<aux>is|are|was|were|be|do|does|did|can|may|will|must|should|has|have)\b"
+    r"(?:\s+(?P<not>not|never|no longer)\b)?|(?P<never>never)\b)\s*",
+    re.IGNORECASE,
+)
+_CANNOT: Final = re.compile(r"\bcannot\b", re.IGNORECASE)
+# What says so is not about all: the other may still be true of the rest.
+_LIMITED: Final = re.compile(r"\b(?:only|except|unless|until|but|yet|some|other)\b", re.IGNORECASE)
+_WITHOUT: Final = re.compile(r"\bwithout\b", re.IGNORECASE)
+_CONDITION: Final = re.compile(r"\b(?:if|when|while|during|once|unless)\b", re.IGNORECASE)
+
+# X comes before Y.
+_ORDER: Final = re.compile(
+    r"\b(?P<first>before|overrides?|takes? precedence over|wins? over|beats?|prior to)\b"
+    r"|\b(?P<later>after|once|is overridden by)\b",
+    re.IGNORECASE,
+)
+
+# Of all of them, or of nothing else, only one thing is true.
+_ALL: Final = re.compile(r"\b(?:all|every|each|always|any|only|alone|solely|exactly|exclusively)\b", re.IGNORECASE)
+_ALONE: Final = re.compile(r"\b(?:alone|solely|only|exclusively|exactly|single)\b", re.IGNORECASE)
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MOMENT: Final = re.compile(
+    rf"(?:(?:\d{{1,2}}\.?\s)?{_MONTH}(?:\s\d{{1,2}},?)?(?:\s\d{{4}})?|\d{{4}}-\d\d(?:-\d\d)?|\d{{4}}|\d{{1,2}}:\d\d"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)",
+    re.IGNORECASE,
+)
+_ONCE: Final = frozenset(
+    canonical(stem(word))
+    for word in ("ends", "starts", "begins", "expires", "due", "deadline", "freeze", "closes", "launches", "retires")
+)
+_PLACED: Final = re.compile(r"\b(?:in|on|by|with|to|from|at|through|via|using)\s+(?:the\s+)?$", re.IGNORECASE)
+_LONGEST_PLACE: Final = 3  # words
+_SHORTEST_REST: Final = 2  # words that tell something
+
+
+def opposed_twins(a: str, b: str) -> str:
+    """How two statements that say nearly the same exclude each other: "negation", "order", "value"; "" if they do not,
+    or say something else."""
+    mine, others = _clauses(a), _clauses(b)
+    is_plain = _CONDITION.search(a) is None and _CONDITION.search(b) is None
+    for one in mine:
+        for other in others:
+            if is_plain and (_denied(one, other) or _denied(other, one)):
+                return "negation"
+            if _reversed(one, other):
+                return "order"
+    return "value" if _filled_otherwise(a, b) else ""
+
+
+# -- one denies what the other says --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A clause around its verb, as stems."""
+
+    subject: frozenset[str]
+    verb: str  # the first word behind the auxiliary
+    rest: frozenset[str]
+    is_denied: bool
+    is_limited: bool
+
+
+def _denied(one: str, other: str) -> bool:
+    """Whether `one` denies what `other` says, and of no less."""
+    denial, said = _around_verb(one), _around_verb(other)
+    if denial is None or said is None or not denial.is_denied or said.is_denied or denial.is_limited:
+        return False
+    alike = bool(said.subject) and denial.subject == said.subject and denial.verb == said.verb
+    return alike and not said.is_limited and (not denial.rest or bool(denial.rest & said.rest))
+
+
+@lru_cache(maxsize=2_048)
+def _around_verb(clause: str) -> _Said | None:
+    match = _VERB.search(clause)
+    if match is None:
+        return None
+    behind = _stems(clause[match.end() :])
+    denied = bool(match["not"] or match["never"])
+    if not behind or _VERB.search(clause, match.end()) is not None:
+        return None
+    subject = frozenset(_stems(clause[: match.start()]))
+    limited = _LIMITED.search(clause) is not None or (denied and _WITHOUT.search(clause) is not None)
+    return _Said(subject, behind[0], frozenset(behind[1:]), denied, limited)
+
+
+# -- one has the order of the other turned around ------------------------------------------------------------------
+
+
+def _reversed(one: str, other: str) -> bool:
+    mine, others = _in_order(one), _in_order(other)
+    if mine is None or others is None:
+        return False
+    (first, then), (their_first, their_then) = mine, others
+    crossed = _alike(first, their_then) and _alike(then, their_first)
+    return crossed and not (first & their_first or then & their_then)
+
+
+@lru_cache(maxsize=2_048)
+def _in_order(clause: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """What comes first, and what later."""
+    match = _ORDER.search(clause)
+    if match is None:
+        return None
+    before, behind = (frozenset(_stems(side)) for side in (clause[: match.start()], clause[match.end() :]))
+    # What is said of both does not tell them apart, and what says little only where nothing else does.
+    sides = [side - PALE_STEMS or side for side in (before - behind, behind - before)]
+    first, then = sides if match["first"] else sides[::-1]
+    return (first, then) if first and then else None
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _SAME_EVENT * min(len(one), len(other))
+
+
+# -- both fill the same place --------------------------------------------------------------------------------------
+
+
+def _filled_otherwise(a: str, b: str) -> bool:
+    """Whether both are the same sentence but for one place, and that place can be filled only once."""
+    mine, others = a.rstrip(" .").split(), b.rstrip(" .").split()
+    before = _common([one.lower() for one in mine], [other.lower() for other in others])
+    room = min(len(mine), len(others)) - before
+    after = _common([one.lower() for one in mine[::-1]], [other.lower() for other in others[::-1]], room)
+    here, there = mine[before : len(mine) - after], others[before : len(others) - after]
+    rest = [*mine[:before], *mine[len(mine) - after :]]
+    if not (1 <= len(here) <= _LONGEST_PLACE and 1 <= len(there) <= _LONGEST_PLACE):
+        return False
+    told = _stems(" ".join(rest))
+    if len(told) < _SHORTEST_REST:
+        return False
+    place, other_place = " ".join(here), " ".join(there)
+    if _MOMENT.fullmatch(place) and _MOMENT.fullmatch(other_place):
+        return bool(set(told) & _ONCE)
+    if not (_is_name(here) and _is_name(there)):
+        return False
+    if before == 0:  # X alone decides
+        return _ALONE.search(" ".join(rest[:2])) is not None
+    lead = " ".join(mine[:before])
+    return after == 0 and _PLACED.search(f"{lead} ") is not None and _ALL.match(lead) is not None
+
+
+def _common(mine: Sequence[str], others: Sequence[str], most: int | None = None) -> int:
+    """How many words both begin with."""
+    pairs = list(zip(mine, others, strict=False))[:most]
+    return next((index for index, (one, other) in enumerate(pairs) if one != other), len(pairs))
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    return all(word[:1].isupper() and word[:1].isalpha() for word in words)
+
+
+# -- words ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1_024)
+def _clauses(text: str) -> tuple[str, ...]:
+    plain = _CONTRACTED.sub(lambda match: f"{_WHOLE.get(match[1].lower(), match[1])} not", text)
+    plain = _CANNOT.sub("can not", plain)
+    return tuple(part for one in _CLAUSES.split(plain) if (part := one.strip()))
+
+
+def _stems(text: str) -> list[str]:
+    """The words that tell something, in their order."""
+    words = (match[0].lower() for match in _WORD.finditer(text))
+    return [canonical(stem(word)) for word in words if word not in STOP]

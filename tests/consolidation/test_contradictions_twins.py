@@ -1,0 +1,52 @@
+"""Statements that say the same but for one thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.consolidation.contradictions_judging import judged
+from hunchd.consolidation.contradictions_twins import opposed_twins
+
+EXCLUDE = (
+    ("Settings aren't reloaded on SIGUSR1, restart the server.", "Settings are reloaded on SIGUSR1.", "negation"),
+    (
+        "Offline mode is not supported in the client and not planned.",
+        "Offline mode is supported in the client.",
+        "negation",
+    ),
+    ("Lock files are never committed.", "Lock files are committed to the repository.", "negation"),
+    ("Sign the archive before uploading the manifest.", "Upload the manifest before signing the archive.", "order"),
+    ("Tests run after linting.", "Linting is done after the tests have run.", "order"),
+    ("The flag file overrides command line flags.", "Command line flags override the flag file.", "order"),
+    ("Support for the old dialect ends in March 2027.", "Support for the old dialect ends in May 2026.", "value"),
+    ("All credentials are kept in Vault.", "All credentials are kept in Doppler.", "value"),
+    ("Mira alone decides on releases of the library.", "Jonas alone decides on releases of the library.", "value"),
+)
+AGREE = (
+    ("The index is not rebuilt on startup.", "The index is rebuilt every night."),
+    ("Offline mode is not supported on Windows.", "Offline mode is supported on Linux."),
+    ("If the cache is cold, answers are slow.", "If the cache is warm, answers are not slow."),
+    ("Changes are not merged without a review.", "Changes are merged on Fridays."),
+    ("Migrations run before the new pods are rolled out.", "Smoke tests run after the new pods are rolled out."),
+    ("Lint before testing.", "Lint before pushing."),
+    ("The app runs on Windows.", "The app runs on Linux."),
+    ("The cookie is HttpOnly.", "The cookie is Secure."),
+    ("The window opens in March 2027.", "The window opens in May 2026."),
+    ("All credentials are kept in Vault.", "All credentials are kept in Vault."),
+    ("Mira decides on releases.", "Jonas decides on releases."),
+)
+
+
+@pytest.mark.parametrize(("one", "other", "kind"), EXCLUDE)
+def test_what_is_the_same_but_for_one_thing_that_cannot_differ_excludes_each_other(
+    one: str, other: str, kind: str
+) -> None:
+    assert opposed_twins(one, other) == opposed_twins(other, one) == kind
+    judgement = judged(one, other)
+    assert judgement.contradicts
+    assert judgement.kind == kind
+
+
+@pytest.mark.parametrize(("one", "other"), AGREE)
+def test_what_differs_in_what_may_differ_is_no_twin(one: str, other: str) -> None:
+    assert opposed_twins(one, other) == opposed_twins(other, one) == ""
