@@ -83,7 +83,7 @@ def learn(asked: argparse.Namespace) -> None:
         for name, examples in held.items():
             report(f"after {seen} pairs, {name}", examples, network)
     counts = {name: len(some) for name, some in own.written.items()} | {"subjects": len(own.subjects)}
-    told = {"script": "benchmarks/train_entailment.py", "trained": datetime.now(UTC).date().isoformat(), "pairs": seen}
+    told = {"script": "benchmarks/train_entailment.py", "trained": datetime.now(UTC).date().isoformat(), "seen": seen}
     print(json.dumps(told | counts | {"general": len(general), "histories": len(histories)}))
 
 
