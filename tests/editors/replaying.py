@@ -34,8 +34,8 @@ class Request:
 @dataclass
 class Replay:
     """What is answered: to each request the first recorded exchange of its kind that was not answered yet, or again
-    the last one; what was recorded behind a deletion not before that; 304 to who has that answer. Signals may come in
-    other bundles than they were recorded in."""
+    the last one; behind a deletion what was recorded behind it, and not before; 304 to who has that answer. Signals may
+    come in other bundles than they were recorded in."""
 
     project: Path
     token: str = "t" * 43
@@ -88,8 +88,9 @@ class Replay:
             return found
 
     def _recorded(self, request: Request) -> tuple[int, Any] | None:
-        matching = [index for index, each in enumerate(self.exchanges) if self._agrees(request, each)]
-        matching = [index for index in matching if index <= self._next_deletion()]
+        begin, end = self._between_deletions()
+        matching = [index for index, each in enumerate(self.exchanges) if index <= end and self._agrees(request, each)]
+        matching = [index for index in matching if index >= begin] or matching
         if not matching:
             return None
         index = next((each for each in matching if each not in self._served), matching[-1])
@@ -100,12 +101,11 @@ class Replay:
             return 304, None
         return exchange.status, answer
 
-    def _next_deletion(self) -> int:
-        """The place of the first deletion that was not asked for yet, or behind the last exchange."""
-        waiting = (
-            index for index, each in enumerate(self.exchanges) if each.method == "DELETE" and index not in self._served
-        )
-        return next(waiting, len(self.exchanges))
+    def _between_deletions(self) -> tuple[int, int]:
+        """The places of the last deletion that was asked for, and of the next; of the ends where there is none."""
+        places = [index for index, each in enumerate(self.exchanges) if each.method == "DELETE"]
+        waiting = [index for index in places if index not in self._served]
+        return max(self._served.intersection(places), default=0), min(waiting, default=len(self.exchanges))
 
     def _agrees(self, request: Request, exchange: Exchange) -> bool:
         recorded = exchange.query if request.method == "GET" else exchange.body
