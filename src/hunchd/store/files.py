@@ -99,7 +99,7 @@ class Files:
 def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> None:
     """`path` holds the old bytes or all of the new ones, which may come in parts, also after a power cut in the
     middle."""
-    unfinished = path.with_name(path.name + ".tmp")
+    unfinished = draft_of(path)
     files.remove(unfinished)
     descriptor = files.create(unfinished)
     try:
@@ -115,6 +115,11 @@ def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> 
             files.remove(unfinished)
         raise
     files.sync_folder(path.parent)
+
+
+def draft_of(path: Path) -> Path:
+    """What the new `path` is called until it is whole; a crash leaves it."""
+    return path.with_name(path.name + ".tmp")
 
 
 def private_folder(path: Path) -> Path:

@@ -11,14 +11,13 @@ import os
 import struct
 import sys
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from hunchd.store.files import Files
+from hunchd.store.files import Files, replace_file
 from hunchd.store.postings import Block, Keys, Numbers, Piece
 from hunchd.store.terms import RULES
 
@@ -32,26 +31,7 @@ _READ_AT_ONCE: Final = 1 << 20
 
 def write(files: Files, path: Path, pieces: Iterable[Piece], lengths: Numbers, keys: Keys) -> None:
     """`path` holds the old block or all of the new one, also after a power cut in the middle. Raises OSError."""
-    unfinished = draft_of(path)
-    files.remove(unfinished)
-    descriptor = files.create(unfinished)
-    try:
-        try:
-            _write_all(files, descriptor, pieces, lengths, keys)
-            files.sync(descriptor)
-        finally:
-            files.close(descriptor)
-        files.rename(unfinished, path)
-    except OSError:
-        with suppress(OSError):
-            files.remove(unfinished)
-        raise
-    files.sync_folder(path.parent)
-
-
-def draft_of(path: Path) -> Path:
-    """What a block is called until it is whole; a crash leaves it."""
-    return path.with_name(path.name + ".tmp")
+    replace_file(files, path, _content(pieces, lengths, keys))
 
 
 def read(path: Path) -> Block | None:
@@ -66,26 +46,28 @@ def read(path: Path) -> Block | None:
         return None
 
 
-def _write_all(files: Files, descriptor: int, pieces: Iterable[Piece], lengths: Numbers, keys: Keys) -> None:
+def _content(pieces: Iterable[Piece], lengths: Numbers, keys: Keys) -> Iterator[bytes]:
+    """The file in parts."""
     checksum, terms, counts, many = 0, [], [], 0
-
-    def put(content: bytes) -> None:
-        nonlocal checksum
-        checksum = zlib.crc32(content, checksum)
-        files.write(descriptor, content)
-
     for piece in pieces:
-        put(piece.postings.astype("<u4").tobytes())
+        part = piece.postings.astype("<u4").tobytes()
+        checksum = zlib.crc32(part, checksum)
+        yield part
         many += len(piece.postings)
         terms.append(piece.terms)
         counts.append(piece.counts)
-    put(bytes(-4 * many % 8))
     every = np.concatenate([np.zeros(0, np.uint64), *terms])
-    put(every.astype("<u8").tobytes())
-    put(keys.astype("<u8").tobytes())
-    put(np.cumsum(np.concatenate([np.zeros(1, np.uint32), *counts]), dtype="<u4").tobytes())
-    put(lengths.astype("<u4").tobytes())
-    files.write(descriptor, _FOOT.pack(_MAGIC, RULES, checksum, many, len(every), len(keys)))
+    begins = np.cumsum(np.concatenate([np.zeros(1, np.uint32), *counts]), dtype="<u4")
+    for part in (
+        bytes(-4 * many % 8),
+        every.astype("<u8").tobytes(),
+        keys.astype("<u8").tobytes(),
+        begins.tobytes(),
+        lengths.astype("<u4").tobytes(),
+    ):
+        checksum = zlib.crc32(part, checksum)
+        yield part
+    yield _FOOT.pack(_MAGIC, RULES, checksum, many, len(every), len(keys))
 
 
 def _mapped(file: Any, path: Path) -> Block:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.store import postings_file
-from hunchd.store.files import Files
+from hunchd.store.files import Files, draft_of
 from hunchd.store.mirror import NOWHERE, Mirror
 from hunchd.store.nearness import Mask
 from hunchd.store.postings import Postings
@@ -79,7 +79,7 @@ class WordKeeping:
 
     async def erase(self, mirror: Mirror) -> None:
         """No file says afterwards what words a row had that is gone. Raises OSError where one cannot be removed."""
-        self._files.remove(postings_file.draft_of(self._path))
+        self._files.remove(draft_of(self._path))
         await self.write(mirror)
         if self._failed:
             mirror.words = Postings(None, mirror.keys(), mirror.living())
