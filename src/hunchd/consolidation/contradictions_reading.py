@@ -82,7 +82,7 @@ class _Words:
 @lru_cache(maxsize=READ)
 def clauses_of(text: str) -> tuple[Clause, ...]:
     """What `text` says, clause by clause; reasons are left out."""
-    plain = _plain(text[:LONGEST])
+    plain = plain_text(text[:LONGEST])
     found: list[Clause] = []
     for sentence in patterns.SENTENCES.split(plain):
         when = _When.of(sentence)
@@ -98,7 +98,8 @@ def _is_frame(part: str) -> bool:
     return len(part.split()) <= 4 and (patterns.PAST.search(part) or patterns.FUTURE.search(part)) is not None
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
+    """`text` without markup, its contractions, denials and periods each written in one way."""
     text = text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("`", "")
     text = patterns.MARKUP.sub(lambda match: match[1] or "", text)
     text = patterns.ONLY_OF_IT.sub(r"only \1", text)

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from hunchd.consolidation.contradictions_reading import PALE_STEMS
+from hunchd.consolidation.contradictions_reading import PALE_STEMS, plain_text
 from hunchd.consolidation.contradictions_words import STOP, canonical, stem
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
-_CONTRACTED: Final = re.compile(
-    r"\b(ca|wo|do|does|did|is|are|was|were|has|have|should|must|may|could|would)n['’]t\b", re.I
-)
-_WHOLE: Final = {"ca": "can", "wo": "will"}
 _SAME_EVENT: Final = 0.5  # of the words of the side that has fewer
 
 # What denies, and what it is said with: "is not reloaded", "never commits".
@@ -182,8 +178,7 @@ def _is_name(words: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _clauses(text: str) -> tuple[str, ...]:
-    plain = _CONTRACTED.sub(lambda match: f"{_WHOLE.get(match[1].lower(), match[1])} not", text)
-    plain = _CANNOT.sub("can not", plain)
+    plain = _CANNOT.sub("can not", plain_text(text))
     return tuple(part for one in _CLAUSES.split(plain) if (part := one.strip()))
 
 
