@@ -114,6 +114,24 @@ def test_the_predictor_knows_nothing_of_the_unit_it_is_asked_about(project: Path
             assert not predictor.knows(moment.unit.sha)
 
 
+def test_the_next_file_is_read_as_one_of_the_rest_and_as_the_one_drawn() -> None:
+    ranked = [f"{number}.py" for number in range(20)]
+
+    assert metrics.next_in_ten(ranked, ("12.py", "3.py"), "12.py") == (1.0, 0.0, 1.0)
+    assert metrics.next_in_ten(ranked, ("3.py", "12.py"), "3.py") == (1.0, 1.0, 1.0)
+    assert metrics.next_in_ten(ranked, ("12.py",), "12.py") == (0.0, 0.0, 1.0)
+    assert metrics.next_in_ten(ranked, ranked, "0.py") == (1.0, 1.0, 0.5)
+
+
+def test_orders_of_a_unit_weigh_as_one_unit(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = replay(project, tmp_path, "--task", "growing", "--no-baselines", "--json")
+
+    (told,) = json.loads(capsys.readouterr().out)
+    assert set(told["next in ten"]["growing-1"]) == set(metrics.NEXT_NAMES)
+    assert told["tasks"]["growing-1"]["hunch"]["units"] == len({str(line["unit"]) for line in lines})
+    assert all(line["next"] in line["gold"] for line in lines)  # type: ignore[operator]
+
+
 def test_windows_leave_more_than_half_of_a_short_history_to_learn_from() -> None:
     assert Windows.of(3000, 600, 700) == Windows(1700, 2400, 3000)
     assert Windows.of(100, 600, 700) == Windows(0, 55, 100)
@@ -131,8 +149,10 @@ def test_seeds_are_few_fixed_and_never_gold() -> None:
     assert len(asked) == 3
     assert all(question.focus.file not in question.gold and len(question.gold) == 5 for question in asked)
     growing = list(questions(unit, paths, "growing"))
-    assert [len(question.gold) for question in growing] == [5, 4, 3]
+    assert [len(question.gold) for question in growing] == [5, 4, 3] * 3
+    assert len({question.focus.open_files for question in growing if question.task == "growing-3"}) == 3
     assert all(question.following == question.gold[0] for question in growing)
+    assert all(sorted((*question.focus.open_files, *question.gold)) == sorted(paths) for question in growing)
     titled = list(questions(unit, paths, "growing-title"))
     assert [(q.focus.query, q.focus.open_files, q.following) for q in titled] == [
         ("x", q.focus.open_files, q.following) for q in growing

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NAMES = ("hit@1", "hit@3", "hit@5", "hit@10", "recall@5", "recall@10", "MRR", "MAP", "all@10")
+NEXT_NAMES = ("one of the rest", "the one drawn", "the one drawn at best")
 DEPTH = 20  # places looked at
 RESAMPLES = 1_000
 
@@ -30,12 +31,23 @@ def measured(ranked: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
     )
 
 
-def by_unit(rows: Sequence[tuple[str, tuple[float, ...]]]) -> NDArray[Any]:
-    """Rows of (unit, metrics) averaged within each unit: one row a unit."""
+def next_in_ten(ranked: Sequence[str], rest: Sequence[str], drawn: str) -> tuple[float, ...]:
+    """One value for each of `NEXT_NAMES`: the two readings of "the next file is in the top ten".
+
+    All files of `rest` are still to come, and history does not tell their order. Either each of them may be the next,
+    or one is drawn; as that says nothing of the others, even who knows all of them names it by chance where they are
+    more than ten: the third value is that chance.
+    """
+    first = ranked[:10]
+    return float(any(path in first for path in rest)), float(drawn in first), min(1.0, 10 / len(rest))
+
+
+def by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = NAMES) -> NDArray[Any]:
+    """Rows of (unit, a value for each name) averaged within each unit: one row a unit."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     for unit, values in rows:
         groups.setdefault(unit, []).append(values)
-    return np.array([np.mean(values, axis=0) for values in groups.values()]).reshape(-1, len(NAMES))
+    return np.array([np.mean(values, axis=0) for values in groups.values()]).reshape(-1, len(names))
 
 
 def interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tuple[float, float]:

@@ -185,7 +185,8 @@ def _score(
     right = bool(ranked) and ranked[0] in question.gold
     results.confidences.setdefault(question.task, []).append((prediction.confidence, right, bool(question.gold)))
     if question.following:
-        results.following.setdefault(question.task, []).append(question.following in ranked[:10])
+        values = metrics.next_in_ten(ranked, question.gold, question.following)
+        results.following.setdefault(question.task, []).append((question.unit, values))
     if dump is not None:
         dump.write(json.dumps(_line(question, prediction), ensure_ascii=False) + "\n")
     if not question.gold or question.task == "silence":
@@ -206,6 +207,8 @@ def _line(question: Question, prediction: Prediction) -> dict[str, Any]:
         line["seeds"] = list(focus.open_files)
     if focus.query or focus.branch:
         line["query"] = focus.query or focus.branch
+    if question.following:
+        line["next"] = question.following
     return line | {
         "gold": list(question.gold),
         "ranked": [file.path for file in prediction.files],

@@ -28,8 +28,7 @@ def of_repository(results: Results) -> str:
         for method, rows in by_method.items():
             lines.append(_row(method, metrics.by_unit(rows)))
         lines.extend(_margin(by_method))
-        if task in results.following:
-            lines.append(f"  the very next file among the first ten: {np.mean(results.following[task]):.3f}")
+        lines.extend(_following([results], task))
     lines.extend(_silence(results))
     if results.milliseconds:
         p50, p95, p99 = np.quantile(results.milliseconds, [0.5, 0.95, 0.99])
@@ -49,9 +48,7 @@ def of_all(results: list[Results]) -> str:
             means = [metrics.by_unit(r.rows[task][method]).mean(axis=0) for r in having if method in r.rows[task]]
             cells = "".join(f"{value:10.3f}" for value in np.mean(means, axis=0)[: len(SHOWN)])
             lines.append(method.ljust(WIDTH) + cells + _wins(having, task, method))
-        following = [np.mean(result.following[task]) for result in having if task in result.following]
-        if following:
-            lines.append(f"  the very next file among the first ten: {np.mean(following):.3f}")
+        lines.extend(_following(having, task))
     return "\n".join(lines)
 
 
@@ -70,7 +67,7 @@ def as_json(results: Results) -> dict[str, Any]:
         "scored": results.scored,
         "weights": results.provenance,
         "tasks": tasks,
-        "following": {task: float(np.mean(values)) for task, values in results.following.items()},
+        "next in ten": {task: next_in_ten([results], task) for task in results.following},
         "silence": silence(results),
         "created": results.created,
         "predict_ms": dict(
@@ -79,6 +76,18 @@ def as_json(results: Results) -> dict[str, Any]:
             )
         ),
     }
+
+
+def next_in_ten(results: list[Results], task: str) -> dict[str, float]:
+    """Both readings of whether the next file was among the first ten: means over orders, units, repositories."""
+    rows = [result.following[task] for result in results if task in result.following]
+    means = [metrics.by_unit(some, metrics.NEXT_NAMES).mean(axis=0) for some in rows]
+    return dict(zip(metrics.NEXT_NAMES, np.mean(means, axis=0).tolist(), strict=True)) if means else {}
+
+
+def _following(results: list[Results], task: str) -> list[str]:
+    told = ", ".join(f"{name} {value:.3f}" for name, value in next_in_ten(results, task).items())
+    return [f"  next among the first ten: {told}"] if told else []
 
 
 def silence(results: Results) -> dict[str, float]:

@@ -12,7 +12,7 @@ class Results:
     repository: str
     rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
     confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)  # value, first right, any gold
-    following: dict[str, list[bool]] = field(default_factory=dict)  # the very next file among the first ten
+    following: dict[str, list[tuple[str, tuple[float, ...]]]] = field(default_factory=dict)  # next in ten, by task
     milliseconds: list[float] = field(default_factory=list)
     learning: list[float] = field(default_factory=list)
     units: int = 0

@@ -14,6 +14,7 @@ from hunchd.prediction.query import branch_words
 
 TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence", "memory")
 MOST_SEEDS = 3  # of one unit, drawn at random
+MOST_ORDERS = 3  # of one unit's files, drawn at random
 LARGEST_GOLD = 15  # files
 LONGEST_GROWING = 3  # files given
 PROJECT = "replayed"
@@ -78,12 +79,14 @@ def _drawn(gold: tuple[str, ...], drawn: random.Random) -> list[str]:
 def _growing(unit: Unit, gold: tuple[str, ...], drawn: random.Random, title: str = "") -> Iterator[Question]:
     if not 2 <= len(gold) <= LARGEST_GOLD:
         return
-    order = drawn.sample(sorted(gold), len(gold))
-    for given in range(1, min(LONGEST_GROWING, len(order) - 1) + 1):
-        seeds = tuple(order[:given])
-        focus = Focus(project=PROJECT, file=seeds[-1], open_files=seeds, query=title, author=unit.email)
-        task = f"growing-title-{given}" if title else f"growing-{given}"
-        yield Question(task, unit.sha, focus, tuple(order[given:]), order[given])
+    orders = dict.fromkeys(tuple(drawn.sample(sorted(gold), len(gold))) for _ in range(MOST_ORDERS))
+    for order in orders:
+        for given in range(1, min(LONGEST_GROWING, len(order) - 1) + 1):
+            focus = Focus(
+                project=PROJECT, file=order[given - 1], open_files=order[:given], query=title, author=unit.email
+            )
+            task = f"growing-title-{given}" if title else f"growing-{given}"
+            yield Question(task, unit.sha, focus, order[given:], order[given])
 
 
 def _question(
