@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import pickle
+import re
 import statistics
 import sys
 import time
@@ -240,7 +241,10 @@ class Replay:
     def _has_a_line(self, told: Memory, name: str) -> bool:
         memory = self.years.every[name]
         sha = next((one.ref for one in memory.artifacts if one.type == "commit"), "")
-        return f"[{sha[:8]}]" in told.content if sha else memory.title[:60] in told.content
+        if not sha:
+            return memory.title[:60] in told.content
+        # A line ends in the commits that it tells of: one in brackets, or several.
+        return re.search(rf"[\[ ]{sha[:8]}[\] ]", told.content) is not None
 
     async def night(self, number: int, day: Day, now: datetime) -> None:
         planner, years = self.years.planner, self.years

@@ -8,7 +8,7 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation import chronicling
-from hunchd.consolidation.chronicling import TOLD_AT_ONCE, histories, history_id, quoting
+from hunchd.consolidation.chronicling import TOLD_AT_ONCE, UPDATES_TITLE, histories, history_id, quoting
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.doubting import DOUBT, cascaded
 from hunchd.consolidation.ground import ListedGround, NoGround
@@ -146,7 +146,9 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     every = by_id(lonely, other, scattered, young, bot, release, bumped)
     changes = list(histories(every, Vocabulary(), SETTINGS, NOW))
 
-    [whole] = [change.after[0] for change in changes]
+    [updates, whole] = [change.after[0] for change in changes]
+    assert updates.title == UPDATES_TITLE
+    assert "work on bot" in updates.content
     assert whole.title == "history of the whole project"
     told = {line.split()[-1] for line in whole.content.splitlines()[1:]}
     assert told == {"lonely", "other", "scattered", "v2", "bumped"}

@@ -1,15 +1,18 @@
-"""Old episodes of one module → one memory that tells its history: a line each, and the gist of all."""
+"""Old episodes of one module → one memory that tells its history: a line each, and the gist of all. What machines did
+is told in one for the project: a line for each dependency or chore, however often it was bumped or done."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.bumps import Series, bumps_of, series_in, series_of
 from hunchd.consolidation.condensing import INDEX, Vocabulary, cut
 from hunchd.consolidation.merging import MERGED_FROM
 from hunchd.consolidation.plan import Planned, Step
@@ -31,10 +34,14 @@ MOST_FILES: Final = 20  # an episode of more is of no module
 # Of the time after which what nobody used is archived: then it is told somewhere.
 TOLD_WITHIN: Final = 2 / 3
 NAMED: Final = 5  # episodes in the summary
-# Version bumps by the hundred, that nobody meant. What people did to keep things going is told: of two years of three
-# projects it is one line in 80 to one in nine, and without it up to .3 % of what was needed again had none.
-BOT: Final = "bot"
-RELEASE: Final = "release"  # the tag of what is made for one: mostly done by machines, and asked for
+UPDATES: Final = ":updates"  # in place of a module, for what machines did; no folder is called so
+UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
+MOST_MANIFESTS: Final = 20  # files that the history of updates is about
+OF_MACHINES: Final = 0.3  # importance: it is asked for by name
+FEW_FILES: Final = 3  # a bump of more also changed what is no manifest
+
+# What a history says with some more episodes, the last argument, in it.
+Telling = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
 
 
 def histories(
@@ -47,9 +54,17 @@ def histories(
     """
     old, late = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * TOLD_WITHIN))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
+    bumped: dict[str | None, list[Memory]] = defaultdict(list)
     for memory in memories.values():
-        if _tells(memory, memories) and now - memory.at >= old:
-            modules[memory.project, module_of(memory)].append(memory)
+        if now - memory.at >= old and _tells(memory, memories):
+            if bumps_of(memory):
+                bumped[memory.project].append(memory)
+            else:
+                modules[memory.project, module_of(memory)].append(memory)
+    for project, episodes in sorted(bumped.items(), key=lambda one: one[0] or ""):
+        if any(now - memory.at >= late for memory in episodes):  # not a few every night: they all change one memory
+            known = memories.get(history_id(project, UPDATES))
+            yield from _chronicle("dependencies and chores", episodes, known, partial(_updates, project, now))
     for depth in range(DEEPEST, -1, -1):
         of_depth = sorted((one for one in modules if _depth(one[1]) == depth), key=lambda one: (one[0] or "", one[1]))
         for project, module in of_depth:
@@ -61,7 +76,7 @@ def histories(
                     if episodes:
                         modules[project, _around(module)] += episodes
                     continue
-            yield from _chronicle(project, module, episodes, known, vocabulary, now)
+            yield from _chronicle(module, episodes, known, partial(_module, project, module, vocabulary, now))
 
 
 def history_id(project: str | None, module: str) -> str:
@@ -91,14 +106,7 @@ def _around(module: str) -> str:
     return module.rpartition("/")[0] or WHOLE
 
 
-def _chronicle(
-    project: str | None,
-    module: str,
-    episodes: Sequence[Memory],
-    known: Memory | None,
-    vocabulary: Vocabulary,
-    now: datetime,
-) -> Iterator[Planned]:
+def _chronicle(module: str, episodes: Sequence[Memory], known: Memory | None, telling: Telling) -> Iterator[Planned]:
     """What is not told yet, some episodes at a time: a change is made in one go, and nobody should wait for it."""
     told = _refs(known)
     fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
@@ -106,8 +114,7 @@ def _chronicle(
     while left:
         many = max(TOLD_AT_ONCE, int(len(_lines(known)) * TOLD_OF_LONG))
         some, left = left[:many], left[many:]
-        after = _told(project, module, some, known, now)
-        after = replace(after, levels=_levels(after, module, _gist(some if left else fresh, vocabulary)))
+        after = telling(known, some, some if left else fresh)
         link = {"type": PART_OF, "ref": after.id}
         parts = tuple(replace(one, links=(*(known for known in one.links if known != link), link)) for one in some)
         what = f"tell {len(some)} episodes of {module} in one"
@@ -117,10 +124,60 @@ def _chronicle(
         known = after
 
 
-def _told(project: str | None, module: str, fresh: Sequence[Memory], known: Memory | None, now: datetime) -> Memory:
-    """The history with `fresh`, the oldest of them first, in it."""
+def _module(
+    project: str | None,
+    module: str,
+    vocabulary: Vocabulary,
+    now: datetime,
+    known: Memory | None,
+    fresh: Sequence[Memory],
+    gist_of: Sequence[Memory],
+) -> Memory:
+    """The history of a module with `fresh`, the oldest of them first, in it."""
     lines = _bounded([*_lines(known), *map(_line, fresh)])
-    title = f"history of {_named(module)}"
+    told = _told(project, module, f"history of {_named(module)}", lines, known, fresh, now)
+    count = told.content.count("\n")
+    gist = f"{_named(module)}, {_span(told)}, {count} changes: {_gist(gist_of, vocabulary)}"
+    return replace(told, levels=_levels(told, gist))
+
+
+def _updates(
+    project: str | None, now: datetime, known: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
+) -> Memory:
+    """The history of what machines did with `fresh` in it: a line for each series, what was done last first."""
+    counted, every = Counter[str](), dict[str, Series]()
+    for line in _lines(known):
+        if (year := _counted(line)) is not None:
+            counted.update(dict([year]))
+        elif (series := series_in(line)) is not None:
+            every[series.key] = series
+    for one in (step for memory in fresh for step in series_of(memory)):
+        every[one.key] = every[one.key].followed_by(one) if one.key in every else one
+    newest = sorted(every.values(), key=lambda one: (one.last, one.key), reverse=True)
+    for one in newest[MOST_LINES:]:
+        counted[one.last[:4]] += one.count
+    lines = [*(one.line for one in newest[:MOST_LINES]), *_years(counted)]
+    told = _told(project, UPDATES, UPDATES_TITLE, lines, known, fresh, now)
+    files = (one for memory in fresh for one in memory.artifacts if one.type == "file" and _is_small(memory))
+    most = sorted(newest, key=lambda one: (-one.count, one.key))[:NAMED]
+    gist = f"dependencies, {_span(told)}, {len(newest)} of them; most often {', '.join(one.what for one in most)}"
+    return replace(
+        told,
+        artifacts=tuple(dict.fromkeys((*(known.artifacts if known else ()), *files)))[:MOST_MANIFESTS],
+        importance=known.importance if known is not None else OF_MACHINES,
+        levels=_levels(told, gist),
+    )
+
+
+def _told(
+    project: str | None,
+    module: str,
+    title: str,
+    lines: Sequence[str],
+    known: Memory | None,
+    fresh: Sequence[Memory],
+    now: datetime,
+) -> Memory:
     base = known or Memory(
         id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
         updated=now, project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
@@ -136,10 +193,12 @@ def _told(project: str | None, module: str, fresh: Sequence[Memory], known: Memo
     )
 
 
-def _levels(history: Memory, module: str, gist: str) -> Levels:
-    count = history.content.count("\n")
-    summary = f"{_named(module)}, {history.valid_from:%Y-%m} to {history.at:%Y-%m}, {count} changes: {gist}"
+def _levels(history: Memory, summary: str) -> Levels:
     return Levels(summary, cut(summary, 150), cut(history.title, INDEX))
+
+
+def _span(history: Memory) -> str:
+    return f"{history.valid_from:%Y-%m} to {history.at:%Y-%m}"
 
 
 def _named(module: str) -> str:
@@ -157,7 +216,6 @@ def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
         and memory.category != HISTORY
-        and (BOT not in memory.tags or RELEASE in memory.tags)
         and "conversation" not in memory.tags
         and not any(link.get("type") == PART_OF and link.get("ref") in memories for link in memory.links)
     )
@@ -177,14 +235,27 @@ def _bounded(lines: Sequence[str]) -> list[str]:
     """The newest lines, the newest first, for a question looks there; of the years before, how much there was."""
     counted, told = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
-        if " more changes in " in line and line.startswith("~"):  # what was bounded before
-            count, _, year = line.partition(" more changes in ")
-            counted[year] += int(count.lstrip("~"))
+        if (year := _counted(line)) is not None:
+            counted.update(dict([year]))
         else:
             told.append(line)
     told.sort(reverse=True)
     counted.update(line[:4] for line in told[MOST_LINES:])
-    return [*told[:MOST_LINES], *(f"~{count} more changes in {year}" for year, count in sorted(counted.items()))]
+    return [*told[:MOST_LINES], *_years(counted)]
+
+
+def _years(counted: Mapping[str, int]) -> list[str]:
+    return [f"~{count} more changes in {year}" for year, count in sorted(counted.items())]
+
+
+def _counted(line: str) -> tuple[str, int] | None:
+    """The year and the count of a line of what was bounded before."""
+    count, _, year = line.partition(" more changes in ")
+    return (year, int(count[1:])) if year and line.startswith("~") else None
+
+
+def _is_small(memory: Memory) -> bool:
+    return sum(one.type == "file" for one in memory.artifacts) <= FEW_FILES
 
 
 def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:

@@ -1,0 +1,168 @@
+"""What is bumped again and again is one series, and a line that the next bump can be added to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import reduce
+
+import pytest
+
+from hunchd.consolidation.bumps import MOST_AT_ONCE, MOST_COMMITS, Series, bumps_of, series_in, series_of
+from hunchd.domain.memory import Artifact, Memory
+from tests.consolidation.made import NOW, memory
+
+
+def by_bot(title: str, body: str = "", *, sha: str = "", days_ago: int = 50) -> Memory:
+    made = (Artifact("commit", sha),) if sha else ()
+    return memory(
+        f"m{sha[:8]}", title=title, content=f"{title}\n\n{body}\n\nM a.txt", tags=("bot",), artifacts=made,
+        at=NOW - timedelta(days=days_ago),
+    )  # fmt: skip
+
+
+def told(one: Memory) -> list[tuple[str, str, str]]:
+    return [(bump.what, bump.old, bump.new) for bump in bumps_of(one)]
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "expected"),
+    [
+        ("Bump tox from 3.21.4 to 3.22.0", "", [("tox", "3.21.4", "3.22.0")]),
+        ("build(deps): Bump anyio[trio] from 4.0 to 4.1 in /testing/some", "", [("anyio", "4.0", "4.1")]),
+        ("⬆️ Bump starlette from 0.40 to 0.41", "", [("starlette", "0.40", "0.41")]),
+        ("[Snyk] Security upgrade axios from 1.7.1 to 1.7.4", "", [("axios", "1.7.1", "1.7.4")]),
+        ("Update cryptography to 43.0.1", "", [("cryptography", "", "43.0.1")]),
+        ("Pin pre-commit to latest version 4.0.0 (Python 3.9+)", "", [("pre-commit", "", "4.0.0")]),
+        ("chore(deps): update dependency @scope/a.b to ^8.1.0", "", [("@scope/a.b", "", "^8.1.0")]),
+        ("fix(deps)!: update dependency axios to v1.12.0 [security]", "", [("axios", "", "v1.12.0")]),
+        ("fix(deps): update react monorepo to v19 (major)", "", [("react", "", "v19")]),
+        ("chore(deps): update actions/cache action to v5", "", [("actions/cache", "", "v5")]),
+        ("chore(deps): update some/helper digest to d1d51fc", "", [("some/helper", "", "d1d51fc")]),
+        ("Bump github.com/a/b/v2 from 2.0.2 to 2.0.6", "", [("github.com/a/b/v2", "2.0.2", "2.0.6")]),
+        ("Merge pull request from org/dependabot/pip/sphinx-4.1.2", "", [("sphinx", "", "4.1.2")]),
+        ("Merge pull request from o/dependabot/github_actions/a/some-go-4.6", "", [("a/some-go", "", "4.6")]),
+        (
+            "build(deps): Bump django in /testing/some",
+            "Bumps [django](https://example.org/django) from 6.0.4\r\nto 6.0.5.\n- [Commits](https://example.org)",
+            [("django", "6.0.4", "6.0.5")],
+        ),
+        (
+            "Bump the actions group with 2 updates",
+            "Bumps the actions group with 2 updates: [a/one](u) and [a/two](u).\n\n"
+            "Updates `a/one` from 3 to 4\n- [Notes](u)\n\nUpdates `a/two` from 1.2 to 1.3\n- [Notes](u)",
+            [("a/one", "3", "4"), ("a/two", "1.2", "1.3")],
+        ),
+        (
+            "[pre-commit.ci] pre-commit autoupdate",
+            "updates:\n- [github.com/a/ruff-pre-commit: v0.15.10 → v0.15.11](u)\n- [github.com/b/mypy: 1.1 → 2.0](u)",
+            [("a/ruff-pre-commit", "v0.15.10", "v0.15.11"), ("b/mypy", "1.1", "2.0")],
+        ),
+        (
+            "fix(deps): update all non-major dependencies",
+            "| datasource | package | from | to |\n| --- | --- | --- | --- |\n| npm | esbuild | 0.21.1 | 0.21.2 |",
+            [("esbuild", "0.21.1", "0.21.2")],
+        ),
+        ("chore(deps): update all non-major dependencies", "", [("update all non-major dependencies", "", "")]),
+        ("fix(deps): update all non-major dependencies", "", [("update all non-major dependencies", "", "")]),
+        ("Lock file maintenance", "", [("Lock file maintenance", "", "")]),
+        ("[automated] Update plugin list", "", [("[automated] Update plugin list", "", "")]),
+        ("chore(main): release 1.4.0", "", [("release", "", "1.4.0")]),
+        ("Translated using Weblate (German)", "", [("Translated using Weblate", "", "")]),
+        ("docs: add somebody as a contributor for code", "", [("add contributors", "", "")]),
+        ("#12", "", [("updates by machines", "", "")]),
+    ],
+)
+def test_what_a_bot_brought_from_which_version_to_which(
+    title: str, body: str, expected: list[tuple[str, str, str]]
+) -> None:
+    assert told(by_bot(title, body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "tags", "expected"),
+    [
+        ("chore(deps): bump TypeScript to 5.6", ("deps", "maintenance"), [("TypeScript", "", "5.6")]),
+        ("Bump version to 3.2.0", ("maintenance",), []),
+        ("release: v6.0.3", ("maintenance",), []),
+        ("bump ruff to 0.8.1 and rework the reader for it", ("maintenance",), []),
+        ("chore(deps)!: migrate `fast-glob` to `tinyglobby`", ("deps", "maintenance"), []),
+        ("Update the cache to 2 levels", (), []),
+        ("Bump tox from 3.21.4 to 3.22.0", ("bot", "release"), []),
+    ],
+)
+def test_what_people_did_is_a_bump_where_that_is_all_it_says(
+    title: str, tags: tuple[str, ...], expected: list[tuple[str, str, str]]
+) -> None:
+    assert told(memory("m", title=title, content=title, tags=tags)) == expected
+
+
+def test_a_title_that_was_cut_is_read_where_it_is_whole() -> None:
+    title = f"build(deps): Bump some/alls-green from {'1a' * 20} to {'2b' * 20} (#14171)"
+    cut_off = memory("m", title=title[:90] + "…", content=f"{title}\n\nM a.txt", tags=("bot",))
+    assert told(cut_off) == [("some/alls-green", "1a1a1a1a1a1a", "2b2b2b2b2b2b")]
+
+
+def test_a_message_that_lists_too_much_is_told_as_what_it_calls_itself() -> None:
+    body = "\n".join(f"Updates `dep{number}` from 1 to 2" for number in range(MOST_AT_ONCE + 1))
+    assert told(by_bot("Bump the all group with 13 updates", body)) == [("Bump the all group with updates", "", "")]
+
+
+def following(*episodes: Memory) -> Series:
+    return reduce(Series.followed_by, (one for episode in episodes for one in series_of(episode)))
+
+
+def test_one_line_tells_what_from_first_to_newest_how_often_and_when_last_with_each_commit() -> None:
+    bumps = [
+        by_bot(f"Bump tox from 3.{number} to 3.{number + 1}", sha=f"{number:08x}{'a' * 32}", days_ago=90 - number)
+        for number in range(5)
+    ]
+    line = following(*bumps).line
+    assert line == ("2026-03-07 tox 3.0 → 3.5, 5 times since 2026-03-03 [00000004 00000003 00000002 00000001 00000000]")
+    assert following(bumps[0]).line == "2026-03-03 tox 3.0 → 3.1 [00000000]"
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        Series("tox", "3.0", "3.5", "2026-03-03", "2026-03-07", 5, ("00000004", "00000000")),
+        Series("tox", "3.0", "3.1", "2026-03-03", "2026-03-03", 1, ("00000000",)),
+        Series("@scope/a.b", "^8.1.0", "^8.1.0", "2026-03-03", "2026-03-03", 1, ("00000000",)),
+        Series("[automated] Update plugin list", "", "", "2025-03-03", "2026-03-03", 52, ("0000000a", "0000000b")),
+        Series("Lock file maintenance", "", "", "2025-03-03", "2026-03-03", 2),
+    ],
+)
+def test_a_line_says_all_that_is_known_of_a_series(series: Series) -> None:
+    assert series_in(series.line) == series
+
+
+def test_a_bump_that_is_told_already_changes_nothing() -> None:
+    first, second = (by_bot(f"Update tox to {number}", sha=f"{number:08x}", days_ago=60 - number) for number in (1, 2))
+    both = following(first, second)
+    assert following(first, second, first, second) == both
+    assert (both.first, both.newest, both.count) == ("1", "2", 2)
+
+
+def test_in_whichever_order_bumps_are_heard_of_the_days_say_which_version_is_newest() -> None:
+    bumps = [
+        by_bot(f"Bump tox from {number} to {number + 1}", sha=f"{number:08x}", days_ago=60 - number)
+        for number in range(4)
+    ]
+    heard = following(bumps[2], bumps[0], bumps[3], bumps[1])
+    assert (heard.first, heard.newest, heard.since, heard.last) == ("0", "4", "2026-04-02", "2026-04-05")
+    assert set(heard.commits) == {f"{number:08x}" for number in range(4)}
+
+
+def test_of_a_long_series_the_newest_commits_are_named_and_all_are_counted() -> None:
+    many = following(
+        *(by_bot("Update list", sha=f"{number:08x}", days_ago=900 - number) for number in range(MOST_COMMITS + 50))
+    )
+    assert (many.count, len(many.commits)) == (MOST_COMMITS + 50, MOST_COMMITS)
+    assert many.commits[0] == f"{MOST_COMMITS + 49:08x}"
+
+
+def test_a_strangers_title_cannot_pass_for_a_count() -> None:
+    forged = by_bot("thing 1 → 9, 900 times since 2001-01-01 [deadbeef]", sha="0" * 40)
+    [one] = series_of(forged)
+    known = series_in(one.line)
+    assert known is not None
+    assert (known.count, known.commits) == (1, ("00000000",))
