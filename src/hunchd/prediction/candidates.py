@@ -10,7 +10,7 @@ import numpy as np
 from hunchd.prediction import blame, evidence
 from hunchd.prediction.evidence import Together
 from hunchd.prediction.messages import FURTHER, NEAREST, Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, among, summed
+from hunchd.prediction.packed import Array, Scores, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 from hunchd.prediction.topic import Topic, past_alike, topic
@@ -25,7 +25,6 @@ MOST_RECENT = 50
 MOST_OF_AUTHOR = 30
 MOST_VOTED = 60
 MOST_BY_WORDS = 50  # each of paths, contents, definitions
-NO_UNITS = Nearest(np.empty(0, "<i4"), np.empty(0, "<f4"))
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ def gather(state: State, query: Query, now: int) -> Evidence:
         now,
         np.empty(0, "<i4"),
         [state.once(("together", seed), partial(evidence.together, state, seed)) for seed in query.seeds],
-        NO_UNITS,
+        Nearest.nothing(),
     )
     usable = state.once(("usable",), lambda: state.files.alive.view & ~state.hubs())
     pools: list[Array] = [np.array(query.mentioned, "<i4")]
@@ -61,9 +60,10 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     _by_seeds(state, found, pools)
     _by_text(state, found, pools, usable)
     _by_habit(state, found, pools, now)
-    files = np.unique(np.concatenate(pools)).astype("<i4")
-    files = files[usable[files]]
-    found.files = files[~among(files, np.sort(query.seeds))] if query.seeds else files
+    named = np.zeros(len(usable), "?")
+    named[np.concatenate(pools)] = True
+    named[list(query.seeds)] = False
+    found.files = (named & usable).nonzero()[0].astype("<i4")
     return found
 
 
@@ -125,7 +125,7 @@ def _by_text(state: State, found: Evidence, pools: list[Array], usable: Array) -
     if seeds:
         lately = seeds[-3:]
         found.sparse["past_alike"] = state.once(("alike", keys, lately), partial(past_alike, state, said, lately))
-    found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(state, found.nearest, seeds)
+    found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(found.nearest, seeds)
     most = {"message_words": MOST_LINKED, "voted": MOST_VOTED, **dict.fromkeys(_FIELDS, MOST_BY_WORDS)}
     pointed_at = [best(*found.sparse[name], most[name]) for name in most]
     pools += pointed_at
@@ -136,8 +136,8 @@ def _by_text(state: State, found: Evidence, pools: list[Array], usable: Array) -
 
 def _of_text(state: State, keys: tuple[int, ...], said: Saying, nearest: Nearest) -> dict[str, Scores]:
     return {
-        "voted": evidence.voted(state, nearest.first(NEAREST)),
-        "voted_softly": evidence.voted(state, nearest, 1.0),
+        "voted": evidence.voted(nearest.first(NEAREST)),
+        "voted_softly": evidence.voted_softly(nearest),
         "message_words": evidence.message_words(state, said),
         **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
     }

@@ -150,35 +150,34 @@ def message_words(state: State, said: Saying) -> Scores:
         return nothing()
     files, place = messages.flattened(said.units)
     shares = 1.0 / np.sqrt(messages.size_of(said.units))
-    size = np.int64(len(state.files))
-    pairs, counts = summed(said.which[place] * size + files, shares[place])
-    words, files = np.divmod(pairs, size)
+    stand_in = state.places_of(files)
+    counts = np.bincount(said.which[place] * len(files) + stand_in, weights=shares[place])
+    pairs = (counts != 0).nonzero()[0]
+    counts = counts[pairs].astype("<f4")
+    words, places = np.divmod(pairs, len(files))
+    files = files[places]
     changes = np.maximum(state.files.count.view[files], 1)
     saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
     return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
 
 
-def voted(state: State, nearest: Nearest, sharpness: float = 2.0) -> Scores:
-    """Files of the nearest past units: similarity to a power, shared among a unit's files."""
-    if not len(nearest.units):
-        return nothing()
-    files, which = state.messages.flattened(nearest.units)
-    similarity = nearest.similarity * nearest.similarity if sharpness == 2.0 else nearest.similarity**sharpness
-    votes = similarity / np.sqrt(state.messages.size_of(nearest.units))
-    return summed(files, votes[which])
+def voted(nearest: Nearest) -> Scores:
+    """Files of the nearest past units: squared similarity, shared among a unit's files."""
+    return summed(nearest.files, (nearest.similarity * nearest.similarity / nearest.roots)[nearest.which])
 
 
-def voted_with_seeds(state: State, nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
-    """As `voted`, but only units that touched a seed too."""
-    if not len(nearest.units) or not seeds:
-        return nothing()
-    files, which = state.messages.flattened(nearest.units)
+def voted_softly(nearest: Nearest) -> Scores:
+    """The same, of more units, by plain similarity."""
+    return summed(nearest.files, (nearest.similarity / nearest.roots)[nearest.which])
+
+
+def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
+    """As `voted_softly`, but only units that touched a seed too."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
-        touching[which[files == seed]] = True
-    kept = touching[which]
-    votes = nearest.similarity / np.sqrt(state.messages.size_of(nearest.units))
-    return summed(files[kept], votes[which[kept]])
+        touching[nearest.which[nearest.files == seed]] = True
+    kept = touching[nearest.which]
+    return summed(nearest.files[kept], (nearest.similarity / nearest.roots)[nearest.which[kept]])
 
 
 def of_author(state: State, author: int) -> Scores:

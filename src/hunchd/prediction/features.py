@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from hunchd.prediction.candidates import Evidence
@@ -87,15 +85,16 @@ FEATURES = (
     "files_log",
     "nearest_similarity",
 )
+MANY = 4  # times as many scores as candidates: looking each candidate up beats spreading them all
 INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
 def measured(state: State, found: Evidence) -> Array:
     """The feature matrix of the candidates, float32."""
     files = found.files
-    matrix = np.zeros((len(files), len(FEATURES)), "<f4")
+    by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
-        return matrix
+        return by_feature.T
     spread = _Spread(len(state.files), files)
     columns: dict[str, Array | float] = {}
     if found.together:
@@ -105,15 +104,16 @@ def measured(state: State, found: Evidence) -> Array:
     columns.update(_habit(state, found, spread))
     columns.update(_kind(state, found))
     for name, values in columns.items():
-        matrix[:, INDEX[name]] = values
-    return matrix
+        by_feature[INDEX[name]] = values
+    return by_feature.T
 
 
 class _Spread:
-    """Sparse scores onto the candidates, through one dense scratch array."""
+    """Sparse scores onto the candidates, through one dense scratch array; of many, in rising order, by bisection."""
 
     def __init__(self, size: int, files: Array) -> None:
         self._scratch = np.zeros(size, "<f4")
+        self._places = np.zeros(size, "<i4")
         self._files = files
 
     def __call__(self, files: Array, values: Array) -> Array:
@@ -122,8 +122,24 @@ class _Spread:
         self._scratch[files] = 0.0
         return spread
 
+    def all(self, files: Array, values: list[Array]) -> Array:
+        """Several values of the same files, a row each."""
+        held = np.zeros((len(values), len(files) + 1), "<f4")
+        held[:, 1:] = values
+        self._places[files] = np.arange(1, len(files) + 1)
+        spread: Array = held[:, self._places[self._files]]
+        self._places[files] = 0
+        return spread
+
     def scores(self, scores: Scores | None) -> Array | float:
-        return 0.0 if scores is None or not len(scores[0]) else self(*scores)
+        if scores is None or not len(scores[0]):
+            return 0.0
+        files, values = scores
+        if len(files) <= MANY * len(self._files):
+            return self(files, values)
+        at = files.searchsorted(self._files)
+        at[at == len(files)] = 0
+        return np.where(files[at] == self._files, values[at], np.float32(0.0))
 
 
 def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
@@ -131,11 +147,11 @@ def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array
     totals: dict[str, Array] = {}
     strongest = np.zeros(len(found.files), "<f4")
     for first in found.together:
-        for name, values in _one_seed(state, first).items():
-            spreaded = spread(first.row["file"], values)
-            totals[name] = totals[name] + spreaded if name in totals else spreaded
+        of_seed = _one_seed(state, first)
+        for name, values in zip(of_seed, spread.all(first.row["file"], list(of_seed.values())), strict=True):
+            totals[name] = totals[name] + values if name in totals else values
             if name == "together_long":
-                strongest = np.maximum(strongest, spreaded)
+                strongest = np.maximum(strongest, values)
     columns: dict[str, Array | float] = {name: total / seeds for name, total in totals.items()}
     columns["together_rank"] = _inverse_rank(totals["together_long"])
     columns["together_best"] = strongest
@@ -174,19 +190,24 @@ def _folders(state: State, found: Evidence) -> Array:
 
 
 def _structure(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    table, files = state.files, found.files
+    table, files, folder_of = state.files, found.files, state.folder_of.view
     newest = found.query.seeds[-1]
     columns: dict[str, Array | float] = {
         "same_folder": (table.folder.view[files] == table.folder.view[newest]).astype("<f4"),
         "same_suffix": (table.suffix.view[files] == table.suffix.view[newest]).astype("<f4"),
         "same_stem": _any_of(table.stem.view[files], table.stem.view[list(found.query.seeds)]),
-        "shared_prefix": _shared_prefix(state, newest, files),
+        "shared_prefix": state.folder_paths.in_common(int(folder_of[newest]), folder_of[files]),
         "path_likeness": _path_likeness(state, newest, files),
-        "likeness": np.mean([state.contents.likeness(seed, files) for seed in found.query.seeds[-3:]], axis=0),
+        "likeness": _mean([state.contents.likeness(seed, files) for seed in found.query.seeds[-3:]]),
     }
     for name in ("imports", "importers", "defines", "uses"):
         columns[name] = np.log1p(spread.scores(found.sparse.get(name)))
     return columns
+
+
+def _mean(columns: list[Array]) -> Array:
+    mean: Array = columns[0] if len(columns) == 1 else np.mean(columns, axis=0)
+    return mean
 
 
 def _any_of(values: Array, few: Array) -> Array:
@@ -195,31 +216,6 @@ def _any_of(values: Array, few: Array) -> Array:
     for one in few.tolist():
         hits[values == one] = 1.0
     return hits
-
-
-def _shared_prefix(state: State, seed: int, files: Array) -> Array:
-    """Worked out once a folder."""
-    paths = state.files.paths
-    own = _parts(paths[seed].rpartition("/")[0])
-    _, first, inverse = np.unique(state.folder_of.view[files], return_index=True, return_inverse=True)
-    shares = [_in_common(own, _parts(paths[file].rpartition("/")[0])) for file in files[first].tolist()]
-    shared: Array = np.array(shares, "<f4")[inverse]
-    return shared
-
-
-@lru_cache(maxsize=1 << 15)
-def _parts(folder: str) -> tuple[str, ...]:
-    return tuple(folder.split("/")) if folder else ()
-
-
-def _in_common(parts: tuple[str, ...], others: tuple[str, ...]) -> float:
-    """Share of leading parts in common; the root is one."""
-    common = 1
-    for part, other in zip(parts, others, strict=False):
-        if part != other:
-            break
-        common += 1
-    return common / (max(len(parts), len(others)) + 1)
 
 
 def _path_likeness(state: State, seed: int, files: Array) -> Array:
@@ -256,8 +252,8 @@ def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | f
     for name in ("voted_with_seeds", "past_alike"):
         columns[name] = spread.scores(found.sparse.get(name))
     if found.topic is not None:
-        columns["pointed_at"] = found.topic.pointed_at[files]
-        columns["pointed_at_rank"] = _inverse_rank(found.topic.pointed_at[files])
+        columns["pointed_at"] = pointed_at = found.topic.pointed_at(files)
+        columns["pointed_at_rank"] = _inverse_rank(pointed_at)
         columns["with_leads"] = spread.scores(found.topic.with_leads)
         columns["with_lead"] = spread.scores(found.topic.with_lead)
     return columns

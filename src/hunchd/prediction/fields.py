@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, summed
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, nothing, summed
 
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -83,6 +83,8 @@ class Field:
         """Files that hold any of these keys, how often, and the place of the key; in no certain order."""
         slots, counts, which = self._postings.of_keys(keys)
         files = self._file_of.view[slots]
+        if len(self._file_of) == self.documents:
+            return files, counts, which
         alive = files >= 0
         return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
 
@@ -111,13 +113,16 @@ class Field:
     def search(self, keys: Sequence[int]) -> Scores:
         """BM25 of the files that hold any of these keys."""
         if not self.documents or not keys:
-            return np.empty(0, "<i4"), np.empty(0, "<f4")
+            return nothing()
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
-        telling = self._postings.sizes_of(wanted) - dead <= MOST_HOLDERS
+        sizes = self._postings.sizes_of(wanted)
+        telling = (sizes - dead <= MOST_HOLDERS) & (sizes > 0)
+        if not telling.any():
+            return nothing()
         files, counts, which = self.holders_of(wanted[telling])
-        holders = np.bincount(which)
+        holders = np.bincount(which) if dead else sizes[telling]
         rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
-        if (holders > MOST_HOLDERS).any():
+        if dead and (holders > MOST_HOLDERS).any():
             kept = (holders <= MOST_HOLDERS)[which]
             files, counts, which = files[kept], counts[kept], which[kept]
         mean = max(self._total_length / self.documents, 1.0)

@@ -162,4 +162,38 @@ class Files:
         return files
 
 
+class Folders:
+    """The parts of each folder's path, as numbers in a table: what many paths have in common is told at once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}  # by part of a path
+        self._parts = np.full((0, 4), -1, "<i4")  # by folder
+        self._depth = Column.of("<i4")
+
+    def put(self, folder: int, path: str) -> None:
+        """The folder of this number is this path."""
+        parts = path.split("/") if path else []
+        self._reach(folder + 1, len(parts))
+        self._parts[folder] = -1
+        self._parts[folder, : len(parts)] = [self._numbers.setdefault(part, len(self._numbers)) for part in parts]
+        self._depth.view[folder] = len(parts)
+
+    def in_common(self, folder: int, others: Array) -> Array:
+        """Share of leading parts in common with each of others; the root is one."""
+        depth = self._depth.view
+        own = int(depth[folder])
+        same = self._parts[others, :own] == self._parts[folder, :own]
+        common = 1 + np.logical_and.accumulate(same, axis=1).sum(axis=1)
+        shares: Array = (common / (np.maximum(depth[others], own) + 1)).astype("<f4")
+        return shares
+
+    def _reach(self, folders: int, parts: int) -> None:
+        held, width = self._parts.shape
+        if folders > held or parts > width:
+            grown = np.full((max(folders, held * 3 // 2 if folders > held else held), max(parts, width)), -1, "<i4")
+            grown[:held, :width] = self._parts
+            self._parts = grown
+        self._depth.reach(folders)
+
+
 _COLUMNS = ("alive", "traits", "folder", "stem", "suffix", "depth", "last", "count", "long", "short")

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Strings, spans, summed
+from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, Strings, nothing, spans, summed
 
 NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
 TOO_COMMON = 0.05  # share of units above which a word says nothing …
@@ -21,22 +21,34 @@ HALF_LIFE = 3_000.0  # units: the words of a project outlive its structure
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Past units near a text, best first, with their similarity (0..1) and their rarest shared words' weight."""
+    """Past units near a text, best first, with their similarity (0..1), their files, and the place of each's unit."""
 
     units: Array
     similarity: Array
+    files: Array
+    which: Array
+    roots: Array  # by unit: of the number of its files
+
+    @classmethod
+    def nothing(cls) -> Nearest:
+        return cls(*(np.empty(0, kind) for kind in ("<i4", "<f4", "<i4", "<i8", "<f8")))
 
     def first(self, most: int) -> Nearest:
-        return Nearest(self.units[:most], self.similarity[:most])
+        end = int(self.which.searchsorted(most))
+        return Nearest(self.units[:most], self.similarity[:most], self.files[:end], self.which[:end], self.roots[:most])
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """Units that say words, the place of the word they say, and by place how rare the word is (0: says nothing)."""
+    """Units that say words, the place of the word they say, and by place how rare the word is (0: says nothing).
+
+    `shared`: the same units once each, and the sum of the squared rarities of what they say.
+    """
 
     units: Array
     which: Array
     rarity: Array
+    shared: Scores
 
 
 class Messages:
@@ -111,7 +123,7 @@ class Messages:
     def saying(self, keys: Sequence[int]) -> Saying:
         """The newest units that say each of these words, and how rare it is; a word that nearly all say is left out."""
         if not len(self) or not keys:
-            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.zeros(len(keys)))
+            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.zeros(len(keys)), nothing())
         units, _, which = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
         sizes = np.bincount(which, minlength=len(keys))
         telling = sizes <= max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self))
@@ -119,7 +131,7 @@ class Messages:
         if not telling.all():
             kept = telling[which]
             units, which = units[kept], which[kept]
-        return Saying(units, which, rarity)
+        return Saying(units, which, rarity, summed(units, (rarity * rarity)[which]))
 
     def met(self, keys: Array) -> Array:
         """By key, how many units say it."""
@@ -127,9 +139,9 @@ class Messages:
 
     def nearest(self, said: Saying, most: int = NEAREST) -> Nearest:
         """The units whose texts share the most and the rarest of the words said (cosine of idf weights)."""
-        found, scores = summed(said.units, (said.rarity * said.rarity)[said.which])
+        found, scores = said.shared
         if not len(found):
-            return Nearest(found, scores)
+            return Nearest.nothing()
         # The norm of a unit is not stored (document frequencies move): its number of words stands in for it.
         norm = float((said.rarity * said.rarity).sum())
         typical = norm / max(len(said.rarity), 1)
@@ -139,7 +151,9 @@ class Messages:
             best = np.argpartition(-similarity, most)[:most]
             found, similarity = found[best], similarity[best]
         order = np.argsort(-similarity, kind="stable")
-        return Nearest(found[order], np.minimum(similarity[order], 1.0))
+        units = found[order]
+        files, which = self.flattened(units)
+        return Nearest(units, np.minimum(similarity[order], 1.0), files, which, np.sqrt(self.size_of(units)))
 
     def units_of_author(self, author: int, most: int) -> Array:
         """The newest units of an author, newest first, among the last few thousand."""

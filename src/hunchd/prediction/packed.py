@@ -16,6 +16,8 @@ Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a v
 FIRST_CAPACITY = 16
 SPARSE, FEW = 24, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
 
+FEW_STRETCHES = 40
+
 
 def spans(starts: Array, sizes: Array) -> Array:
     """The indexes start, start + 1, … of several stretches, one after the other."""
@@ -23,6 +25,15 @@ def spans(starts: Array, sizes: Array) -> Array:
     indexes: Array = (starts - ends + sizes).repeat(sizes)
     indexes += np.arange(len(indexes))
     return indexes
+
+
+def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
+    """Several stretches of each array, one after the other: a few are copied whole."""
+    if len(starts) <= FEW_STRETCHES:
+        slices = [slice(start, start + size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        return [np.concatenate([array[:0], *(array[one] for one in slices)]) for array in arrays]
+    every = spans(starts, sizes)
+    return [array[every] for array in arrays]
 
 
 def concatenated(arrays: list[Array]) -> Array:
@@ -274,8 +285,7 @@ class Postings:
             for place, (late, _) in added:
                 limits[place] -= len(late)
             sizes = np.minimum(sizes, limits)
-            every = spans(ends - sizes, sizes)
-            documents, counts = self._base_documents[every], self._base_counts[every]
+            documents, counts = stretches(ends - sizes, sizes, self._base_documents, self._base_counts)
             which = np.arange(len(keys)).repeat(sizes)
         if not added:
             return documents, counts, which

@@ -12,7 +12,7 @@ from hunchd.domain.history import Unit
 from hunchd.prediction import words
 from hunchd.prediction.cochange import LARGEST_CHANGE, CoChange, weight_of
 from hunchd.prediction.contents import Contents
-from hunchd.prediction.files import ALWAYS_HUB, CODE, Files
+from hunchd.prediction.files import ALWAYS_HUB, CODE, Files, Folders
 from hunchd.prediction.messages import Messages
 from hunchd.prediction.ownership import Ownership
 from hunchd.prediction.packed import Array, Arrays, Column
@@ -39,7 +39,9 @@ class State:
         self.session = Session()
         self.folder_numbers: dict[int, int] = {}
         self.folder_of = Column.of("<i4")  # by file: its number in `folders`
+        self.folder_paths = Folders()
         self._hubs: tuple[int, Array] = (-1, np.empty(0, "?"))
+        self._place = Column.of("<i8")  # scratch: file -> its place in the array at hand
         self._lessons = 0
         self._kept: dict[tuple[Hashable, ...], Any] = {}
         self._kept_at = 0
@@ -57,6 +59,14 @@ class State:
     def now(self) -> int:
         """The clock of history: the number of units learned."""
         return len(self.messages)
+
+    def places_of(self, files: Array) -> Array:
+        """For each of several files one place in the array that holds the same file, the same for the same file."""
+        self._place.reach(len(self.files))
+        scratch = self._place.view
+        scratch[files] = np.arange(len(files))
+        places: Array = scratch[files]
+        return places
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """A unit happened; a change of more than 50 files only moves files."""
@@ -133,7 +143,9 @@ class State:
         self.contents.name(number, path)
         folder = int(self.files.folder.view[number])
         self.folder_of.reach(number + 1)
-        self.folder_of.view[number] = self.folder_numbers.setdefault(folder, len(self.folder_numbers))
+        known = self.folder_numbers.setdefault(folder, len(self.folder_numbers))
+        self.folder_of.view[number] = known
+        self.folder_paths.put(known, path.rpartition("/")[0])
 
     def arrays(self) -> Arrays:
         arrays: Arrays = {
@@ -154,6 +166,10 @@ class State:
             setattr(state, name, kind.from_arrays(parts))
         state.folder_of = Column(arrays["folder_of"])
         state.folder_numbers = {key: number for number, key in enumerate(arrays["folder_numbers"].tolist())}
+        named = np.array([bool(path) for path in state.files.paths], "?").nonzero()[0]
+        folders, first = np.unique(state.folder_of.view[named], return_index=True)
+        for folder, file in zip(folders.tolist(), named[first].tolist(), strict=True):
+            state.folder_paths.put(folder, state.files.paths[file].rpartition("/")[0])
         return state
 
 

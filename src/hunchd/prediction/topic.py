@@ -22,13 +22,19 @@ DOUBT = 0.1  # weight added to a file's own past before shares are taken
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """`pointed_at`: by file, 1 the strongest. `with_leads`, `with_lead`: what changes with the strongest, in the mean
-    over them and with the one of them it changes with most."""
+    """`with_leads`, `with_lead`: what changes with the strongest, in the mean over them and with the one of them it
+    changes with most."""
 
     leads: Array
-    pointed_at: Array
+    strength: Array  # by file
+    strongest: float
     with_leads: Scores
     with_lead: Scores
+
+    def pointed_at(self, files: Array) -> Array:
+        """How much these files are pointed at, 1 the strongest."""
+        pointed_at: Array = self.strength[files] / self.strongest
+        return pointed_at
 
 
 def topic(
@@ -53,7 +59,8 @@ def topic(
     others, shares, which = state.together.shares_of(leads, state.files, state.now, PRIOR)
     return Topic(
         leads,
-        strength / weights[0],
+        strength,
+        weights[0],
         summed(others, shares * (weights / weights.sum())[which]),
         strongest(others, shares * (weights / weights[0])[which]),
     )
@@ -61,9 +68,8 @@ def topic(
 
 def past_alike(state: State, said: Saying, seeds: tuple[int, ...]) -> Scores:
     """What the open files' past units touched, those that share words with the text counting most."""
-    rarity = said.rarity * said.rarity
-    units, likeness = summed(said.units, rarity[said.which])
-    whole = float(rarity.sum()) or 1.0
+    units, likeness = said.shared
+    whole = float((said.rarity * said.rarity).sum()) or 1.0
     parts = [_alike(state, seed, units, likeness / whole) for seed in seeds]
     files, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return summed(files, values / len(seeds))

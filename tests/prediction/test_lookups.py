@@ -1,0 +1,88 @@
+"""What is looked up for many files at once is what it is for each of them."""
+
+from __future__ import annotations
+
+import math
+from itertools import takewhile
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hunchd.prediction.features import MANY, _Spread
+from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
+from hunchd.prediction.files import Folders
+from hunchd.prediction.packed import FEW_STRETCHES, stretches
+
+FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(FOLDERS)
+def test_folders_share_their_leading_parts(paths: list[str]) -> None:
+    folders = Folders()
+    for number, path in enumerate(paths):
+        folders.put(number, path)
+
+    shares = folders.in_common(0, np.arange(len(paths)))
+
+    own = [part for part in paths[0].split("/") if part]
+    for path, share in zip(paths, shares.tolist(), strict=True):
+        parts = [part for part in path.split("/") if part]
+        common = 1 + len(list(takewhile(lambda pair: pair[0] == pair[1], zip(own, parts, strict=False))))
+        assert share == np.float32(common / (max(len(own), len(parts)) + 1))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), max_size=2 * FEW_STRETCHES))
+def test_few_and_many_stretches_are_laid_one_after_the_other(given_stretches: list[tuple[int, int]]) -> None:
+    starts, sizes = (np.array([pair[side] for pair in given_stretches], "<i8") for side in (0, 1))
+    values = np.arange(100, 130, dtype="<u2")
+
+    (laid,) = stretches(starts, sizes, values)
+
+    assert laid.dtype == values.dtype
+    assert laid.tolist() == [100 + start + place for start, size in given_stretches for place in range(size)]
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(0, 49), st.integers(1, 9), min_size=1), st.sets(st.integers(0, 49), min_size=1))
+def test_scores_of_few_and_of_many_files_reach_the_candidates(given_scores: dict[int, int], asked: set[int]) -> None:
+    files = np.array(sorted(given_scores), "<i4")
+    scores = files, np.array([given_scores[file] for file in files.tolist()], "<f4")
+    for candidates in (sorted(asked), [min(asked)]):
+        spread = _Spread(50, np.array(candidates, "<i4")).scores(scores)
+
+        assert isinstance(spread, np.ndarray)
+        assert spread.tolist() == [given_scores.get(file, 0) for file in candidates]
+    assert MANY < 50  # so that both ways are gone
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.dictionaries(st.integers(0, 4), st.integers(1, 9))), max_size=12),
+    st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True),
+)
+def test_words_are_looked_for_in_what_files_hold_now(puts: list[tuple[int, dict[int, int]]], keys: list[int]) -> None:
+    field = Field()
+    held: dict[int, dict[int, int]] = {}
+    for file, counts in puts:
+        field.put(file, list(counts), list(counts.values()))
+        held[file] = counts
+    held = {file: counts for file, counts in held.items() if counts}
+
+    expected: dict[int, float] = {}
+    mean = sum(sum(counts.values()) for counts in held.values()) / max(len(held), 1)
+    for key in keys:
+        holders = [file for file, counts in held.items() if key in counts]
+        rarity = math.log1p((len(held) - len(holders) + 0.5) / (len(holders) + 0.5))
+        for file in holders:
+            count, length = held[file][key], sum(held[file].values())
+            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length / mean)
+            expected[file] = expected.get(file, 0.0) + rarity * count * (SATURATION + 1) / (count + norm)
+
+    for one in (field, Field.from_arrays(field.arrays())):
+        files, values = one.search(keys)
+
+        assert files.tolist() == sorted(expected)
+        np.testing.assert_allclose(values, [expected[file] for file in files.tolist()], rtol=1e-5)
