@@ -71,6 +71,15 @@ def test_what_is_told_is_told_once_and_the_next_bump_is_added_to_its_line() -> N
     assert all(commit_of(one) in line for one in (*bumps, later))
 
 
+def test_it_is_about_the_files_in_which_versions_stand() -> None:
+    lock = [Artifact("file", one) for one in ("web/package.json", "web/pnpm-lock.yaml", "src/style.py")]
+    many = [Artifact("file", f"templates/{number}/package.json") for number in range(20)]
+    bumps = (bump("tox", 0, age=80), bump("web", 1, age=80, artifacts=tuple(lock)), bump("all", 2, age=80))
+    bumps = (*bumps[:2], replace(bumps[2], artifacts=tuple(many)))
+    history = after(planned(by_id(*bumps)), by_id(*bumps))[ID]
+    assert {one.ref for one in history.artifacts} == {"requirements/tox.txt", "web/package.json", "web/pnpm-lock.yaml"}
+
+
 def test_bumps_wait_for_each_other_so_that_the_line_is_not_written_every_night() -> None:
     known = after(planned(by_id(bump("tox", 0, age=80))), by_id(bump("tox", 0, age=80)))
     waiting = known | by_id(*(bump("tox", number, age=59 - number) for number in range(1, 20)))

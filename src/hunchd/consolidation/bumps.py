@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hunchd.consolidation.condensing import cut
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Artifact, Memory
 from hunchd.domain.work import plain_title
 
 # Tags of an episode: done by a bot; made for a release, which is asked for as what people did; kept going by people.
@@ -24,6 +24,7 @@ MAINTENANCE: Final = "maintenance"
 NAME: Final = 80  # characters of what is bumped
 DIGEST: Final = 12  # … of a version that is a commit
 MOST_AT_ONCE: Final = 12  # dependencies told of one commit; one of more is told as what it calls itself
+FEW_FILES: Final = 3  # a bump of more also changed what is no manifest
 MOST_COMMITS: Final = 200  # named in a line, the newest; nine characters each
 
 _VERSION = r"[\^~<>=]{0,2}\s?[\w.+:-]{0,30}\d[\w.+:-]{0,30}"
@@ -48,6 +49,9 @@ _OF_BODY = re.compile(
     re.MULTILINE,
 )
 _NO_DEPENDENCY = re.compile(r"(?:the\s+)?(?:versions?|release|changelog|copyright|year)", re.IGNORECASE)
+_MANIFEST = re.compile(
+    r"\.(?:json5?|ya?ml|toml|txt|lock|cfg|ini|in|xml|gradle|kts|mod|sum|props|csproj)$|(?:^|/)[A-Z]\w+file$"
+)
 _LOOKED_AT: Final = 6_000  # characters of a message
 
 _ENDS_IN_VERSION = re.compile(rf"^(?P<what>.{{4,}}?)(?:\s+to)?\s+(?P<new>v?\d{_VERSION})$")
@@ -129,6 +133,12 @@ def series_of(memory: Memory) -> Iterator[Series]:
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for bump in bumps_of(memory):
         yield Series(bump.what, bump.old or bump.new, bump.new, day, day, commits=commits)
+
+
+def manifests_of(memory: Memory) -> tuple[Artifact, ...]:
+    """The files in which versions stand, of an episode that changed few others."""
+    files = [one for one in memory.artifacts if one.type == "file"]
+    return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= FEW_FILES else ()
 
 
 def series_in(line: str) -> Series | None:

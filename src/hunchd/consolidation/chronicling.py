@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.bumps import Series, bumps_of, series_in, series_of
+from hunchd.consolidation.bumps import Series, bumps_of, manifests_of, series_in, series_of
 from hunchd.consolidation.condensing import INDEX, Vocabulary, cut
 from hunchd.consolidation.merging import MERGED_FROM
 from hunchd.consolidation.plan import Planned, Step
@@ -38,7 +38,6 @@ UPDATES: Final = ":updates"  # in place of a module, for what machines did; no f
 UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
 MOST_MANIFESTS: Final = 20  # files that the history of updates is about
 OF_MACHINES: Final = 0.3  # importance: it is asked for by name
-FEW_FILES: Final = 3  # a bump of more also changed what is no manifest
 
 # What a history says with some more episodes, the last argument, in it.
 Telling = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
@@ -158,7 +157,7 @@ def _updates(
         counted[one.last[:4]] += one.count
     lines = [*(one.line for one in newest[:MOST_LINES]), *_years(counted)]
     told = _told(project, UPDATES, UPDATES_TITLE, lines, known, fresh, now)
-    files = (one for memory in fresh for one in memory.artifacts if one.type == "file" and _is_small(memory))
+    files = (one for memory in fresh for one in manifests_of(memory))
     most = sorted(newest, key=lambda one: (-one.count, one.key))[:NAMED]
     gist = f"dependencies, {_span(told)}, {len(newest)} of them; most often {', '.join(one.what for one in most)}"
     return replace(
@@ -252,10 +251,6 @@ def _counted(line: str) -> tuple[str, int] | None:
     """The year and the count of a line of what was bounded before."""
     count, _, year = line.partition(" more changes in ")
     return (year, int(count[1:])) if year and line.startswith("~") else None
-
-
-def _is_small(memory: Memory) -> bool:
-    return sum(one.type == "file" for one in memory.artifacts) <= FEW_FILES
 
 
 def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
