@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.facts import place_id
+from hunchd.domain.memory import Kind, Memory, Scope
 from hunchd.domain.session import Event
 from hunchd.engine.searching import Searching
 from hunchd.engine.session_log import memory_of_message, message_of
@@ -87,3 +89,55 @@ async def test_a_question_is_asked_without_what_was_pasted_along(store: StoreCli
     searching = Searching(HotTier(), store, now=lambda: NOW)
     pasted = "which cache for thumbnails?\n\n> the printer on the second floor is out of toner\n"
     assert (await found(searching, pasted))[0] == "session:s:3"
+
+
+async def test_what_was_forgotten_or_changed_a_moment_ago_is_not_shown_as_the_store_has_it(store: StoreClient) -> None:
+    await store.put(said("s", TALK))
+    hot = HotTier()
+    searching = Searching(hot, store, now=lambda: NOW)
+    first, second = (await found(searching, "which cache for thumbnails"))[:2]
+    talk = {memory.ref: memory for memory in said("s", TALK)}
+    hot.tombstone(talk[first].id)
+    # Changed so that it no longer says a word of the question: the store still finds what it said before.
+    changed = replace(
+        talk[second], title="Ben", content="The toner is in the cellar.", updated=NOW + timedelta(minutes=1)
+    )
+    hot.upsert(changed)
+    results = (await searching.search(SearchRequest(query="which cache for thumbnails"), "p"))["results"]
+    assert first not in [result["ref"] for result in results]
+    assert {result["snippet"] for result in results if result["ref"] == second} == {"The toner is in the cellar."}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_fact_of_the_main_line_is_not_found_where_the_branch_says_otherwise(
+    store: StoreClient, committed: bool
+) -> None:
+    def fact(value: str, branch: str | None) -> Memory:
+        text = f"the thumbnail cache is {value}"
+        id_ = place_id(project="p", scope=Scope.PROJECT, category=None, key="thumbnail cache", branch=branch)
+        return Memory(
+            id=id_, kind=Kind.FACT, project="p", title=text, content=text, key="thumbnail cache", value=value,
+            branch=branch, scope=Scope.PROJECT, at=NOW, created=NOW, updated=NOW,
+        )  # fmt: skip
+
+    main, mine, hot = fact("Valkey", None), fact("Dragonfly", "faster"), HotTier()
+    await store.put([main, mine] if committed else [main])
+    if not committed:
+        hot.upsert(mine)
+    searching = Searching(hot, store, now=lambda: NOW)
+    asked = SearchRequest(query="thumbnail cache")
+    on_branch = await searching.search(asked, "p", "faster")
+    assert [result["title"] for result in on_branch["results"]] == ["the thumbnail cache is Dragonfly"]
+    elsewhere = await searching.search(asked, "p", "other")
+    assert [result["title"] for result in elsewhere["results"]] == ["the thumbnail cache is Valkey"]
+
+
+async def test_without_the_store_what_is_at_hand_answers_and_says_so(tmp_path: Path) -> None:
+    hot = HotTier()
+    for memory in said("s", TALK):
+        hot.upsert(memory)
+    searching = Searching(hot, StoreClient(Child(("/nowhere",), name="the store process")), now=lambda: NOW)
+    answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
+    assert answer["status"] == "degraded"
+    assert "only recent memories were searched" in answer["degraded"][0]
+    assert answer["results"][0]["ref"] == "session:s:3"

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +18,15 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import Late, LazyEmbedder, Reader, give_memory_back
 from hunchd.protocol.child import Handler, Json
+from hunchd.retrieval.answering import Readings, answer, places_on
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
-from hunchd.store.client import filters_of, findings_json
+from hunchd.store.client import filters_of, findings_json, hit_of
 from hunchd.store.collection import Collection
 from hunchd.store.files import Files, private_folder
 from hunchd.store.finding import Found
 from hunchd.store.folders import erasure_is_due, of_project
+from hunchd.store.looking import Vector
 from hunchd.store.tables import SIGNALS, Row, memory_of, plain_of, signal_of, signal_row, stored
 from hunchd.store.words import question
 
@@ -31,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 EXPORTED_AT_ONCE: Final = 200  # memories
 SCANNED_AT_ONCE: Final = 50  # memories: the front hands them on between two answers, in a few milliseconds
+# A question that is embedded while everybody waits, which takes five milliseconds at most; others in another thread.
+QUICK: Final = 200  # characters
 DEEP_SEEDS: Final = 5  # best answers whose words and links a deep search follows
 LINKED_MOST: Final = 10  # memories
 DOOMED: Final = "erasing"  # where a project goes on its way out
@@ -62,6 +67,7 @@ class StoreService:
             "get": self._get,
             "list": self._list,
             "search": self._search,
+            "answer": self._answer,
             "delete": self._delete,
             "forget_signals": self._forget_signals,
             "purge": self._purge,
@@ -148,13 +154,43 @@ class StoreService:
         }
 
     async def _search(self, asked: dict[str, Any]) -> dict[str, Any] | Json:
+        hits, degraded = await self._found(asked)
+        return findings_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending}})
+
+    async def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What was found, ranked here: five results are handed on in less time than forty memories, and those that say
+        the words are read while the question's vector is made."""
+        filters, readings = filters_of(asked["filters"]), Readings(asked["query"])
+        found, degraded = await self._found(asked, readings.read)
+        # The mirror compares in short; here each memory is read anyway.
+        hits = [hit for one, why in found if matches((hit := readings.hit(one, why)).memory, filters)]
+        at_hand = [hit_of(raw) for raw in asked["at_hand"]]
+        if places := places_on(filters.branch, (*hits, *at_hand)):
+            otherwise = {*asked["said_on_branch"], *(hit.memory.id for hit in (*hits, *at_hand))}
+            if self._exists(filters.project):
+                rows = await (await self.collection(filters.project)).get(list(places.values()))
+                otherwise |= {row["id"] for row in rows}
+            hits, at_hand = (
+                [hit for hit in some if places.get(hit.memory.id) not in otherwise] for some in (hits, at_hand)
+            )
+        results = answer(
+            asked["query"], hits, at_hand, depth=asked["depth"], k=int(asked["results"]),
+            now=datetime.fromisoformat(asked["now"]), readings=readings,
+        )  # fmt: skip
+        return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending}}
+
+    async def _found(
+        self, asked: dict[str, Any], read: Callable[[str], object] | None = None
+    ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:
+        """What a question finds and why, and what could not be used for finding it."""
         filters, k = filters_of(asked["filters"]), int(asked["k"])
+        degraded: list[str] = []
         if not self._exists(filters.project):
-            return {"hits": [], "degraded": []}
+            return [], degraded
         collection = await self.collection(filters.project)
         # A name is looked for by its words: nothing else is like it.
         mode = "lexical" if asked["depth"] == "specific" else asked["mode"]
-        embedding = asyncio.ensure_future(self._vector_of(asked["query"], mode, float(asked["patience"])))
+        vector = self._vector_of(asked["query"], mode, float(asked["patience"]), degraded)
         words = question(asked["query"]) if mode != "dense" else ""
         called: list[Found] = []
         if asked["depth"] == "specific":
@@ -163,18 +199,18 @@ class StoreService:
             called = [Found(row["body"], row["digest"]) for row in named]
             if any(name in (row["id"], memory_of(row).ref) for row in named):
                 words = ""  # one memory alone is called so
-        vector_to_come, few = _first_of(embedding), asked.get("few")
-        found = await collection.find(words, vector_to_come, self.model_name, filters, k, best(k), few=few)
-        vector, degraded = await embedding
+        few = asked.get("few")
+        found = await collection.find(words, vector, self.model_name, filters, k, best(k), few=few, read=read)
         if asked["depth"] == "deep":
-            found += await self._deeper(collection, asked["query"], vector, filters, k, found)
+            known = self._model.known(asked["query"]) if self._model is not None and vector is not None else None
+            found += await self._deeper(collection, asked["query"], known, filters, k, found)
         once: dict[str, Found] = {}
         for one in [*called, *found]:
             once.setdefault(one.body, one)
         hits: list[tuple[Found, Sequence[str]]] = [(one, ()) for one in once.values()]
         if asked["depth"] == "deep":
             hits += await self._linked(collection, filters, [one for one, _ in hits])
-        return findings_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending}})
+        return hits, degraded
 
     async def _delete(self, asked: dict[str, Any]) -> dict[str, Any]:
         if not self._exists(asked["project"]):
@@ -259,24 +295,39 @@ class StoreService:
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
-    async def _vector_of(self, query: str, mode: str, patience: float) -> tuple[bytes | None, list[str]]:
-        """The vector of a question, or why it is looked for by words alone."""
+    def _vector_of(self, query: str, mode: str, patience: float, degraded: list[str]) -> Vector:
+        """The vector of a question, or how it is come by; None where there will be none. What keeps it from being made
+        is added to `degraded`."""
         if self._model is None or mode == "lexical":
-            return None, []
+            return None
         if (known := self._model.known(query)) is not None:
-            return known, []
-        if self._waking is not None and not self._waking.done() and not self._model.loaded:
-            return None, ["the embedding model is still loading: searched by words only"]
-        model = self._model
-        self._waking = asyncio.ensure_future(asyncio.to_thread(model.embed, [query]))
+            return known
+        if self._model.loaded and len(query) <= QUICK:
+            return lambda: self._embedded(query, degraded)
+        return asyncio.ensure_future(self._awaited(query, patience, degraded))
+
+    def _embedded(self, query: str, degraded: list[str]) -> bytes | None:
+        assert self._model is not None
         try:
-            [vector] = await asyncio.wait_for(asyncio.shield(self._waking), patience)
+            [vector] = self._model.embed([query])
+        except HunchError as error:
+            degraded.append(f"searched by words only: {error.message}")
+            return None
+        return vector
+
+    async def _awaited(self, query: str, patience: float, degraded: list[str]) -> bytes | None:
+        """The vector, made in another thread: loading the model takes a second."""
+        assert self._model is not None
+        if self._waking is not None and not self._waking.done() and not self._model.loaded:
+            degraded.append("the embedding model is still loading: searched by words only")
+            return None
+        self._waking = asyncio.ensure_future(asyncio.to_thread(self._embedded, query, degraded))
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._waking), patience)
         except TimeoutError:
             self._waking.add_done_callback(_forgiven)
-            return None, ["the embedding model is still loading: searched by words only"]
-        except HunchError as error:
-            return None, [f"searched by words only: {error.message}"]
-        return vector, []
+            degraded.append("the embedding model is still loading: searched by words only")
+            return None
 
     async def _deeper(
         self,
@@ -347,10 +398,6 @@ class StoreService:
     def _projects(self) -> list[str | None]:
         named = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
         return [*([None] if (self._data / "user").is_dir() else []), *named]
-
-
-async def _first_of(pair: asyncio.Future[tuple[bytes | None, list[str]]]) -> bytes | None:
-    return (await asyncio.shield(pair))[0]
 
 
 def _forgiven(task: asyncio.Task[object]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+CHUNK: Final = "chunk"  # category of a part of a document
 
 class Kind(StrEnum):
     FACT = "fact"

@@ -13,7 +13,7 @@ from hunchd.assembly.tokens import count
 from hunchd.domain.errors import Conflict, NotFound, TooLarge
 from hunchd.domain.facts import Change, holding, revised, undone
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.domain.memory import CHUNK, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.engine.drafts import without_secrets
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import PROFILE
@@ -25,7 +25,6 @@ from hunchd.protocol.memories import title_of
 # What a prompt can carry of who somebody is, all pages of the profile together.
 PROFILE_TOKENS: Final = 5_000
 DOCUMENT: Final = "document"  # category of a page that was put by path
-CHUNK: Final = "chunk"  # … and of a part of one
 
 
 def document_id(path: str) -> str:

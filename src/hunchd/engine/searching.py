@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import place_of
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Memory, Status
+from hunchd.domain.memory import Status
 from hunchd.domain.session import refs_beside
-from hunchd.engine.documents import CHUNK
 from hunchd.engine.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
-from hunchd.retrieval.ranking import ranked
+from hunchd.retrieval.answering import answer as answer_of
+from hunchd.retrieval.answering import places_on, whole_documents
+from hunchd.retrieval.ranking import told
 from hunchd.retrieval.wording import cleaned
 from hunchd.store.client import StoreClient
 from hunchd.store.hits import Hit
@@ -30,7 +29,7 @@ FINALISTS = 40  # memories that the store finds, at least, and that are compared
 FEW = 12
 AT_HAND = 20  # the same of memory
 BESIDE = 2  # messages on either side of one that is compared
-PARTS_OF_ONE = 3  # chunks of one document among the best results, about
+SPARE = 5  # results that are asked for beside, should some be gone by now
 MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
 
 
@@ -53,30 +52,29 @@ class Searching:
             branch=branch,
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
-        query = cleaned(request.query)
+        query, now = cleaned(request.query), self._now()
         waiting = self._at_hand(query, filters, waiting=True)  # asked first: what the store takes in now is seen twice
-        degraded: list[str] = []
-        hits: list[Hit] = []
         try:
             async with asyncio.timeout(PATIENCE):
-                found = await self._store.search(
+                answer = await self._store.answer(
                     query,
                     filters,
                     max(request.k, FINALISTS),
+                    waiting,
                     few=None if request.depth == "deep" else request.k + FEW,
                     depth=request.depth,
+                    results=request.k + SPARE,
+                    said_on_branch=self._hot.waiting_on(project, branch) if branch else (),
+                    now=now,
                     patience=MODEL_PATIENCE,
                 )
-                hits, degraded = list(found.hits), list(found.degraded)
+            results, degraded = self._as_of_now(query, filters, answer.results, waiting), list(answer.degraded)
         except TimeoutError:
-            degraded.append("the store is still starting: only recent memories were searched")
-            waiting = self._at_hand(query, filters, waiting=False)
+            degraded = ["the store is still starting: only recent memories were searched"]
+            results = self._from_memory(query, filters, request, now)
         except HunchError as error:
-            degraded.append(f"only recent memories were searched: {error.message}")
-            waiting = self._at_hand(query, filters, waiting=False)
-        hits = self._true_on(branch, self._with_hot(waiting, filters, hits))
-        several = request.k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in hits) else request.k
-        results = ranked(query, hits, depth=request.depth, k=several, now=self._now())
+            degraded = [f"only recent memories were searched: {error.message}"]
+            results = self._from_memory(query, filters, request, now)
         results = whole_documents(results)[: request.k]
         return {
             "results": results,
@@ -85,16 +83,29 @@ class Searching:
             "took_ms": round((time.perf_counter() - began) * 1_000, 2),
         }
 
-    def _true_on(self, branch: str | None, hits: list[Hit]) -> list[Hit]:
-        """Without facts of the main line that the branch says otherwise."""
-        if not branch:
-            return hits
-        found = {hit.memory.id for hit in hits}
-        return [hit for hit in hits if not self._is_said_otherwise(hit.memory, branch, found)]
+    def _as_of_now(
+        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], waiting: Sequence[Hit]
+    ) -> list[dict[str, Any]]:
+        """Without what was forgotten, and with what was changed as it is: the store may not know it yet."""
+        known, current = {hit.memory.id for hit in waiting}, []
+        for result in results:
+            identifier = result["id"]
+            if self._hot.is_tombstoned(identifier):
+                continue
+            if identifier not in known and self._hot.is_waiting(identifier):
+                newer = self._hot.get(identifier)
+                if newer is None or not matches(newer, filters):
+                    continue
+                result = {**result, **told(query, newer)}
+            current.append(result)
+        return current
 
-    def _is_said_otherwise(self, memory: Memory, branch: str, found: set[str]) -> bool:
-        place = place_of(replace(memory, branch=branch)) if memory.branch is None else None
-        return place is not None and (place in found or self._hot.get(place) is not None)
+    def _from_memory(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
+        """What is at hand alone."""
+        hits = self._at_hand(query, filters, waiting=False)
+        places = places_on(filters.branch, hits)
+        hits = [hit for hit in hits if (place := places.get(hit.memory.id)) is None or self._hot.get(place) is None]
+        return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
     def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
         """What memory holds and answers, with the messages beside it; if `waiting`, of what the store does not have."""
@@ -108,25 +119,3 @@ class Searching:
             if beside is not None and beside.id not in hits and matches(beside, filters):
                 hits[beside.id] = Hit(memory=beside)
         return list(hits.values())
-
-    def _with_hot(self, at_hand: Sequence[Hit], filters: Filters, hits: list[Hit]) -> list[Hit]:
-        """Add what only memory holds; its newer word replaces the store's, and what was forgotten is left out."""
-        merged = {hit.memory.id: hit for hit in hits if not self._hot.is_tombstoned(hit.memory.id)}
-        for identifier, hit in list(merged.items()):
-            newer = self._hot.get(identifier)
-            if newer is not None and newer.updated > hit.memory.updated:
-                del merged[identifier]
-                if matches(newer, filters):
-                    merged[identifier] = replace(hit, memory=newer)
-        for hit in at_hand:
-            merged.setdefault(hit.memory.id, hit)
-        return list(merged.values())
-
-
-def whole_documents(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each document once, by its best part: a chunk stands for the document that it is a part of."""
-    shown: dict[str, dict[str, Any]] = {}
-    for result in results:
-        whole = str(result["source"].get("document") or result["id"])
-        shown.setdefault(whole, {**result, "id": whole})
-    return list(shown.values())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -80,12 +81,12 @@ def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[
     known = [one.similarity for one in passages if one.similarity is not None]
     unknown = sum(known) / len(known) if known else 0.0  # neither for nor against
     near = [_beside(passages, at, index, 1) for index in range(len(passages))]
-    wide = [_beside(passages, at, index, 2) for index in range(len(passages))]
     counts, lengths = _counts(passages, list(weights))
     weighed = np.array(list(weights.values()))
     own = _scores(counts, lengths, weighed)
     windows, wides = own, own
     if at:
+        wide = [_beside(passages, at, index, 2) for index in range(len(passages))]
         windows, wides = (_scores(*_joined(groups, counts, lengths), weighed) for groups in (near, wide))
     meanings = [unknown if one.similarity is None else one.similarity for one in passages]
     sessions = _sessions(passages, windows)
@@ -96,10 +97,12 @@ def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[
             wides[index],
             sessions.get(one.session, windows[index]) if one.session is not None else own[index],
             meanings[index],
-            sum(meanings[other] for other in near[index]) / len(near[index]),
-            frozenset(word for other in near[index] for word in passages[other].said),
+            sum([meanings[other] for other in beside]) / len(beside),
+            frozenset(
+                one.said if len(beside) == 1 else chain.from_iterable([passages[other].said for other in beside])
+            ),
         )
-        for index, one in enumerate(passages)
+        for index, (one, beside) in enumerate(zip(passages, near, strict=True))
     ]
 
 
@@ -114,8 +117,11 @@ def _beside(passages: Sequence[Passage], at: Mapping[tuple[str, int], int], inde
 
 def _counts(passages: Sequence[Passage], words: Sequence[str]) -> tuple[Table, Table]:
     """How often each passage, a row, says each of the words; and the lengths of the passages."""
-    counts = [[one.said.get(word, 0) for word in words] for one in passages]
-    table = np.array(counts, np.float64).reshape(len(passages), len(words))
+    table = np.zeros((len(passages), len(words)))
+    places = {word: place for place, word in enumerate(words)}
+    for row, one in enumerate(passages):
+        for word, times in one.said.items():
+            table[row, places[word]] = times
     return table, np.array([one.length for one in passages], np.float64)
 
 

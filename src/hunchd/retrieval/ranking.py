@@ -64,28 +64,47 @@ class Ranked:
     reasons: tuple[str, ...]
 
 
-def ranked(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime) -> list[dict[str, Any]]:
-    """The contract's results for `query`, best first; at most `k`, and none if nothing answers it."""
+Counted = tuple[Mapping[str, int], int]  # how often a memory says which roots, and its length
+
+
+def ranked(
+    query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime, counts: Mapping[str, Counted] | None = None
+) -> list[dict[str, Any]]:
+    """The contract's results for `query`, best first; at most `k`, and none if nothing answers it. `counts`, by id: of
+    memories that were looked at already, what `counted_in` gave."""
     return [
         {
-            "id": one.memory.id,
-            "ref": one.memory.ref,
-            "kind": str(one.memory.kind),
-            "title": one.memory.title,
-            "snippet": one.snippet,
+            **_told(one.memory, one.snippet),
             "score": round(one.score, 4),
             "reasons": list(one.reasons),
-            "source": dict(one.memory.source),
         }
-        for one in ranking(query, hits, depth=depth, k=k, now=now)
+        for one in ranking(query, hits, depth=depth, k=k, now=now, counts=counts)
     ]
 
 
-def ranking(query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime) -> list[Ranked]:
+def told(query: str, memory: Memory) -> dict[str, Any]:
+    """What a result tells of a memory, whatever its place."""
+    return _told(memory, snippet(memory.content, terms(query)))
+
+
+def _told(memory: Memory, shown: str) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "ref": memory.ref,
+        "kind": str(memory.kind),
+        "title": memory.title,
+        "snippet": shown,
+        "source": dict(memory.source),
+    }
+
+
+def ranking(
+    query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime, counts: Mapping[str, Counted] | None = None
+) -> list[Ranked]:
     """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
     roots = [stem(word) for word in asked]
-    found = [one for one in _weighed(query, roots, hits, now) if _is_answer(roots, one)]
+    found = [one for one in _weighed(query, roots, hits, now, counts or {}) if _is_answer(roots, one)]
     found.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.named for one in found):
         found = [one for one in found if one.named]
@@ -101,10 +120,12 @@ class _Weighed:
     score: float
 
 
-def _weighed(query: str, roots: Sequence[str], hits: Sequence[Hit], now: datetime) -> list[_Weighed]:
+def _weighed(
+    query: str, roots: Sequence[str], hits: Sequence[Hit], now: datetime, counts: Mapping[str, Counted]
+) -> list[_Weighed]:
     """What speaks for each hit, and how much that is. `roots`: of the words that are asked for."""
     stems = list(dict.fromkeys(roots))
-    passages = [_passage(hit, stems) for hit in hits]
+    passages = [_passage(hit, counts.get(hit.memory.id) or counted_in(hit.memory, stems)) for hit in hits]
     weights = rarities(stems, passages, [hit.lexical for hit in hits])
     weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
     found = evidence(passages, weights)
@@ -124,9 +145,18 @@ def emphasis(place: int) -> float:
     return 1.0 if place < FIRST_WORDS else FADING / (FADING + place - FIRST_WORDS)
 
 
-def _passage(hit: Hit, stems: Sequence[str]) -> Passage:
-    memory = hit.memory
-    times, length = counted(stems, _text(memory)[:INDEXED])
+def roots_of(query: str) -> list[str]:
+    """What a question asks for, once each and in order: the stems of its words."""
+    return list(dict.fromkeys(map(stem, terms(query))))
+
+
+def counted_in(memory: Memory, roots: Sequence[str]) -> Counted:
+    """How often a memory says which of the roots of a question, and its length in words."""
+    return counted(roots, _text(memory)[:INDEXED])
+
+
+def _passage(hit: Hit, counts: Counted) -> Passage:
+    memory, (times, length) = hit.memory, counts
     session, number = memory.source.get("session"), memory.source.get("number")
     if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or session is None:
         return Passage(times, length, hit.similarity)

@@ -70,6 +70,14 @@ class Findings:
     degraded: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Results as the contract has them, best first. `degraded` says what could not be used for finding them."""
+
+    results: tuple[dict[str, Any], ...] = ()
+    degraded: tuple[str, ...] = ()
+
+
 class StoreClient:
     """`last_stats` are the figures of the newest answer that had some, for those who must not wait."""
 
@@ -125,6 +133,39 @@ class StoreClient:
         # The store compares what it has at hand in short; here each memory is read anyway.
         hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
         return Findings(tuple(hits), tuple(answer["degraded"]))
+
+    async def answer(
+        self,
+        query: str,
+        filters: Filters,
+        k: int,
+        at_hand: Sequence[Hit],
+        *,
+        few: int | None,
+        depth: Depth,
+        results: int,
+        said_on_branch: Sequence[str],
+        now: datetime,
+        patience: float,
+    ) -> Answer:
+        """The same by word and by meaning, ranked together with what is `at_hand`: that many results, some more where
+        parts of documents are among them. Facts of the main line are left out that the branch of the filters says
+        otherwise, in the store or in one of the facts that are named."""
+        asked = {
+            "query": query,
+            "filters": filters_json(filters),
+            "k": k,
+            "few": few,
+            "mode": "hybrid",
+            "depth": depth,
+            "patience": patience,
+            "results": results,
+            "said_on_branch": list(said_on_branch),
+            "now": now.isoformat(),
+            "at_hand": [plain_hit(hit) for hit in at_hand],
+        }
+        told = await self._call("answer", asked)
+        return Answer(tuple(told["results"]), tuple(told["degraded"]))
 
     async def contradict(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
         """How probable it is of each pair of statements that both cannot hold, as a model reads them, behind whoever
@@ -234,8 +275,18 @@ def _hit_json(one: Found, why: Sequence[str]) -> str:
     return f'{{"memory":{one.body},"lexical":{lexical},"similarity":{similarity},"why":{told}}}'
 
 
+def plain_hit(hit: Hit) -> dict[str, Any]:
+    """`hit` as `hit_of` reads it."""
+    return {
+        "memory": plain(hit.memory),
+        "lexical": hit.lexical,
+        "similarity": hit.similarity,
+        "why": list(hit.why),
+    }
+
+
 def hit_of(raw: Mapping[str, Any]) -> Hit:
-    """What `findings_json` wrote of one."""
+    """What `findings_json` wrote of one, or `plain_hit`."""
     return Hit(
         memory=memory_from_plain(raw["memory"]),
         lexical=raw["lexical"],

@@ -21,7 +21,7 @@ from hunchd.store.finding import Choice, Found
 from hunchd.store.folders import ERASING, bytes_in, erasure_is_due
 from hunchd.store.gate import Gate
 from hunchd.store.lance import Database, Table
-from hunchd.store.looking import Looking
+from hunchd.store.looking import Looking, Vector
 from hunchd.store.migrations import migrate
 from hunchd.store.mirror import Mirror
 from hunchd.store.quarantine import Quarantine, ids_in
@@ -41,8 +41,6 @@ KEEP_VERSIONS: Final = timedelta(minutes=1)
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
-# A vector that is there, or one that is being made.
-Asked = bytes | None | Awaitable[bytes | None]
 
 
 class Collection:
@@ -165,18 +163,20 @@ class Collection:
     async def find(
         self,
         words: str,
-        vector: Asked,
+        vector: Vector,
         model: str,
         filters: Filters,
         k: int,
         choose: Choice,
         *,
         few: int | None = None,
+        read: Callable[[str], object] | None = None,
     ) -> list[Found]:
         """Look by word and by nearness within the filters; `choose` says which of what was found is wanted, and of what
-        has no neighbours the first `few` are. Looking by word does not wait for the vector."""
-        asked = asyncio.ensure_future(vector if isinstance(vector, Awaitable) else asyncio.sleep(0, vector))
-        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose, few))
+        has no neighbours the first `few` are. Looking by word does not wait for the vector; meanwhile `read` is given
+        what will probably be found, from another thread."""
+        asked = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
+        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose, few, read))
 
     async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
         """Have some more of what questions may want at hand. Whether there is more to be read."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Kind, Memory
 from hunchd.store.word_index import WordIndex
 
 # What a word of the index and a memory without its texts weigh in memory, measured with tracemalloc.
@@ -60,6 +60,18 @@ class HotTier:
     def uncommitted(self) -> int:
         """How many memories the store does not have yet."""
         return len(self._waiting)
+
+    def is_waiting(self, identifier: str) -> bool:
+        """Whether the store does not have it as it is here."""
+        return identifier in self._waiting
+
+    def waiting_on(self, project: str | None, branch: str) -> list[str]:
+        """The facts of a branch that the store does not have yet."""
+        shelf = self._shelves.get(project)
+        if shelf is None:
+            return []
+        memories = (shelf.memories.get(identifier) for identifier in self._waiting)
+        return [one.id for one in memories if one is not None and one.kind is Kind.FACT and one.branch == branch]
 
     def upsert(self, memory: Memory) -> None:
         """Keep the memory, in place of an earlier one with its id; it stays until it is committed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,10 @@ WIDEST: Final = 200
 BESIDE: Final = 2  # messages on either side
 AHEAD: Final = 256  # rows read ahead at once: ten milliseconds
 TRIES: Final = 5  # of looking by word while the table is being tidied
+_BESIDE: Final = ThreadPoolExecutor(1, "words")  # looks words up while the model, in the other thread, computes
+
+# The vector of a question, if it has one; or one that is on its way, or what makes it here and now, in milliseconds.
+Vector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None]
 
 
 class Looking:
@@ -90,26 +95,34 @@ class Looking:
     async def find(
         self,
         words: str,
-        vector: Awaitable[bytes | None],
+        vector: Vector,
         model: str,
         filters: Filters,
         k: int,
         choose: Choice,
         few: int | None = None,
+        read: Callable[[str], object] | None = None,
     ) -> list[Found]:
         """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
         wanted: the first `few`, if no message is among these. Behind those, the messages beside messages that were
-        chosen."""
+        chosen. `read` is given what will probably be found, in another thread, while the vector is made."""
         mirror, self.asked = self._mirror(), True
         wide = min(max(k * WIDER, NARROWEST), WIDEST)
         passing = await mirror.passing(filters)
-        waiting = asyncio.ensure_future(vector)
-        await asyncio.sleep(0)  # the question goes to the model first: what follows is done while it is there
-        lexical = await self._by_words(mirror, words, filters, passing, wide)
-        ready = {} if waiting.done() else _whole(mirror, _at_hand(mirror, list(lexical)[:k]))
-        asked = await waiting
+        ready: dict[int, str] = {}
+        if callable(vector) and mirror.words.is_whole:
+            # Nobody else uses the mirror meanwhile: this thread waits for all.
+            compared = _BESIDE.submit(_comparable, mirror, model, passing)
+            words_found = _BESIDE.submit(_said, mirror, words, passing, wide, (k, few), read)
+            asked = vector()
+            comparable, (lexical, ready) = compared.result(), words_found.result()
+        else:
+            if isinstance(vector, Awaitable):
+                await asyncio.sleep(0)  # the question goes to the model first: what follows is done while it is there
+            lexical = await self._by_words(mirror, words, filters, passing, wide)
+            asked = await vector if isinstance(vector, Awaitable) else vector() if callable(vector) else vector
+            comparable = _comparable(mirror, model, passing)
         similarity: dict[int, float] = {}
-        comparable = passing & mirror.embedded_by(model)[: len(passing)]
         if asked is not None:
             near, cosines = mirror.nearest(asked, comparable, wide)
             similarity = dict(zip(near.tolist(), cosines.tolist(), strict=True))
@@ -143,9 +156,9 @@ class Looking:
 
     async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
         """Slots and scores of those rows among `passing` whose texts say most of `words`."""
-        asked = counts_of(words)
         if mirror.words.is_whole:
-            return _scored(*mirror.words.search(asked, passing, k))
+            return _saying(mirror, words, passing, k)
+        asked = counts_of(words)
         # Until all are indexed here, the database's own index is asked, and here for what came since.
         found = await _indexed(mirror, words, filters, passing, k) if words else {}
         fresh = passing & mirror.is_fresh()[: len(passing)]
@@ -164,28 +177,58 @@ class Looking:
         return {slot: parsed(body, mirror.digest(slot)) for slot, body in bodies.items()}
 
     async def _bodies(self, mirror: Mirror, slots: Slots, ready: Mapping[int, str] | None = None) -> dict[int, str]:
-        """What is in these slots and intact, in their order. What a slot holds never changes: what of them is `ready`
-        is not looked at again."""
-        sure = {slot: ready[slot] for slot in slots.tolist() if slot in ready} if ready else {}
-        left = [slot for slot in slots.tolist() if slot not in sure]
-        at_hand = _at_hand(mirror, left)
-        away = {mirror.address(slot): slot for slot in left if slot not in at_hand}
+        """What is in these slots and intact, in their order; `ready` are some that are at hand. What was read ahead was
+        found intact then."""
+        at_hand = {**(ready or {}), **_at_hand(mirror, [slot for slot in slots.tolist() if slot not in (ready or {})])}
+        away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
         away.pop(NOWHERE, None)
         reader = mirror.reader
         read = await reader.at_addresses(list(away), ("body",)) if away else []
-        bodies = at_hand | {away[row["_rowid"]]: row["body"] for row in read}
-        found = _whole(mirror, bodies)
-        if len(found) < len(bodies):
+        new = {slot: body for slot, body in at_hand.items() if mirror.address(slot) == NOWHERE}
+        bodies = new | {away[row["_rowid"]]: row["body"] for row in read}
+        whole = _whole(mirror, bodies)
+        if len(whole) < len(bodies):
             ids = {slot: identifier for identifier, slot in mirror.fresh.items()}
             damaged = [
                 {"id": ids[slot], "body": body, "digest": mirror.digest(slot)}
-                for slot, body in at_hand.items()
-                if slot not in found and slot in ids
+                for slot, body in new.items()
+                if slot not in whole and slot in ids
             ]
-            doubtful = [address for address, slot in away.items() if slot not in found]
+            doubtful = [address for address, slot in away.items() if slot not in whole]
             self._quarantine.intact([*damaged, *await reader.at_addresses(doubtful, SERVED)])
-        found |= sure
+        found = {slot: body for slot, body in at_hand.items() if slot not in new} | whole
         return {slot: found[slot] for slot in slots.tolist() if slot in found}
+
+
+def _comparable(mirror: Mirror, model: str, passing: Mask) -> Mask:
+    """Those of `passing` that have a vector of this model."""
+    found: Mask = passing & mirror.embedded_by(model)[: len(passing)]
+    return found
+
+
+def _said(
+    mirror: Mirror,
+    words: str,
+    passing: Mask,
+    wide: int,
+    most: tuple[int, int | None],
+    read: Callable[[str], object] | None,
+) -> tuple[dict[int, float], dict[int, str]]:
+    """What says most of `words`, and the bodies of the first as far as they are at hand: as many as will be wanted,
+    which depends on whether messages are among them."""
+    lexical = _saying(mirror, words, passing, wide)
+    (k, few), slots = most, list(lexical)
+    if few is not None and not mirror.are_messages(np.array(slots[:few], np.intp)).any():
+        k = few
+    bodies = _at_hand(mirror, slots[:k])
+    if read is not None:
+        for body in bodies.values():
+            read(body)
+    return lexical, bodies
+
+
+def _saying(mirror: Mirror, words: str, passing: Mask, k: int) -> dict[int, float]:
+    return _scored(*mirror.words.search(counts_of(words), passing, k))
 
 
 def _at_hand(mirror: Mirror, slots: Sequence[int]) -> dict[int, str]:

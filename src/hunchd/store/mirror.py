@@ -223,7 +223,7 @@ class Mirror:
             for session, number in zip(sessions, numbers, strict=True)
             for ref in refs_beside(f"{self._sessions.names[session]}:{number}", reach)
         }
-        found = self._living(np.concatenate([np.zeros(0, np.intp), *(self._refs.find(ref) for ref in refs)]))
+        found = self._living(self._refs.first(list(refs)))
         return found[~np.isin(found, slots)]
 
     def holding(self, addresses: npt.ArrayLike) -> Slots:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 # them when a hundredth of all is looked at, and nearly all of the first twenty.
 FINALISTS: Final = 1_000
 _WORD: Final = 64  # bits
-_AT_ONCE: Final = 8_192  # slots whose signs stay in the processor's nearest cache
+_AT_ONCE: Final = 4_096  # slots whose signs stay in the processor's nearest cache
 _LARGEST: Final = 127  # of a signed byte
 
 Slots = npt.NDArray[np.intp]
@@ -78,19 +78,18 @@ class Nearness:
 
     def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
         """The slots whose signs differ least from those of `asked`, about as many as there are finalists."""
-        count = len(passing)
-        differing = np.zeros(count, np.uint16)
-        theirs = _signs_of(asked[None])[0]
-        words, counts = np.empty(_AT_ONCE, np.uint64), np.empty(_AT_ONCE, np.uint8)
+        count, dimensions = len(passing), self._bytes.shape[1]
+        differing = np.empty(count, np.uint16)
+        theirs = _signs_of(asked[None]).T
+        words, counts = (np.empty((len(theirs), _AT_ONCE), kind) for kind in (np.uint64, np.uint8))
         for begin in range(0, count, _AT_ONCE):
             some = differing[begin : begin + _AT_ONCE]
-            word, counted = words[: len(some)], counts[: len(some)]
-            for mine, other in zip(self._signs[:, begin : begin + len(some)], theirs, strict=True):
-                np.bitwise_xor(mine, other, out=word)
-                some += np.bitwise_count(word, out=counted)
-        differing[~passing] = self._bytes.shape[1] + 1
-        histogram = np.bincount(differing, minlength=self._bytes.shape[1] + 2)
-        most = min(int(np.searchsorted(np.cumsum(histogram), FINALISTS)), self._bytes.shape[1])
+            word, counted = words[:, : len(some)], counts[:, : len(some)]
+            np.bitwise_xor(self._signs[:, begin : begin + len(some)], theirs, out=word)
+            np.bitwise_count(word, out=counted)
+            np.add.reduce(counted, axis=0, dtype=np.uint16, out=some)
+        differing[~passing] = dimensions + 1
+        most = min(int(np.partition(differing, FINALISTS - 1)[FINALISTS - 1]), dimensions)
         return np.flatnonzero(differing <= most)
 
 
