@@ -14,6 +14,8 @@ from typing import Final
 
 from hunchd.consolidation.contradictions_ending import still_stated
 from hunchd.consolidation.contradictions_features import Compared, compared
+from hunchd.consolidation.contradictions_gone import still_used
+from hunchd.consolidation.contradictions_oldest import too_old
 from hunchd.consolidation.contradictions_reading import clauses_of
 from hunchd.consolidation.contradictions_twins import opposed_twins
 from hunchd.consolidation.contradictions_weights import Weights, shipped
@@ -63,7 +65,7 @@ def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
     """Whether statement `b` contradicts `a`, by the clauses that oppose each other most."""
     if (stated := still_stated(a, b)) is not None:
         return SURE if stated else NO_REASON
-    if kind := opposed_twins(a, b):
+    if kind := opposed_twins(a, b) or _told_outright(a, b):
         return Judgement(OF_TWINS, kind)
     table = weights or shipped()
     all_of_them = comparisons(a, b)
@@ -74,6 +76,13 @@ def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
     else:
         settled = any(one.settled for one in all_of_them)
     return Judgement(probability, kind, is_open=not settled, shared=0.0 if settled else _shared(a, b))
+
+
+def _told_outright(a: str, b: str) -> str:
+    """What is opposed by what one of the statements says of the very thing that the other names."""
+    if too_old(a, b):
+        return "versions"
+    return "choice" if still_used(a, b) else ""
 
 
 def with_reading(rules: Judgement, probability: float | None) -> Judgement:

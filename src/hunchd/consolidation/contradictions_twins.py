@@ -13,11 +13,13 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation.contradictions_reading import PALE_STEMS, plain_text
+from hunchd.consolidation.contradictions_scopes import elsewhere, unsettled
 from hunchd.consolidation.contradictions_words import STOP, canonical, stem
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
 _SAME_EVENT: Final = 0.5  # of the words of the side that has fewer
+_LEAST_OF_LONGER: Final = 0.15  # of the words of the side that has more
 
 # What denies, and what it is said with: "is not reloaded", "never commits".
 _VERB: Final = re.compile(
@@ -37,6 +39,25 @@ _ORDER: Final = re.compile(
     r"|\b(?P<later>after|once|is overridden by)\b",
     re.IGNORECASE,
 )
+
+# First X, then Y; X and only then Y; X first and Y afterwards. Y comes last, after X.
+_SEQUENCES: Final = tuple(
+    re.compile(told, re.IGNORECASE)
+    for told in (
+        r"\bfirst,?\s+(?P<first>[^,;]+?)[,;]?\s+(?:and\s+)?(?:only\s+)?(?:then|afterwards|after that)\s+"
+        r"(?P<later>[^,;.]+)",
+        r"(?P<first>[^,;]+?)\s+(?:comes? |goes |is |are )?first[,;]?\s+(?:and\s+)?(?:only\s+)?(?:then|afterwards)?\s*"
+        r"(?P<later>[^,;.]+)",
+        r"(?P<first>[^,;]+?),?\s+(?:and\s+)?only then\s+(?P<later>[^,;.]+)",
+        r"(?P<first>[^,;]+?),?\s+(?:and\s+)?then\s+(?P<later>[^,;.]+)",
+        r"(?P<later>[^,;]+?)\s+(?:comes?|goes|is|are)\s+(?:the\s+)?last(?:\s+step)?,?\s+(?:after|when|once)\s+(?P<first>[^,;.]+)",
+        r"^(?:only\s+)?(?:after|once|when|as soon as)\s+(?P<first>[^,;]+?),\s+(?P<later>[^,;.]+)",
+        r"(?P<first>[^,;]+?)\s+and\s+(?P<later>[^,;.]+?)\s+(?:afterwards|later|at the (?:very )?end|last)\b",
+    )
+)
+
+# How long something takes is no order: "deleted after 30 days".
+_PERIOD: Final = re.compile(r"\b(?:second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
 
 # Of all of them, or of nothing else, only one thing is true.
 _ALL: Final = re.compile(r"\b(?:all|every|each|always|any|only|alone|solely|exactly|exclusively)\b", re.IGNORECASE)
@@ -65,10 +86,12 @@ def opposed_twins(a: str, b: str) -> str:
         for other in others:
             if is_plain and (_denied(one, other) or _denied(other, one)):
                 return "negation"
-            if _reversed(one, other):
-                return "order"
+    if _reordered(a, b, mine, others):
+        return "order"
     return "value" if _filled_otherwise(a, b) else ""
 
+
+_Order = tuple[frozenset[str], frozenset[str]]
 
 # -- one denies what the other says --------------------------------------------------------------------------------
 
@@ -110,8 +133,7 @@ def _around_verb(clause: str) -> _Said | None:
 # -- one has the order of the other turned around ------------------------------------------------------------------
 
 
-def _reversed(one: str, other: str) -> bool:
-    mine, others = _in_order(one), _in_order(other)
+def _reversed(mine: _Order | None, others: _Order | None) -> bool:
     if mine is None or others is None:
         return False
     (first, then), (their_first, their_then) = mine, others
@@ -119,21 +141,46 @@ def _reversed(one: str, other: str) -> bool:
     return crossed and not (first & their_first or then & their_then)
 
 
+def _reordered(a: str, b: str, mine: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether two clauses, or the whole statements, tell the opposite order, of now and of no two places."""
+    if any(unsettled(text) for text in (a, b)) or elsewhere(a, b):
+        return False
+    orders, theirs = (
+        [*map(_in_order, clauses), _in_order(plain_text(text)), _in_sequence(plain_text(text))]
+        for text, clauses in ((a, mine), (b, others))
+    )
+    return any(_reversed(one, other) for one in orders for other in theirs)
+
+
 @lru_cache(maxsize=2_048)
-def _in_order(clause: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """What comes first, and what later."""
+def _in_sequence(text: str) -> _Order | None:
+    """What comes first, and what later, where a sentence counts it up."""
+    for told in _SEQUENCES:
+        if match := told.search(text):
+            return _told_in_order(match["first"], match["later"])
+    return None
+
+
+@lru_cache(maxsize=2_048)
+def _in_order(clause: str) -> _Order | None:
+    """What comes first, and what later, where one word says which."""
     match = _ORDER.search(clause)
     if match is None:
         return None
-    before, behind = (frozenset(_stems(side)) for side in (clause[: match.start()], clause[match.end() :]))
+    sides = clause[: match.start()], clause[match.end() :]
+    return _told_in_order(*(sides if match["first"] else sides[::-1]))
+
+
+def _told_in_order(first: str, later: str) -> _Order | None:
+    one, two = frozenset(_stems(first)), frozenset(_stems(later))
     # What is said of both does not tell them apart, and what says little only where nothing else does.
-    sides = [side - PALE_STEMS or side for side in (before - behind, behind - before)]
-    first, then = sides if match["first"] else sides[::-1]
-    return (first, then) if first and then else None
+    sides = [side - PALE_STEMS or side for side in (one - two, two - one)]
+    return (sides[0], sides[1]) if all(sides) and _PERIOD.search(f"{first} {later}") is None else None
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= _SAME_EVENT * min(len(one), len(other))
+    common = len(one & other)
+    return common >= _SAME_EVENT * min(len(one), len(other)) and common >= _LEAST_OF_LONGER * max(len(one), len(other))
 
 
 # -- both fill the same place --------------------------------------------------------------------------------------

@@ -1,0 +1,72 @@
+"""What is told outright: something is gone, or a version is too old."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.consolidation.contradictions_gone import still_used
+from hunchd.consolidation.contradictions_judging import judged
+from hunchd.consolidation.contradictions_oldest import too_old
+
+GONE_AND_USED = (
+    ("Assets are built by Mix.", "Vite replaced Mix in the spring."),
+    ("We dropped Kafka for NATS.", "Order events are published to Kafka."),
+    ("Experiments are tracked in MLflow.", "We switched from MLflow to Neptune and closed the account."),
+    ("test: delete the last Cypress spec", "E2E tests run in Cypress."),
+    ("Job messages travel through RabbitMQ.", "RabbitMQ is gone, every queue went to NATS."),
+    ("Tool versions are handled by nvm.", "Developers switched from nvm to mise."),
+)
+NOT_BOTH_TOLD = (
+    ("Vite replaced Mix in the spring.", "Assets are built by Vite."),
+    ("Vite replaced Mix in the spring.", "We used to build assets with Mix."),
+    ("Vite replaced Mix in the spring.", "webpack.mix.js was deleted with Mix."),
+    ("Kafka was removed on staging.", "In production events go through Kafka."),
+    ("Invoices are deleted after three years.", "Invoices are PDF/A."),
+    ("Support for Oracle was dropped.", "Somebody asked whether we might use Oracle."),
+    ("The Kafka page was removed.", "Events go through Kafka."),
+)
+
+
+@pytest.mark.parametrize(("one", "other"), GONE_AND_USED)
+def test_what_is_gone_and_what_still_uses_it_exclude_each_other(one: str, other: str) -> None:
+    assert still_used(one, other)
+    assert still_used(other, one)
+    assert judged(one, other).contradicts
+
+
+@pytest.mark.parametrize(("one", "other"), NOT_BOTH_TOLD)
+def test_what_is_gone_says_nothing_of_its_successor_its_past_its_parts_or_another_place(one: str, other: str) -> None:
+    assert not still_used(one, other)
+    assert not still_used(other, one)
+
+
+TOO_OLD = (
+    ("Node 20 or newer is required.", "Node 16 is still in our support matrix."),
+    ("MSRV is 1.70.", "The minimum supported Rust version is 1.63."),
+    ("engines: node >=20, older ones are refused", "We still support Node 18."),
+    ("The app supports API level 21 and up.", "minSdkVersion = 26"),
+    ("Clients older than 5.2 are locked out.", "Client 4.9 can still log in."),
+    ("Anything older than CMake 3.20 is refused.", "It works on CMake 3.14 and newer."),
+)
+NEW_ENOUGH = (
+    ("Node 20 or newer is required.", "It works with Node 22."),
+    ("Node 20 or newer is required.", "Support for Node 16 was dropped."),
+    ("Python 3.9 or newer is required.", "Python 3.9 is the minimum."),
+    ("The juniper CLI needs Python 3.11.", "The birch CLI needs Python 3.8."),
+    ("The build needs 8 GB of memory.", "The build needs 20 minutes."),
+    ("We need at least Go 1.21.", "Until last year we supported Go 1.18."),
+    ("iOS 16 or newer is required in production.", "On staging iOS 14 still works."),
+)
+
+
+@pytest.mark.parametrize(("one", "other"), TOO_OLD)
+def test_a_version_that_works_although_it_is_older_than_the_oldest_is_found(one: str, other: str) -> None:
+    assert too_old(one, other)
+    assert too_old(other, one)
+    assert judged(one, other).contradicts
+
+
+@pytest.mark.parametrize(("one", "other"), NEW_ENOUGH)
+def test_a_version_that_is_new_enough_or_of_something_else_is_let_through(one: str, other: str) -> None:
+    assert not too_old(one, other)
+    assert not too_old(other, one)
