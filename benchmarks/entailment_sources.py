@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from contradiction_material import material
+from entailment_kinds import Kinds
 from entailment_templates import Templates
 
 DATA = Path(__file__).with_name("data")
@@ -24,7 +25,10 @@ WRITTEN = {
     "pairs": DATA / "contradictions_pairs.jsonl",
     "blind": DATA / "contradictions_blind.jsonl",
     "second": DATA / "contradictions_blind_second.jsonl",
+    "third": DATA / "contradictions_blind_third.jsonl",
+    "free": DATA / "contradictions_free.jsonl",
 }
+MEASURED = ("second", "third", "free")  # those that are kept out with `--hold-out`
 # For each subject the states that exclude each other, each in several wordings, and sentences that go beside all of
 # them, or beside the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
@@ -39,11 +43,9 @@ COLUMNS = (
     ("sentence1", "sentence2", "gold_label"),
 )
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
-TWO_HANDS = 960  # pairs, of two people; those after them were written later, for what went wrong
-BLOCK = 24  # consecutive pairs, which may speak of the same
-OF_SUBJECT = (3, 3, 3)  # pairs of a subject in a round: contradictions, paraphrases, others
-FROM_TEMPLATES = 1_900  # pairs in a round, always others
-FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 150, 200, 140, 100, 120  # pairs in a round
+OF_SUBJECT = (3, 2, 2)  # pairs of a subject in a round: contradictions, paraphrases, others
+FROM_TEMPLATES, FROM_KINDS = 600, 1_100  # pairs in a round, always others
+FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 60, 120, 80, 60, 70  # pairs in a round
 RARE = 60  # statements: a word of more of them makes no neighbours
 ALIKE = 0.66  # of the words of the shorter statement
 STEM = 6  # characters
@@ -127,12 +129,7 @@ class Own:
 
     def without_measured(self) -> tuple[Own, dict[str, list[Example]]]:
         """What is left to learn from, and what is measured: nothing of the one speaks of what the other does."""
-        pairs = self.written["pairs"][:TWO_HANDS]
-        held = {
-            "pairs": [one for at, one in enumerate(pairs) if at // BLOCK % 4 == 1],
-            "blind": self.written["blind"],
-            "second": self.written["second"],
-        }
+        held = {name: self.written[name] for name in MEASURED}
         measured = {one for examples in held.values() for one in examples}
         alike = speaking_alike(measured)
         written = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
@@ -140,7 +137,7 @@ class Own:
         return Own(written, subjects), held
 
     def round(self, chance: random.Random) -> Iterator[Example]:
-        """All that is written, some of each subject, some from templates, and some of the frames."""
+        """All that is written, some of each subject, some from templates and tables, and some of the frames."""
         yield from itertools.chain.from_iterable(self.written.values())
         for pairs in self.subjects.values():
             sorts: tuple[list[Example], ...] = ([], [], [])
@@ -148,7 +145,8 @@ class Own:
                 sorts[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
             for some, most in zip(sorts, OF_SUBJECT, strict=True):
                 yield from chance.sample(some, min(len(some), most))
-        yield from (Example(*pair) for pair in Templates(chance).made(FROM_TEMPLATES) if pair.a != pair.b)
+        made = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
+        yield from (Example(*pair) for pair in made if pair.a != pair.b)
         frames = [Example(*pair[:4]) for pair in material() if not pair.group.startswith("written")]
         yield from chance.sample(frames, FROM_FRAMES)
 

@@ -4,8 +4,8 @@
     python benchmarks/train_entailment.py export --from FILE.pt --out src/hunchd/embedding/entailment.npz
 
 `learn` goes round over our pairs about software projects, together with some public pairs of sentences, until it has
-seen as many pairs as it may. With `--hold-out` the blind pairs and a quarter of the written ones, with all that speaks
-of the same, are kept out and measured after each round. Needs torch, which the package itself does not: it merges the
+seen as many pairs as it may. With `--hold-out` three sets of freely worded pairs, with all that speaks of the same, are
+kept out and measured after each round. Needs torch, which the package itself does not: it merges the
 deltas into the model that is installed anyway. The network is `entailment_network.py`.
 """
 
@@ -16,7 +16,8 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import numpy as np
 import torch
 from entailment_network import NAMES, Network, contradiction, in_batch, key_of, tokenizer
 from entailment_sources import Example, Own, development, general_pairs, of_subjects, written_pairs
+from torch import Tensor
 from torch.nn import functional as F
 
 BATCH = 16  # pairs
@@ -32,7 +34,9 @@ AT_ONCE = 20  # batches that are sorted by length together
 CLIP = 1.0  # norm of a gradient
 TARGET_OF = {"paraphrase": 0}  # which class a pair without a contradiction has; others have either of two
 NOT_CONTRADICTION = -1
-GENERAL_AT_FIRST, GENERAL, HISTORIES, NEIGHBOURS = 1_500, 500, 100, 450  # pairs of these in a round
+GENERAL_AT_FIRST, GENERAL, HISTORIES, NEIGHBOURS = 1_500, 400, 60, 500  # pairs of these in a round
+DROP = 0.05  # of what a layer gives, while it learns
+STEADY, AVERAGED_EVERY = 0.998, 4  # what is written is an average over some hundred steps, which falls by this each
 PRECISION = 0.9
 STAYING = ("0_", "1_", "embeddings_", "types")  # layers that are left as they are: a quarter less to compute
 
@@ -59,7 +63,7 @@ def main() -> None:
 
 def learn(asked: argparse.Namespace) -> None:
     chance = random.Random(asked.seed)
-    network = Network(drop=0.0)
+    network = Network(drop=DROP)
     if asked.start is not None:
         network.load_state_dict(torch.load(asked.start))
     own, held = Own(written_pairs(), of_subjects()), {}
@@ -79,9 +83,10 @@ def learn(asked: argparse.Namespace) -> None:
         pairs = pairs[: asked.pairs - seen]
         learner.round([_turned(one, chance, 0.5) for one in pairs], chance)
         seen += len(pairs)
-        torch.save(network.state_dict(), asked.out)
-        for name, examples in held.items():
-            report(f"after {seen} pairs, {name}", examples, network)
+        with learner.averaged():
+            torch.save(network.state_dict(), asked.out)
+            for name, examples in held.items():
+                report(f"after {seen} pairs, {name}", examples, network)
     counts = {name: len(some) for name, some in own.written.items()} | {"subjects": len(own.subjects)}
     told = {"script": "benchmarks/train_entailment.py", "trained": datetime.now(UTC).date().isoformat(), "seen": seen}
     print(json.dumps(told | counts | {"general": len(general), "histories": len(histories)}))
@@ -105,6 +110,7 @@ class Learner:
             learned.requires_grad_(not name.startswith(STAYING))
         self._optimizer = torch.optim.AdamW(network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
         self._step = 0
+        self._average = {name: one.detach().clone() for name, one in network.learned.items()}
         self._encode = tokenizer().encode
 
     def round(self, pairs: Sequence[tuple[str, str, int]], chance: random.Random) -> None:
@@ -139,7 +145,23 @@ class Learner:
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
         self._optimizer.step()
+        if self._step % AVERAGED_EVERY == 0:
+            kept = min(STEADY, 1 - 1 / (10 + self._step)) ** AVERAGED_EVERY
+            for name, one in self._average.items():
+                one.mul_(kept).add_(self.network.learned[name].detach(), alpha=1 - kept)
         return loss.item()
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Meanwhile the network is the average of what it was in the last steps."""
+        now = {name: one.detach().clone() for name, one in self.network.learned.items()}
+        self._set(self._average)
+        yield
+        self._set(now)
+
+    def _set(self, values: Mapping[str, Tensor]) -> None:
+        for name, one in self.network.learned.items():
+            one.data.copy_(values[name])
 
 
 def logits(examples: Sequence[Example], network: Network) -> list[float]:
