@@ -234,6 +234,23 @@ def test_nothing_that_a_mask_leaves_out_is_near() -> None:
     assert set(slots.tolist()) == {5, 6}
 
 
+def test_where_no_row_has_a_vector_none_takes_any_room() -> None:
+    nearness, vector = Nearness(384), np.ones((1, 384), "f4")
+    nearness.reserve(2_000_000)  # of a gigabyte, if each took its room
+    nearness.clear(np.array([7]))
+    slots, cosines = nearness.nearest(vector.tobytes(), np.ones(9, np.bool_), 10)
+    assert (slots.tolist(), cosines.tolist()) == ([], [])
+    assert nearness.similarities(np.array([3, 7]), vector.tobytes()).tolist() == [0.0, 0.0]
+
+    nearness = Nearness(384)
+    nearness.reserve(100)
+    nearness.put(np.array([7]), vector)
+    among = np.ones(100, np.bool_)
+    assert nearness.nearest(vector.tobytes(), among, 10)[0].tolist() == [7]
+    nearness.clear(np.array([7, 99]))
+    assert nearness.nearest(vector.tobytes(), among, 10)[0].tolist() == []
+
+
 def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
     keys = Keys()
     for number in range(20_000):

@@ -60,6 +60,7 @@ _WRITTEN_OUT: Final = {
     "in order to": "to",
 }
 _APART: Final = re.compile(r"(?<!\w)(?:w/o\b|w/|prior to\b|in order to\b|ha(?:s|ve) to\b|ought to\b)", re.IGNORECASE)
+_NOTHING: Final = frozenset[str]()
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
 
 
@@ -76,7 +77,7 @@ class _Text:
 
     memory: Memory
     words: tuple[str, ...]  # each once
-    telling: frozenset[str]
+    telling: tuple[str, ...]  # each once, in order: a set of few takes several times as much
     length: int
     begins: _Sentence
     parts: int  # sentences
@@ -105,7 +106,8 @@ def same_groups(
         if all(comparing.same(texts[one], texts[second]) for one in group):
             found[lead] = [*group, second]
             taken[second] = taken[lead] = lead
-    _read.cache_clear()  # several megabytes, strewn over what was used
+    for cache in (_read, stem):  # some megabytes, strewn over all that was used, which could not be given back
+        cache.cache_clear()
     return list(found.values())
 
 
@@ -327,9 +329,9 @@ def _joined(sentences: Sequence[_Sentence]) -> _Sentence:
 def _text_of(memory: Memory) -> _Text:
     sentences = _sentences_of(memory)
     words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
-    telling = frozenset[str]().union(*(sentence.telling for sentence in sentences))
+    telling = tuple(sorted({word for sentence in sentences for word in sentence.telling}))
     length = sum(sentence.length for sentence in sentences)
-    begins = sentences[0] if sentences else _Sentence({}, frozenset(), 0)
+    begins = sentences[0] if sentences else _Sentence({}, _NOTHING, 0)
     return _Text(memory, tuple(words), telling, length, begins, len(sentences))
 
 
@@ -358,7 +360,7 @@ def _sentence(text: str) -> _Sentence | None:
         else:
             for word in said:
                 words[word] = words.get(word, 0) + 1
-    distinct = frozenset(telling)
+    distinct = frozenset(telling) if telling else _NOTHING
     return _Sentence(words, distinct, sum(words.values()) + len(distinct)) if words or distinct else None
 
 

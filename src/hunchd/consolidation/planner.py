@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -72,10 +73,27 @@ class Planner:
         self._vectors.update(vectors or {})
 
     def _sparing(self, memory: Memory) -> Memory:
-        """The same, sharing with others what is the same in both: files and figures of use, a fifth of its weight."""
+        """The same, sharing with others what is the same in both: files, figures, where it is from; a quarter of its
+        weight."""
         known = self._shared
-        artifacts = tuple(known.setdefault(one, one) for one in memory.artifacts)
-        return replace(memory, artifacts=artifacts, usage=known.setdefault(memory.usage, memory.usage))
+        return replace(
+            memory,
+            project=known.setdefault(memory.project, memory.project),
+            artifacts=tuple(known.setdefault(one, one) for one in memory.artifacts),
+            usage=known.setdefault(memory.usage, memory.usage),
+            created=known.setdefault(memory.created, memory.created),
+            updated=known.setdefault(memory.updated, memory.updated),
+            importance=known.setdefault((float, memory.importance), memory.importance),
+            confidence=known.setdefault((float, memory.confidence), memory.confidence),
+            source=self._shared_source(memory.source),
+        )
+
+    def _shared_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same, whose texts are those of others that say them too; and all of it where it says just one thing."""
+        known = self._shared
+        told = {name: known.setdefault(one, one) if isinstance(one, str) else one for name, one in source.items()}
+        shared: Mapping[str, Any] = known.setdefault(repr(told), told) if len(told) == 1 else told
+        return shared
 
     @property
     def memories(self) -> Mapping[str, Memory]:
@@ -157,6 +175,7 @@ class Planner:
         known = {told.partition(" ")[0] for told in self.comparable() if told in self.compared} if self.compared else ()
         groups = same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
         self._vectors.clear()  # of no use to any other step
+        gc.collect()  # before anything is made that lasts: between what is left it would keep all of that memory
         return groups
 
 

@@ -19,6 +19,7 @@ from hunchd.domain.errors import NotFound, Overloaded, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.embedding.embedder import give_memory_back
 from hunchd.engine.memories import Memories, tells_of
 from hunchd.engine.owners import Owner
 from hunchd.engine.planning import Planning, opened, tally_json, tally_of
@@ -240,6 +241,7 @@ class CarryingOut:
         await self._settled(but=but)
         self._hot.release(self._passing)
         self._passing = [one for one in self._passing if self._hot.get(one) is not None]
+        await asyncio.to_thread(give_memory_back)  # long texts went through, one after the other
 
     async def _known(self, entries: Sequence[Entry]) -> dict[str, Memory]:
         """The memories that the changes are about, as they are."""

@@ -29,21 +29,28 @@ class Nearness:
         self._signs: npt.NDArray[np.uint64] = np.zeros((dimensions // _WORD, 0), np.uint64)
         self._bytes: npt.NDArray[np.int8] = np.zeros((0, dimensions), np.int8)
         self._scales: npt.NDArray[np.float32] = np.zeros(0, np.float32)  # 0: no vector there
+        self._wanted = 0  # slots for which there is room as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
-        """Make room for that many; a quarter more, so that growing one by one copies seldom."""
-        if slots <= len(self._scales):
-            return
-        size = slots + slots // 4
-        self._signs = _grown(self._signs.T, size).T.copy()
-        self._bytes = _grown(self._bytes, size)
-        self._scales = _grown(self._scales, size)
+        """There will be so many. Without a vector in any, no room is taken."""
+        self._wanted = max(self._wanted, slots)
+        if len(self._scales):
+            self._grow(self._wanted)
+
+    def _grow(self, size: int) -> None:
+        if size > len(self._scales):
+            self._signs = _grown(self._signs.T, size).T.copy()
+            self._bytes = _grown(self._bytes, size)
+            self._scales = _grown(self._scales, size)
 
     def put(self, slots: Slots, vectors: npt.NDArray[np.float32]) -> None:
         """Keep these vectors, a row each."""
         if not len(slots):
             return
-        self.reserve(int(np.max(slots)) + 1)
+        last = int(np.max(slots)) + 1
+        if last > self._wanted:  # a quarter more, so that growing one by one copies seldom
+            self._wanted = last + last // 4
+        self._grow(self._wanted)
         largest = np.abs(vectors).max(axis=1)
         scales = np.where(largest > 0, largest / _LARGEST, 1.0).astype(np.float32)
         self._bytes[slots] = np.rint(vectors / scales[:, None]).astype(np.int8)
@@ -52,10 +59,13 @@ class Nearness:
 
     def clear(self, slots: Slots) -> None:
         """There is no vector in these slots any more."""
-        self._scales[slots] = 0.0
+        if len(self._scales):
+            self._scales[slots] = 0.0
 
     def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
         """The k slots nearest to `vector`, of those that `among` lets through, and their cosine similarities."""
+        if not len(self._scales):
+            return np.zeros(0, np.intp), np.zeros(0, np.float32)
         asked = np.frombuffer(vector, "<f4")
         count = len(among)
         passing = among & (self._scales[:count] > 0)
@@ -67,6 +77,8 @@ class Nearness:
 
     def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
         """The cosine of each of the slots with `vector`; 0 where there is none."""
+        if not len(self._scales):
+            return np.zeros(len(slots), np.float32)
         asked = np.frombuffer(vector, "<f4")
         found: npt.NDArray[np.float32] = (self._bytes[slots].astype(np.float32) @ asked) * self._scales[slots]
         return found
