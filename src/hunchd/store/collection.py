@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.store import expressions, rescue, snapshots
+from hunchd.store.allocating import large_buffers_apart
 from hunchd.store.counters import Counters, Written
 from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file
@@ -348,9 +349,10 @@ class Collection:
         # The version that is being read is not to be pruned before another one is read.
         keep = KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
         try:
-            for table in self._tables.values():
-                await table.optimise(keep=keep)
-                await table.ensure_indexes()
+            with large_buffers_apart():
+                for table in self._tables.values():
+                    await table.optimise(keep=keep)
+                    await table.ensure_indexes()
             await self._follow()
         except StoreError:
             self.counters.optimise_failures += 1
