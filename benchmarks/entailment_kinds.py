@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Kinds:
         self._told: dict[str, list[str]] = self._tables["said"]
         self._sorts: tuple[Callable[[], Made], ...] = (
             self._order, self._owner, self._right, self._rhythm, self._moment, self._version, self._version,
-            self._place, self._quantifier, self._quantifier, self._kept,
+            self._place, self._quantifier, self._quantifier, self._kept, self._sibling, self._sibling, self._sibling,
         )  # fmt: skip
 
     def made(self, count: int) -> Iterator[Made]:
@@ -246,6 +247,42 @@ class Kinds:
             return Made(self._say("all", **words), self._say("some", **words), 0, "quantifier")
         return Made(self._say(chosen[1], **words), self._say(chosen[2], **chosen[3]), chosen[4], "quantifier")
 
+    def _sibling(self) -> Made:
+        """What is said of one sort of things, of another sort, of all, of one only."""
+        first, second, whole, positive, negative = self._pick(self._tables["siblings"])
+        one, other = (first, second) if self._chance.random() < 0.5 else (second, first)
+        if one != first:
+            positive, negative = negative, positive
+        agree, oppose = (lambda: self._pick(positive)), (lambda: self._pick(negative))
+
+        def of(who: str, what: str) -> str:
+            return _capital(f"{who} {_agreeing(who, what)}.")
+
+        def only(what: str) -> str:
+            does = _agreeing(one, what)
+            return _capital(self._pick((f"only {one} {does}.", f"{one}, and no other {whole}, {does}.")))
+
+        def every(what: str) -> str:
+            return str(self._pick((f"All {whole} {_plural(what)}.", f"Without exception, {whole} {_plural(what)}.")))
+
+        def but(what: str) -> str:
+            do = _plural(what)
+            return str(self._pick((f"All {whole} except {other} {do}.", f"Apart from {other}, {whole} {do}.")))
+
+        cases: tuple[tuple[float, Callable[[], str], Callable[[], str], int], ...] = (
+            (0.30, lambda: of(one, agree()), lambda: of(other, oppose()), 0),
+            (0.16, lambda: of(one, agree()), lambda: of(one, oppose()), 1),
+            (0.14, lambda: every(agree()), lambda: of(other, oppose()), 1),
+            (0.06, lambda: every(agree()), lambda: every(oppose()), 1),
+            (0.08, lambda: only(agree()), lambda: of(other, oppose()), 0),
+            (0.07, lambda: only(agree()), lambda: of(other, agree()), 1),
+            (0.07, lambda: but(agree()), lambda: of(other, oppose()), 0),
+            (0.05, lambda: but(agree()), lambda: of(one, oppose()), 1),
+            (0.07, lambda: of(one, agree()), lambda: of(one, agree()), 0),
+        )
+        _, a, b, contradiction = self._chance.choices(cases, [row[0] for row in cases])[0]
+        return Made(a(), b(), contradiction, "quantifier" if contradiction else "sibling")
+
     def _kept(self) -> Made:
         (name, _, row), (other, _, theirs) = self._chance.sample(self._tables["attributes"], 2)
         values = [one.strip() for one in row.split("|")]
@@ -282,6 +319,34 @@ def _said_of(things: str, member: str, positive: list[str], negative: list[str])
     """The words of a statement about things of a kind, and about one of them."""
     told = {"cs": things, "m": member, "pos": positive[0], "bare": positive[0], "one": positive[1]}
     return told | {"neg": negative[0], "neg_one": negative[1]}
+
+
+SINGULAR = re.compile(
+    r"^(?:is|has|needs|uses|writes|goes|stays|runs|comes|arrives|prints|gets|computes|speaks|stops|reports|shows|takes|"
+    r"ends|does|logs|accepts|refuses|allocates|happens|repeats|answers|returns|imports|triggers|waits|carries)\b"
+)
+PLURAL = {"is": "are", "has": "have", "goes": "go", "does": "do", "carries": "carry"}
+SINGULAR_OF = {plural: singular for singular, plural in PLURAL.items()}
+
+
+def _is_plural(who: str) -> bool:
+    return who.split(" of ")[0].split(" below ")[0].split(" in ")[0].split(" added")[0].rstrip().endswith(
+        "s"
+    ) or who in ("staff", "media")
+
+
+def _plural(what: str) -> str:
+    first, _, rest = what.partition(" ")
+    return f"{PLURAL.get(first, first.removesuffix('s'))} {rest}" if SINGULAR.match(what) else what
+
+
+def _agreeing(who: str, what: str) -> str:
+    first, _, rest = what.partition(" ")
+    if _is_plural(who):
+        return _plural(what)
+    if SINGULAR.match(what) or first in ("may", "can", "cannot", "must", "never"):
+        return what
+    return f"{SINGULAR_OF.get(first, f'{first}s')} {rest}"
 
 
 def _days(value: str) -> float:
