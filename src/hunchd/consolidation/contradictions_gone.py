@@ -7,6 +7,7 @@ say that it is used.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 from hunchd.consolidation import contradictions_patterns as patterns
 from hunchd.consolidation.contradictions_choices import class_of
 from hunchd.consolidation.contradictions_reading import plain_text
-from hunchd.consolidation.contradictions_scopes import elsewhere
+from hunchd.consolidation.contradictions_scopes import LONGEST_TOLD, elsewhere
 from hunchd.consolidation.contradictions_words import STOP
 
 _END: Final = (
@@ -39,7 +40,8 @@ _ACTIVE: Final = re.compile(
     rf"(?P<what>[^,.;:()]+?){_END}",
     re.IGNORECASE,
 )
-_PASSIVE: Final = re.compile(rf"(?P<what>[^,.;:()]+?)\s+{_OUT}\b", re.IGNORECASE)
+_PASSIVE: Final = re.compile(rf"\s{_OUT}\b", re.IGNORECASE)
+_STOPS: Final = re.compile(r"[,.;:()]\s|[;:()]")
 _LEFT: Final = re.compile(
     r"\b(?:nothing (?:is )?left of|took)\s+(?P<what>[\w.+#-]+?)(?:'s place)?(?=[\s,.;:()]|$)", re.I
 )
@@ -84,18 +86,20 @@ def still_used(a: str, b: str) -> bool:
     """Whether one of the statements says that something is used no longer of which the other says that it is."""
     if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
         return False
-    mine, others = plain_text(a), plain_text(b)
-    return _uses(others, mine) or _uses(mine, others)
+    return _uses(b, a) or _uses(a, b)
 
 
 def _uses(text: str, teller: str) -> bool:
     """Whether `text` says that something is used of which `teller` says that it is gone."""
     gone = _gone(teller)
-    if not gone.words or _gone(text).words or any(told.search(text) for told in _NOT_NOW):
+    if not gone.words:
         return False
-    found = {lower: match for match in _NAME.finditer(text) if (lower := _root(match[0])) in gone.words}
+    plain = plain_text(text)
+    found = {lower: match for match in _NAME.finditer(plain) if (lower := _root(match[0])) in gone.words}
+    if not found or _gone(text).words or any(told.search(plain) for told in _NOT_NOW):
+        return False
     named = any(
-        lower in gone.alone or _is_name(lower, text, match) or _is_name_in(lower, teller)
+        lower in gone.alone or _is_name(lower, plain, match) or _is_name_in(lower, plain_text(teller))
         for lower, match in found.items()
     )
     return named and not elsewhere(text, teller)
@@ -103,19 +107,25 @@ def _uses(text: str, teller: str) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _gone(text: str) -> _Gone:
+    if len(text) > LONGEST_TOLD or _PERHAPS.search(text) is None:
+        return _Gone()
     found: set[str] = set()
     alone: set[str] = set()
-    for pattern in (_ACTIVE, _PASSIVE, _COMMIT, _LEFT):
-        for match in pattern.finditer(text):
-            words = match["what"].split()
-            words = words[-_MOST:] if pattern is _PASSIVE else words[:_MOST]
-            if _PART.search(" ".join(words)):
-                continue
-            names = [_root(name[0]) for word in words if (name := _NAME.match(word)) and name[0].lower() not in STOP]
-            found.update(names)
-            if len(words) == 1 and not words[0].endswith("s"):
-                alone.update(names)
+    for words in _what_is_gone(plain_text(text)):
+        if _PART.search(" ".join(words)):
+            continue
+        names = [_root(name[0]) for word in words if (name := _NAME.match(word)) and name[0].lower() not in STOP]
+        found.update(names)
+        if len(words) == 1 and not words[0].endswith("s"):
+            alone.update(names)
     return _Gone(frozenset(found), frozenset(alone))
+
+
+def _what_is_gone(text: str) -> Iterator[list[str]]:
+    for match in _PASSIVE.finditer(text):
+        yield _STOPS.split(text[: match.start()])[-1].split()[-_MOST:]
+    for pattern in (_ACTIVE, _COMMIT, _LEFT):
+        yield from (match["what"].split()[:_MOST] for match in pattern.finditer(text))
 
 
 def _root(word: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from hunchd.consolidation import contradictions_patterns as patterns
 from hunchd.consolidation.contradictions_choices import class_of
 from hunchd.consolidation.contradictions_reading import PALE_STEMS, plain_text
-from hunchd.consolidation.contradictions_scopes import elsewhere
+from hunchd.consolidation.contradictions_scopes import LONGEST_TOLD, elsewhere
 from hunchd.consolidation.contradictions_words import UNITS, canonical, stem
 
 _NUMBER: Final = r"v?(?P<version>\d+(?:\.\d+)*)(?:\.x)?(?![\w/%:]|\.\d)"
@@ -84,7 +84,7 @@ class _Versions:
 def too_old(a: str, b: str) -> bool:
     """Whether one of the statements lets something work that is older than what the other says to be the oldest, or
     both say what is the oldest and not the same."""
-    if not (_DIGIT.search(a) and _DIGIT.search(b)):
+    if not (_DIGIT.search(a) and _DIGIT.search(b)) or max(len(a), len(b)) > LONGEST_TOLD:
         return False
     mine, others = _versions(a), _versions(b)
     if mine is None or others is None or not (mine.oldest or others.oldest) or elsewhere(a, b) or _of_others(a, b):

@@ -9,6 +9,8 @@ from hunchd.consolidation import contradictions_patterns as patterns
 from hunchd.consolidation.contradictions_choices import PLACE_OF
 from hunchd.consolidation.contradictions_words import canonical, stem
 
+LONGEST_TOLD: Final = 240  # characters of what tells one thing; longer texts tell several
+
 _UNSETTLED: Final = re.compile(
     r"\b(?:in v(?:ersion )?\d|may(?! not)|might|maybe|perhaps|should it|whether|propos(?:al|ed)|question|idea|asked|"
     r"consider\w*|used to|until|formerly|previously|originally|last (?:year|month|week|sprint)|once was|years? ago|"

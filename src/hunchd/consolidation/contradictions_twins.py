@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation.contradictions_reading import PALE_STEMS, plain_text
-from hunchd.consolidation.contradictions_scopes import elsewhere, unsettled
+from hunchd.consolidation.contradictions_scopes import LONGEST_TOLD, elsewhere, unsettled
 from hunchd.consolidation.contradictions_words import STOP, canonical, stem
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
@@ -56,6 +56,12 @@ _SEQUENCES: Final = tuple(
     )
 )
 
+# Without one of these nothing is told of an order.
+_ORDERED: Final = re.compile(
+    r"\b(?:first|then|last|before|after|afterwards|once|when|later|end|prior|as soon as|"
+    r"overrid\w+|precedence|wins?|beats?)\b",
+    re.IGNORECASE,
+)
 # How long something takes is no order: "deleted after 30 days".
 _PERIOD: Final = re.compile(r"\b(?:second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
 
@@ -86,7 +92,7 @@ def opposed_twins(a: str, b: str) -> str:
         for other in others:
             if is_plain and (_denied(one, other) or _denied(other, one)):
                 return "negation"
-    if _reordered(a, b, mine, others):
+    if _reordered(a, b):
         return "order"
     return "value" if _filled_otherwise(a, b) else ""
 
@@ -133,23 +139,26 @@ def _around_verb(clause: str) -> _Said | None:
 # -- one has the order of the other turned around ------------------------------------------------------------------
 
 
-def _reversed(mine: _Order | None, others: _Order | None) -> bool:
-    if mine is None or others is None:
-        return False
+def _reversed(mine: _Order, others: _Order) -> bool:
     (first, then), (their_first, their_then) = mine, others
     crossed = _alike(first, their_then) and _alike(then, their_first)
     return crossed and not (first & their_first or then & their_then)
 
 
-def _reordered(a: str, b: str, mine: Sequence[str], others: Sequence[str]) -> bool:
+def _reordered(a: str, b: str) -> bool:
     """Whether two clauses, or the whole statements, tell the opposite order, of now and of no two places."""
-    if any(unsettled(text) for text in (a, b)) or elsewhere(a, b):
-        return False
-    orders, theirs = (
-        [*map(_in_order, clauses), _in_order(plain_text(text)), _in_sequence(plain_text(text))]
-        for text, clauses in ((a, mine), (b, others))
-    )
-    return any(_reversed(one, other) for one in orders for other in theirs)
+    found = any(_reversed(one, other) for one in _orders(a) for other in _orders(b))
+    return found and not any(unsettled(text) for text in (a, b)) and not elsewhere(a, b)
+
+
+@lru_cache(maxsize=2_048)
+def _orders(text: str) -> tuple[_Order, ...]:
+    """What comes first and what later, by its clauses and as a whole."""
+    if len(text) > LONGEST_TOLD or _ORDERED.search(text) is None:
+        return ()
+    plain = plain_text(text)
+    found = (*map(_in_order, _clauses(text)), _in_order(plain), _in_sequence(plain))
+    return tuple(one for one in found if one is not None)
 
 
 @lru_cache(maxsize=2_048)
