@@ -22,8 +22,8 @@ from hunchd.domain.memory import Memory, Status
 from hunchd.engine.carrying_out import CarryingOut, Gone
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
-from hunchd.engine.run_records import Record, Verdict
-from hunchd.engine.usage import Usage
+from hunchd.engine.run_records import Record, Verdict, recorded
+from hunchd.engine.usage import Usage, keep
 from hunchd.engine.writing import Writer
 from hunchd.protocol.child import Child
 from hunchd.store.client import Findings, Page, StoreClient
@@ -104,8 +104,11 @@ class Store:
 class Bench:
     """A run over real memories, journal and log."""
 
-    def __init__(self, work: CarryingOut, planner: Planner, store: Store, memories: Memories, log: RunLog) -> None:
+    def __init__(
+        self, work: CarryingOut, planner: Planner, store: Store, memories: Memories, log: RunLog, usage: Usage
+    ) -> None:
         self.work, self.planner, self.store, self.memories, self.log = work, planner, store, memories, log
+        self.usage = usage
 
     async def run(self, *steps: Step, owner: Owner = PROJECT) -> Verdict:
         record = Record(RUN, NOW, "asked", steps, (owner.id,))
@@ -121,6 +124,12 @@ class Bench:
 async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
     planner, store, hot, log = Planner(), Store(*kept), HotTier(), RunLog(folder / "runs")
     client = cast(StoreClient, cast(Any, store))
+    usage = Usage.load(folder / "usage.json")
+
+    async def kept_usage() -> None:
+        if told := usage.json():
+            keep(folder / "usage.json", told)
+
     async with Journal.open(folder / "journal") as journal:
         writer = Writer(journal, hot, client, batch=8, gather=0.0, most=100)
         memories = Memories(journal, hot, client, writer, now=lambda: NOW)
@@ -132,13 +141,14 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
             memories,
             writer,
             log,
-            Usage(),
+            usage,
             ConsolidationSettings(),
             now=lambda: NOW,
+            keep_usage=kept_usage,
         )
         writing = asyncio.create_task(writer.run())
         try:
-            yield Bench(work, planner, store, memories, log)
+            yield Bench(work, planner, store, memories, log, usage)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
@@ -261,3 +271,43 @@ async def test_a_crash_while_it_erases_leaves_no_text_of_what_is_gone_in_a_log(t
 
         assert "work on old" not in json.dumps(list(it.log.lines("r20260501")))
         assert it.store.kept == {}
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_what_was_used_is_counted_once_also_when_a_crash_follows_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_time: bool
+) -> None:
+    """`in_time`: after the file of what was used was written; otherwise just before."""
+    usage = Usage()
+    usage.shown([("only", ())], NOW)
+    keep(tmp_path / "usage.json", usage.json() or "")
+    if not in_time:
+        monkeypatch.setattr(CarryingOut, "_taken", _not_written)
+    async with bench(tmp_path, memory("only")) as it:
+        await it.run(Step.USE)
+        assert [line["tallies"]["only"]["shown"] for line in it.log.lines(RUN) if line["type"] == "tallies"] == [1]
+
+    monkeypatch.undo()
+    async with bench(tmp_path, memory("only")) as it:  # the next start
+        record = recorded(it.log, RUN)
+        record.steps = (Step.USE,)
+        if not in_time:
+            assert it.usage.tallies()["only"].shown == 1
+            await it.work._tallies_of(record)
+        assert it.usage.tallies() == {}
+    assert Usage.load(tmp_path / "usage.json").tallies() == {}
+
+
+async def _not_written(*_: object) -> None:
+    """As if a crash came before it."""
+
+
+async def test_what_is_used_after_a_run_took_the_counts_is_not_taken_for_counted(tmp_path: Path) -> None:
+    async with bench(tmp_path, memory("only")) as it:
+        it.usage.shown([("only", ())], NOW)
+        await it.run(Step.USE)
+        it.usage.shown([("only", ())], NOW + timedelta(days=1))
+        record = recorded(it.log, RUN)
+        record.steps = (Step.USE,)
+        await it.work._tallies_of(record)  # gone on with
+        assert it.usage.tallies()["only"].shown == 1

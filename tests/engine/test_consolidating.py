@@ -11,9 +11,9 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Step
-from hunchd.domain.errors import Conflict
+from hunchd.domain.errors import Conflict, Unavailable
 from hunchd.engine.carrying_out import CarryingOut, Gone
-from hunchd.engine.consolidating import Consolidation
+from hunchd.engine.consolidating import MOST_TRIES, Consolidation
 from hunchd.engine.events import Events
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict
@@ -31,6 +31,8 @@ class Work:
         self.asked: list[tuple[str, str | None, tuple[Step, ...]]] = []
         self.removed: set[str | None] = set()
         self.taking_back = asyncio.Event()
+        self.back: list[tuple[str, int | None]] = []  # what was to be taken back
+        self.ends: tuple[int, int] | Exception | None = None  # how that ends; None: not by itself
 
     def begin(self) -> None:
         """A run begins."""
@@ -39,9 +41,14 @@ class Work:
         """At once."""
 
     async def take_back(self, run: str, *, only: int | None = None) -> tuple[int, int]:
+        self.back.append((run, only))
         self.taking_back.set()
-        await asyncio.Event().wait()
-        raise AssertionError("it is cut short")
+        if isinstance(self.ends, Exception):
+            raise self.ends
+        if self.ends is None:
+            await asyncio.Event().wait()
+            raise AssertionError("it is cut short")
+        return self.ends
 
     async def carry_out(self, record: Record, owner: Owner, **_: Any) -> Verdict:
         if owner.id in self.removed:
@@ -61,11 +68,12 @@ def consolidation(log: RunLog, work: Work, *, now: datetime = NOW, owners: tuple
     )
 
 
-def began(log: RunLog, at: datetime, *, ended: bool = True) -> str:
+def began(log: RunLog, at: datetime, *, ended: bool = True, changes: int = 0) -> str:
     run = f"r{at:%Y%m%d%H%M%S}"
     told = {"type": "begun", "run": run, "at": at.isoformat(), "trigger": "nightly", "steps": ["use"], "owners": ["p"]}
     ending = [{"type": "ended", "status": "done", "at": at.isoformat(), "counts": {}}] if ended else []
-    log.append(run, [told, *ending])
+    change = {"type": "change", "step": "use", "counts": "counted", "what": "", "why": "", "project": "p", "edits": []}
+    log.append(run, [told, *[change] * changes, *ending])
     return run
 
 
@@ -146,3 +154,68 @@ async def test_who_waits_for_an_undo_that_is_stopped_is_told_so_and_can_ask_agai
         assert (await runs.stop(run))["status"] == "done"
         with pytest.raises(Conflict, match="stopped"):
             await undoing
+
+
+@pytest.mark.parametrize("change", [None, 1])
+async def test_an_undo_that_a_crash_cut_short_is_gone_on_with_by_the_next_start(
+    tmp_path: Path, change: int | None
+) -> None:
+    log, work = RunLog(tmp_path), Work()
+    run = began(log, NOW - timedelta(hours=3), changes=2)
+    crashed = asyncio.create_task(consolidation(log, work).undo(run, change))
+    await work.taking_back.wait()  # and no more of it
+
+    work.ends = (2, 0)
+    runs = consolidation(log, work)
+    await runs._look()
+    assert await runs._resume()
+    assert work.back == [(run, change)] * 2
+    assert (await runs.runs())["items"][0]["status"] == ("undone" if change is None else "done")
+    with pytest.raises(Conflict, match="already"):
+        await runs.undo(run, change)
+    assert await consolidation(log, work)._resume()
+    assert len(work.back) == 2
+    crashed.cancel()
+
+
+async def test_an_undo_under_way_when_the_daemon_ends_goes_on_with_the_next_one_and_a_stopped_one_does_not(
+    tmp_path: Path,
+) -> None:
+    for ending, again in (("closed", 1), ("stopped", 0)):
+        log, work = RunLog(tmp_path / ending), Work()
+        run = began(log, NOW - timedelta(hours=3))
+        runs = consolidation(log, work)
+        undoing = asyncio.create_task(runs.undo(run))
+        await work.taking_back.wait()
+        await (runs.close() if ending == "closed" else runs.stop(run))
+        with pytest.raises(Conflict, match="stopped"):
+            await undoing
+
+        work.ends = (0, 0)
+        assert await consolidation(log, work)._resume()
+        assert len(work.back) == 1 + again
+
+
+async def test_one_change_that_cannot_be_taken_back_is_not_tried_by_every_start(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), Work()
+    run = began(log, NOW - timedelta(hours=3), changes=1)
+    work.ends = (0, 1)
+    with pytest.raises(Conflict, match="changed since"):
+        await consolidation(log, work).undo(run, 0)
+    assert await consolidation(log, work)._resume()
+    assert work.back == [(run, 0)]
+
+
+async def test_what_cannot_be_taken_back_is_given_up_after_some_starts(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), Work()
+    run = began(log, NOW - timedelta(hours=3))
+    work.ends = Unavailable("the store does not answer")
+    with pytest.raises(Unavailable):
+        await consolidation(log, work).undo(run)
+    tried = 0
+    while not await consolidation(log, work)._resume():
+        tried += 1
+        assert tried < 10
+    assert tried == MOST_TRIES
+    work.ends = (3, 0)
+    assert (await consolidation(log, work).undo(run))["undone"] == 3  # whoever asks again is not refused

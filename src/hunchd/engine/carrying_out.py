@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -73,6 +73,7 @@ class CarryingOut:
         settings: ConsolidationSettings,
         *,
         now: Callable[[], datetime],
+        keep_usage: Callable[[], Awaitable[None]],
         reads: bool = False,
     ) -> None:
         self._planner = planner
@@ -83,6 +84,7 @@ class CarryingOut:
         self._writer = writer
         self._log = log
         self._usage = usage
+        self._keep_usage = keep_usage
         self._settings = settings
         self._now = now
         self._reads = reads  # whether a model reads the pairs of statements that the rules leave open
@@ -293,10 +295,17 @@ class CarryingOut:
             taken = self._usage.tallies()
             record.tallies = {name: tally_json(tally) for name, tally in taken.items()}
             await self._note(record.run, {"type": "tallies", "tallies": record.tallies})
-            self._usage.counted(taken)
+            await self._taken(taken, record.run)
             return taken
+        if self._usage.taken_by != record.run:  # a crash came between its log and the file of what was used
+            await self._taken({name: tally_of(told) for name, told in record.tallies.items()}, record.run)
         counted = await asyncio.to_thread(self._counted_in, record.run)
         return {name: tally_of(told) for name, told in record.tallies.items() if name not in counted}
+
+    async def _taken(self, tallies: Mapping[str, Tally], run: str) -> None:
+        """The log of the run has them: the file of what was used is to tell no next one of them."""
+        self._usage.counted(tallies, run)
+        await self._keep_usage()
 
     def _counted_in(self, run: str) -> set[str]:
         lines = (line for line in self._log.lines(run) if line["type"] == "change" and line["step"] == str(Step.USE))

@@ -319,14 +319,24 @@ class Consolidation:
         return self._last.json() | {"changes": changes, "more": max(0, self._last.changes - len(changes))}
 
     async def _undo(self, current: _Current, record: Record, change: int | None) -> dict[str, Any]:
-        done, left = await self._work.take_back(record.run, only=change)
+        await self._told(record.run, "undoing", change)
+        try:
+            done, left = await self._work.take_back(record.run, only=change)
+        except asyncio.CancelledError:
+            if not self._closing:  # somebody stopped it; otherwise the next start goes on
+                await self._told(record.run, "left half done", change)
+            raise
         if change is not None and left:
+            await self._told(record.run, "left half done", change)
             raise Conflict("what it changed was changed since; undo that first")
         line = {"type": "undone", "at": iso(self._now()), "change": change, "left": left}
         await asyncio.to_thread(self._log.append, record.run, [line])
         self._last = await asyncio.to_thread(recorded, self._log, record.run)
         self._events.tell("consolidation", run=current.run, status="undone")
         return {"run": record.run, "undone": done, "left": left}
+
+    async def _told(self, run: str, what: str, change: int | None) -> None:
+        await asyncio.to_thread(self._log.append, run, [{"type": what, "at": iso(self._now()), "change": change}])
 
     async def _look(self) -> None:
         """What the last start left, and what the last run was."""
@@ -354,6 +364,12 @@ class Consolidation:
         return True
 
     async def _resumed(self, current: _Current, record: Record) -> dict[str, Any]:
+        if record.taking_back:
+            if record.tries < MOST_TRIES:
+                return await self._undo(current, record, record.change)
+            logger.warning("run %s cannot be taken back: tried %d times", record.run, record.tries)
+            await self._told(record.run, "left half done", record.change)
+            return record.json()
         await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": iso(self._now())}])
         if record.tries < MOST_TRIES:
             known = {owner.id: owner for owner in self._owners(None)}
@@ -407,7 +423,7 @@ def _began(log: RunLog, run: str) -> datetime:
 def _is_over(log: RunLog, run: str) -> bool:
     """Whether a run ended, told by its last line: a log may be of a hundred megabytes."""
     last = log.last(run)
-    return last is not None and last["type"] in ("ended", "undone")
+    return last is not None and last["type"] in ("ended", "undone", "left half done")
 
 
 def _shown(entry: Entry, number: int) -> dict[str, Any]:

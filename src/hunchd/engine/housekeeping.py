@@ -80,6 +80,7 @@ class Housekeeping:
             self.usage,
             self._settings,
             now=parts.now,
+            keep_usage=self.keep,
             reads=parts.settings.embedding.reads_pairs,
         )
         self.runs = Consolidation(work, log, events, self._settings, owners=self._owners, now=parts.now)

@@ -57,6 +57,8 @@ class Record:
     tries: int = 0
     undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
+    taking_back: bool = False  # an undo began, and has not ended
+    change: int | None = None  # … of this change; None: of all
 
     def json(self) -> dict[str, Any]:
         """The contract's answer, without the changes."""
@@ -105,12 +107,18 @@ def recorded(log: RunLog, run: str) -> Record:
             case "resumed":
                 record.tries += 1
                 record.ended = None
+            case "undoing":
+                record.tries = record.tries + 1 if record.taking_back else 0
+                record.taking_back, record.change = True, line["change"]
+            case "left half done":
+                record.taking_back = False
             case "ended":
                 record.ended = Ended(line["status"], datetime.fromisoformat(line["at"]), line["counts"])
             case "undone" if line["change"] is None:
-                record.undone = True
+                record.undone, record.taking_back = True, False
             case "undone":
                 record.undone_changes.add(line["change"])
+                record.taking_back = False
     return record
 
 

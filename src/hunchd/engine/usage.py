@@ -76,6 +76,7 @@ class Usage:
         self._acted: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # likewise, of what was used
         self._read: dict[str, tuple[datetime, tuple[str, ...]]] = {}  # path → when by an agent, what it was shown of it
         self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # → ids that were acted on in them
+        self.taken_by = ""  # the run that took what was to be counted last
         self._changed = False
 
     # What happens
@@ -198,15 +199,17 @@ class Usage:
             if record.counts
         }
 
-    def counted(self, tallies: Mapping[str, Tally]) -> None:
-        """These are in the memories now."""
+    def counted(self, tallies: Mapping[str, Tally], run: str = "") -> None:
+        """These are in the memories now, or the log of `run` has them and brings them there. What was kept last may be
+        older than they are."""
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
             if record is not None:
-                record.shown -= tally.shown
-                record.cited -= tally.cited
-                record.ignored -= tally.ignored
+                record.shown = max(0, record.shown - tally.shown)
+                record.cited = max(0, record.cited - tally.cited)
+                record.ignored = max(0.0, record.ignored - tally.ignored)
                 record.evidence = 0.0
+        self.taken_by = run
         self._changed = True
 
     def queries(self, project: str | None, most: int) -> list[str]:
@@ -228,7 +231,13 @@ class Usage:
         self._changed = False
         records = {identifier: asdict(record) for identifier, record in self._records.items()}
         queries = [[one.query, one.project, one.at.isoformat(), list(one.found)] for one in self._queries.values()]
-        told = {"version": 1, "records": records, "queries": queries, "commits": self._commits}
+        told = {
+            "version": 1,
+            "records": records,
+            "queries": queries,
+            "commits": self._commits,
+            "taken_by": self.taken_by,
+        }
         return json.dumps(told, ensure_ascii=False)
 
     @classmethod
@@ -243,6 +252,7 @@ class Usage:
                 asked = _Asked(query, project, datetime.fromisoformat(at), tuple(found))
                 usage._queries[project, query.casefold()] = asked
             usage._commits.update({sha: tuple(ids) for sha, ids in told.get("commits", {}).items()})
+            usage.taken_by = str(told.get("taken_by", ""))
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
