@@ -23,6 +23,10 @@ EXCLUDE = (
     ("In the pipeline, docs come last, after the image is pushed.", "The docs are built before the image.", "order"),
     ("Support for the old dialect ends in March 2027.", "Support for the old dialect ends in May 2026.", "value"),
     ("All credentials are kept in Vault.", "All credentials are kept in Doppler.", "value"),
+    ("Tokens are valid for two hours.", "Tokens are valid for 24 hours.", "value"),
+    ("The proxy listens on port 9000.", "The proxy listens on port 8081.", "value"),
+    ("The budget is 33 ms, that is 30 fps.", "The budget is 16 ms, that is 60 fps.", "value"),
+    ("The freeze starts on December 10th.", "The freeze starts on December 20th.", "value"),
     ("Mira alone decides on releases of the library.", "Jonas alone decides on releases of the library.", "value"),
 )
 AGREE = (
@@ -40,6 +44,10 @@ AGREE = (
     ("The window opens in March 2027.", "The window opens in May 2026."),
     ("All credentials are kept in Vault.", "All credentials are kept in Vault."),
     ("Mira decides on releases.", "Jonas decides on releases."),
+    ("CI tests Python 3.11.", "CI tests Python 3.13."),
+    ("tokio was bumped to 1.38.", "tokio was bumped to 1.39."),
+    ("The window is 5 minutes or 10 retries.", "The window is 5 minutes or 20 retries."),
+    ("Node 3 is the leader.", "Node 3 is the leader."),
 )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from hunchd.consolidation.contradictions_reading import PALE_STEMS, plain_text
 from hunchd.consolidation.contradictions_scopes import LONGEST_TOLD, elsewhere, unsettled
-from hunchd.consolidation.contradictions_words import STOP, canonical, stem
+from hunchd.consolidation.contradictions_words import NUMBER_WORDS, STOP, UNITS, canonical, stem
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
@@ -78,6 +78,22 @@ _ONCE: Final = frozenset(
     canonical(stem(word))
     for word in ("ends", "starts", "begins", "expires", "due", "deadline", "freeze", "closes", "launches", "retires")
 )
+# How much of something, and what says that there is one such number.
+_QUANTITY: Final = re.compile(
+    rf"(?:[$€£]?\d[\d.,:]*(?:st|nd|rd|th|%|[a-z]{{1,3}})?|{'|'.join(NUMBER_WORDS)})"
+    rf"(?:\s(?:{'|'.join(map(re.escape, UNITS))}))?",
+    re.IGNORECASE,
+)
+_HAS_ONE: Final = re.compile(
+    r"\b(?:is|are|has|have|uses?|listens?|starts?|ends?|takes?|expires?|lasts?|keeps?|kept|holds?|needs?|gets?|allows?|runs?|"
+    r"at most|at least|limit\w*|max\w*|min\w*|timeout|target|every|after|within|up to)\b|[:=]",
+    re.IGNORECASE,
+)
+_HAS_MORE: Final = re.compile(
+    r"\b(?:also|too|another|one of|some|tests?|tested|support\w*|works?|compatible|accepts?|version|release|build|step|"
+    r"part|issue|pr|port(?=s)|added|fixed|bump\w*|upgrad\w+|was|were|or|and|since|example|e\.g)\b",
+    re.IGNORECASE,
+)
 _PLACED: Final = re.compile(r"\b(?:in|on|by|with|to|from|at|through|via|using)\s+(?:the\s+)?$", re.IGNORECASE)
 _LONGEST_PLACE: Final = 3  # words
 _SHORTEST_REST: Final = 2  # words that tell something
@@ -94,7 +110,7 @@ def opposed_twins(a: str, b: str) -> str:
                 return "negation"
     if _reordered(a, b):
         return "order"
-    return "value" if _filled_otherwise(a, b) else ""
+    return "value" if _filled_otherwise(a, b) or _counted_otherwise(a, b) else ""
 
 
 _Order = tuple[frozenset[str], frozenset[str]]
@@ -209,14 +225,33 @@ def _filled_otherwise(a: str, b: str) -> bool:
     if len(told) < _SHORTEST_REST:
         return False
     place, other_place = " ".join(here), " ".join(there)
-    if _MOMENT.fullmatch(place) and _MOMENT.fullmatch(other_place):
-        return bool(set(told) & _ONCE)
+    if _MOMENT.fullmatch(place) and _MOMENT.fullmatch(other_place) and set(told) & _ONCE:
+        return True
+    if _QUANTITY.fullmatch(place) and _QUANTITY.fullmatch(other_place):
+        return before > 0 and _has_one(rest)
     if not (_is_name(here) and _is_name(there)):
         return False
     if before == 0:  # X alone decides
         return _ALONE.search(" ".join(rest[:2])) is not None
     lead = " ".join(mine[:before])
     return after == 0 and _PLACED.search(f"{lead} ") is not None and _ALL.match(lead) is not None
+
+
+def _counted_otherwise(a: str, b: str) -> bool:
+    """Whether both are the same sentence but for its numbers."""
+    mine, others = a.rstrip(" .").split(), b.rstrip(" .").split()
+    if len(mine) != len(others) or mine[0].lower() != others[0].lower():
+        return False
+    differing = [(one, other) for one, other in zip(mine, others, strict=True) if one.lower() != other.lower()]
+    rest = [one for one, other in zip(mine, others, strict=True) if one.lower() == other.lower()]
+    numbers = all(_QUANTITY.fullmatch(one.strip(",;:()")) for pair in differing for one in pair)
+    return bool(differing) and numbers and len(_stems(" ".join(rest))) >= _SHORTEST_REST and _has_one(rest)
+
+
+def _has_one(rest: Sequence[str]) -> bool:
+    """Whether what is said beside a number tells of something that has one such number."""
+    text = " ".join(rest)
+    return _HAS_ONE.search(text) is not None and _HAS_MORE.search(text) is None
 
 
 def _common(mine: Sequence[str], others: Sequence[str], most: int | None = None) -> int:
