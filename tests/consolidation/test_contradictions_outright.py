@@ -70,3 +70,20 @@ def test_a_version_that_works_although_it_is_older_than_the_oldest_is_found(one:
 def test_a_version_that_is_new_enough_or_of_something_else_is_let_through(one: str, other: str) -> None:
     assert not too_old(one, other)
     assert not too_old(other, one)
+
+
+LET_OFF = (
+    ("Every endpoint except /health needs a token.", "/health answers without a token."),
+    ("All of our repositories apart from billing are public.", "The billing repository is private."),
+    ("Most services expose metrics.", "The mailer does not expose metrics."),
+    ("Don't merge without a review.", "Every merge needs a review."),
+    ("Alerts of severity 1 page somebody.", "Alerts of severity 3 page nobody."),
+    ("libfoo 2.x dropped support for Windows 7.", "libfoo 1.x still works on Windows 7."),
+)
+
+
+@pytest.mark.parametrize(("one", "other"), LET_OFF)
+def test_what_is_left_out_or_of_another_series_contradicts_nothing(one: str, other: str) -> None:
+    assert not judged(one, other).contradicts
+    assert not judged(one, other).is_open
+    assert not judged(other, one).contradicts
