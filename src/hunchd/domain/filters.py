@@ -54,7 +54,7 @@ def of_family(identifier: str, family: str) -> bool:
 def paths_of(memory: Memory) -> tuple[str, ...]:
     """The paths a memory is about: its file artifacts, or the path a document is kept under."""
     own = (memory.key,) if memory.kind is Kind.DOCUMENT and memory.key else ()
-    return own + tuple(artifact.ref for artifact in memory.artifacts if artifact.type == "file")
+    return own + tuple([artifact.ref for artifact in memory.artifacts if artifact.type == "file"])
 
 
 def _valid_at(memory: Memory, moment: datetime) -> bool:

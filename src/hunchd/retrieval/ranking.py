@@ -51,6 +51,7 @@ USUAL_LENGTH: Final = 15  # words
 LONGEST: Final = 60  # words; more of them say no more
 FIRST_WORDS: Final = 5  # of a question, that count in full
 FADING: Final = 8  # words behind them until one counts half
+_GROWS: Final = 3  # times that a text is longer in lower case, at most; it is never shorter
 INDEXED: Final = 8_000  # characters of a text that are looked at
 
 
@@ -225,8 +226,10 @@ def _age(memory: Memory, now: datetime) -> timedelta:
 
 def _is_called(name: str, memory: Memory) -> bool:
     """Whether this, in lower case, is a name of the memory: its id, ref, key, title or path."""
-    names = (memory.id, memory.ref, memory.key, memory.title, *paths_of(memory))
-    return any(one is not None and one.casefold() == name for one in names)
+    own = (memory.id, memory.ref, memory.key, memory.title)
+    return any(one is not None and one.casefold() == name for one in own) or any(
+        len(path) <= len(name) <= _GROWS * len(path) and path.casefold() == name for path in paths_of(memory)
+    )
 
 
 def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:
