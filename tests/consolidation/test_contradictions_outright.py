@@ -77,6 +77,7 @@ LET_OFF = (
     ("All of our repositories apart from billing are public.", "The billing repository is private."),
     ("Most services expose metrics.", "The mailer does not expose metrics."),
     ("Don't merge without a review.", "Every merge needs a review."),
+    ("No change goes in without a linked ticket.", "Every change has to name a ticket."),
     ("Alerts of severity 1 page somebody.", "Alerts of severity 3 page nobody."),
     ("libfoo 2.x dropped support for Windows 7.", "libfoo 1.x still works on Windows 7."),
 )

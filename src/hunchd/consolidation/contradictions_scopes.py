@@ -71,8 +71,8 @@ def _demands_the_same(a: str, b: str) -> bool:
     match = _NOT_WITHOUT.search(a)
     if match is None or _DEMAND.search(b) is None or _NEGATED.search(b) is not None:
         return False
-    needed = set(_stems(match["what"])) - _FEW
-    return bool(needed) and needed <= set(_stems(b))
+    needed = [one for one in _stems(match["what"]) if one not in _FEW]
+    return bool(needed) and needed[-1] in _stems(b)
 
 
 def _ranked_apart(a: str, b: str) -> bool:
