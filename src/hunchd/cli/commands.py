@@ -11,6 +11,7 @@ from hunchd.cli.knowledge_commands import KNOWLEDGE_COMMANDS
 from hunchd.cli.routine_commands import ROUTINE_COMMANDS
 from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
+from hunchd.cli.values import count, positive, seconds, share
 
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
 KINDS: Final = ("fact", "episode", "error", "pattern", "workflow", "document", "message")
@@ -20,16 +21,16 @@ LEVELS: Final = ("full", "summary", "compressed", "index")
 
 def _context(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; without it: the project you are in")
-    parser.add_argument("--budget", type=_positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
+    parser.add_argument("--budget", type=positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
     parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing: moves the shares of the tiers")
     parser.add_argument("--branch", help="as if this branch were checked out")
     parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
-    parser.add_argument("--wait", type=_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
+    parser.add_argument("--wait", type=seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
 
 
 def _predict(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file you open")
-    parser.add_argument("-k", type=_positive, default=10, metavar="N", help="how many files (default 10)")
+    parser.add_argument("-k", type=positive, default=10, metavar="N", help="how many files (default 10)")
     parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
     parser.add_argument("--branch", help="as if this branch were checked out")
 
@@ -46,7 +47,7 @@ def _remember(parser: ArgumentParser) -> None:
     parser.add_argument("--key", help="of a fact: one key has one value, a new one replaces it")
     parser.add_argument("--value", help="of a fact with a key; default: TEXT")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
-    parser.add_argument("--importance", type=_share, metavar="0..1", help="default 0.5")
+    parser.add_argument("--importance", type=share, metavar="0..1", help="default 0.5")
     parser.add_argument("--branch", help="matters on this branch only")
     parser.add_argument("--ref", metavar="NAME", help="your own key for it: saying it twice keeps it once")
     whose = parser.add_mutually_exclusive_group()
@@ -56,7 +57,7 @@ def _remember(parser: ArgumentParser) -> None:
 
 def _search(parser: ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="WORD", help="what to look for")
-    parser.add_argument("-k", type=_positive, default=5, metavar="N", help="how many results (default 5)")
+    parser.add_argument("-k", type=positive, default=5, metavar="N", help="how many results (default 5)")
     parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
     parser.add_argument("--kind", action="append", choices=KINDS, default=[], help="may be given several times")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
@@ -78,7 +79,7 @@ def _edit(parser: ArgumentParser) -> None:
     parser.add_argument("--value", help="of a fact")
     parser.add_argument("--branch", help="of a fact: holds on this branch only")
     parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
-    parser.add_argument("--importance", type=_share, metavar="0..1", help="from 0.5 on it is shown unasked")
+    parser.add_argument("--importance", type=share, metavar="0..1", help="from 0.5 on it is shown unasked")
 
 
 def _forget(parser: ArgumentParser) -> None:
@@ -111,7 +112,7 @@ def _start(parser: ArgumentParser) -> None:
 
 def _logs(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows; Ctrl-C ends")
-    parser.add_argument("-n", "--lines", type=_count, default=50, metavar="N", help="how many lines (default 50)")
+    parser.add_argument("-n", "--lines", type=count, default=50, metavar="N", help="how many lines (default 50)")
 
 
 def _doctor(parser: ArgumentParser) -> None:
@@ -144,41 +145,6 @@ def _bench(parser: ArgumentParser) -> None:
     from hunchd.cli.benchmarks import add_arguments
 
     add_arguments(parser)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 3600:
-        raise ValueError
-    return number
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise ValueError
-    return number
-
-
-# argparse names the type in its message: "invalid whole number above 0 value: 'x'".
-_positive.__name__ = "whole number above 0"
-_count.__name__ = "whole number"
-_seconds.__name__ = "number of seconds up to 3600"
-_share.__name__ = "number from 0 to 1"
 
 
 COMMANDS: Final = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
-from datetime import datetime
+from argparse import ArgumentParser
 from typing import Final
 
 from hunchd.cli.command import DATA, KNOWN, RUN, Command
+from hunchd.cli.values import date, positive
 
 AGENTS: Final = ("claude-code", "codex", "gemini", "cursor", "aider")
 ACTIONS: Final = ("list", "show", "end", "delete", "compile")
@@ -17,9 +17,9 @@ def _sessions(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="of the session; list takes none")
     parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: what the user says now")
     parser.add_argument("--project", metavar="DIR", help="list: of this project only")
-    parser.add_argument("--limit", type=_number, default=20, metavar="N", help="list: how many (default 20)")
+    parser.add_argument("--limit", type=positive, default=20, metavar="N", help="list: how many (default 20)")
     parser.add_argument("--full", action="store_true", help="show: whole messages instead of a line each")
-    parser.add_argument("--budget", type=_number, default=32_000, metavar="TOKENS", help="compile: default 32000")
+    parser.add_argument("--budget", type=positive, default=32_000, metavar="TOKENS", help="compile: default 32000")
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
 
 
@@ -27,26 +27,9 @@ def _import_transcripts(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of where agents keep theirs")
     parser.add_argument("--from", dest="agents", action="append", choices=AGENTS, default=[], help="of this agent only")
     parser.add_argument("--project", metavar="DIR", help="only what was said in this project")
-    parser.add_argument("--since", type=_date, metavar="DATE", help="only sessions that began on this day or later")
+    parser.add_argument("--since", type=date, metavar="DATE", help="only sessions that began on this day or later")
     parser.add_argument("--all", action="store_true", help="sessions of unknown projects too, as your own")
     parser.add_argument("--dry-run", action="store_true", help="say what would be taken in, send nothing")
-
-
-def _number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_number.__name__ = "whole number above 0"  # as argparse names it in its message
-
-
-def _date(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no date like 2026-03-01") from None
 
 
 SESSION_COMMANDS: Final = (
