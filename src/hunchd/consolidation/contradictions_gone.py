@@ -26,7 +26,7 @@ _OUT: Final = (
     r"(?:(?:was|were|has been|have been|had been|got)\s+(?:(?:all|finally|completely|entirely|just)\s+)*"
     r"(?:removed|deleted|dropped|archived|purged|swapped(?: out)?|switched off|shut down|turned off|OUT)|"
     r"(?:is|are)\s+(?:(?:now|since|all|finally|completely|entirely)\s+)*(?:gone|history|"
-    r"no longer (?:used|in use|needed)|not (?:used|in use) (?:any ?more|any longer)|OUT))"
+    r"(?:no longer|not) (?:used|in use|needed)|OUT))"
 ).replace(
     "OUT", "retired|decommissioned|thrown out|ripped out|kicked out|replaced|superseded|uninstalled|abandoned|scrapped"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.consolidation.contradictions_words import PHRASES
+from hunchd.consolidation.contradictions_words import NUMBER_WORDS, PHRASES
 
 MARKUP: Final = re.compile(r"[`*]|(?<!\w)_+|_+(?!\w)|^\s*(?:[-#>•]+|\d+[.)])\s+|\[([^\]]*)\]\([^)]*\)", re.MULTILINE)
 REASON: Final = re.compile(
@@ -178,6 +178,9 @@ EVERY: Final = re.compile(
     re.IGNORECASE,
 )
 HALF: Final = re.compile(r"\bhalf an? (second|minute|hour|day|year)\b", re.IGNORECASE)
+# "five hundred", "two thousand"
+HUNDREDS: Final = re.compile(rf"\b(an? |{' |'.join(NUMBER_WORDS)} )(hundred|thousand|million)\b", re.IGNORECASE)
+TIMES: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 ONE: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
 # When or where it holds, said first.
 CONDITION: Final = re.compile(

@@ -106,6 +106,7 @@ def plain_text(text: str) -> str:
     text = patterns.OFTEN.sub(lambda match: f"every {patterns.PERIODS[match[1].lower()]}", text)
     text = patterns.EVERY.sub(lambda match: f"every {'0.5' if match[1] else '1'} {match[2]}", text)
     text = patterns.HALF.sub(lambda match: f"0.5 {match[1]}s", text)
+    text = patterns.HUNDREDS.sub(_counted, text)
     text = patterns.ONE.sub(lambda match: f"{match[1]} 1 {match[2]}", text)
     text = re.sub(r"\bcan not\b", "cannot", text, flags=re.IGNORECASE)
     if "'" in text:
@@ -117,6 +118,10 @@ def plain_text(text: str) -> str:
     text = re.sub(r"\bpy(\d)(\d{1,2})\b", r"python \1.\2", text)
     text = patterns.SAID.sub(lambda match: PHRASES[match[0].lower()], text)
     return re.sub(r"[ \t]+", " ", text).strip()
+
+
+def _counted(match: re.Match[str]) -> str:
+    return str(NUMBER_WORDS.get(match[1].strip().lower(), 1) * patterns.TIMES[match[2].lower()])
 
 
 def _parts(text: str) -> Iterator[str]:
