@@ -29,7 +29,7 @@ _MOSTLY: Final = re.compile(
     r"\b(?:(?<!at )(?<!the )most(?! recent| important)|mostly|usually|typically|generally)\b", re.I
 )
 _OF_ALL: Final = re.compile(
-    r"\b(?:all|every\w*|each|any\w*|no|none|nobody|nothing|never|always|only|most)\b", re.IGNORECASE
+    r"^no\b|\b(?:all|every\w*|each|any\w*|none|nobody|nothing|never|always|only|most)\b", re.IGNORECASE
 )
 _NOT_WITHOUT: Final = re.compile(
     r"\b(?:no|not|never|nobody|none|cannot|don't|doesn't|can't|won't)\b[^,.;]*?\bwithout\s+(?:an?\s|the\s|its\s|any\s)?"
@@ -41,6 +41,10 @@ _NEGATED: Final = re.compile(
     r"\b(?:no|not|never|nobody|none|nothing|without|optional|cannot|needn't)\b|n't\b", re.IGNORECASE
 )
 _RANKED: Final = re.compile(r"\b(severity|priority|tier|phase|stage|sev)[ -]?(\d)\b", re.IGNORECASE)
+_EXEMPT: Final = re.compile(
+    r"\b(?:exempt(?:ed)?|carved out|(?:is|are) (?:the (?:one |only )?exception|an exception|excepted))\b", re.IGNORECASE
+)
+_OF_THE_OLD: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
 _LITTLE: Final = 2  # words of an exception that say what it is
 _FEW: Final = frozenset(canonical(stem(word)) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
 
@@ -62,6 +66,8 @@ def _stems(text: str) -> list[str]:
 
 def let_off(a: str, b: str) -> bool:
     """Whether one statement speaks of what the other leaves out, or of one where the other speaks of most."""
+    if any(told.search(text) is not None for told in (_EXEMPT, _OF_THE_OLD) for text in (a, b)):
+        return True
     one_way = any(guard(a, b) or guard(b, a) for guard in (_leaves_out, _speaks_of_most, _demands_the_same))
     return one_way or _ranked_apart(a, b)
 
