@@ -66,6 +66,8 @@ def _stems(text: str) -> list[str]:
 
 def let_off(a: str, b: str) -> bool:
     """Whether one statement speaks of what the other leaves out, or of one where the other speaks of most."""
+    if max(len(a), len(b)) > LONGEST_TOLD:
+        return False
     if any(told.search(text) is not None for told in (_EXEMPT, _OF_THE_OLD) for text in (a, b)):
         return True
     one_way = any(guard(a, b) or guard(b, a) for guard in (_leaves_out, _speaks_of_most, _demands_the_same))
