@@ -56,8 +56,16 @@ def unsettled(text: str) -> bool:
 
 def elsewhere(a: str, b: str) -> bool:
     """Whether both name places of one group and none in common: production and staging."""
-    mine, others = ({PLACE_OF[one]: one for one in _stems(text) if one in PLACE_OF} for text in (a, b))
-    return any(mine[group] != others[group] for group in mine.keys() & others.keys())
+    mine, others = _places(a), _places(b)
+    return any(not mine[group] & others[group] for group in mine.keys() & others.keys())
+
+
+def _places(text: str) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for one in _stems(text):
+        if one in PLACE_OF:
+            found.setdefault(PLACE_OF[one], set()).add(one)
+    return found
 
 
 def _stems(text: str) -> list[str]:
