@@ -19,6 +19,7 @@ from hunchd.config.places import Places, make_private, places
 from hunchd.config.settings import Settings
 from hunchd.daemon.notify import keep_watchdog_fed, notify
 from hunchd.domain.errors import HunchError
+from hunchd.protocol.allocating import bound
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--log-to-stderr", action="store_true", help="log to standard error instead of the log file")
     arguments = parser.parse_args(argv)
     os.umask(0o077)
+    bound()
     where = places()
     try:
         settings = load(where.config_file)

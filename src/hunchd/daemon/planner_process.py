@@ -22,7 +22,7 @@ from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
-from hunchd.embedding.embedder import give_memory_back
+from hunchd.protocol.allocating import bound, give_memory_back
 from hunchd.protocol.child import Handler, serve
 from hunchd.store.code import CodeCache
 from hunchd.store.files import Files, private_folder, replace_file
@@ -213,6 +213,7 @@ def tally_of(told: dict[str, Any]) -> Tally:
 def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     os.nice(NICENESS)
+    bound()
     serve(Planning().handlers, idle_after=IDLE_AFTER)
     return 0
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 from hunchd.daemon.store_reading import Reading
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
-from hunchd.embedding.embedder import Late, LazyEmbedder, Reader, give_memory_back
+from hunchd.embedding.embedder import Late, LazyEmbedder, Reader
+from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Handler, Json
 from hunchd.retrieval.answering import Readings, answer, places_on
 from hunchd.retrieval.fusion import best

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from hunchd.daemon.patience import patient_threads
 from hunchd.daemon.store_service import StoreService
-from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable, give_memory_back
+from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable
+from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Handler
 from hunchd.store.bodies import packed
 from hunchd.store.collection import Collection

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -13,6 +11,7 @@ from hashlib import blake2b
 from typing import Final, Generic, Protocol, TypeVar
 
 from hunchd.domain.errors import HunchError
+from hunchd.protocol.allocating import give_memory_back
 
 logger = logging.getLogger(__name__)
 
@@ -142,14 +141,6 @@ class LazyEmbedder(Late[Embedder]):
         while len(self._remembered) > REMEMBERED:
             self._remembered.popitem(last=False)
         return vectors
-
-
-def give_memory_back() -> None:
-    """Return freed memory to the system, where the C library can."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
 
 
 def _key(text: str) -> bytes:

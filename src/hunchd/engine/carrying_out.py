@@ -19,7 +19,6 @@ from hunchd.domain.errors import NotFound, Overloaded, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.embedding.embedder import give_memory_back
 from hunchd.engine.memories import Memories, tells_of
 from hunchd.engine.owners import Owner
 from hunchd.engine.planning import Planning, opened, tally_json, tally_of
@@ -27,6 +26,7 @@ from hunchd.engine.run_records import Record, Verdict, without
 from hunchd.engine.session_log import HEAD_TAG
 from hunchd.engine.usage import Usage
 from hunchd.engine.writing import Writer
+from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Child
 from hunchd.retrieval.ranking import ranking
 from hunchd.store.client import StoreClient

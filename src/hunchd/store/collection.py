@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
+from hunchd.protocol.allocating import large_buffers_apart
 from hunchd.store import expressions, rescue, snapshots
-from hunchd.store.allocating import large_buffers_apart
 from hunchd.store.counters import Counters, Written
 from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file

@@ -1,4 +1,4 @@
-"""While a table is tidied large buffers go back to the system at once; before and after they are kept for the next."""
+"""Large buffers go back to the system at once: always in some processes, in the store's while a table is tidied."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from hunchd.store.allocating import APART_FROM, USUAL, large_buffers_apart
+from hunchd.protocol.allocating import APART_FROM, USUAL, large_buffers_apart
 from hunchd.store.client import LIMITS
 
-HELD = """
+APART = """
 import ctypes
-from hunchd.store.allocating import large_buffers_apart
+from hunchd.protocol.allocating import bound, large_buffers_apart
 
 class Told(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
@@ -26,16 +26,22 @@ def apart():
     before = library.mallinfo2().hblks
     library.malloc(1_000_000)
     return library.mallinfo2().hblks - before
-
+"""
+MEANWHILE = """
 usual = apart()
 with large_buffers_apart():
     meanwhile = apart()
 print(usual, meanwhile, apart())
 """
+AFTER_A_LARGE_ONE = """
+library.free.argtypes = [ctypes.c_void_p]
+library.free(library.malloc(20_000_000))
+print(apart())
+"""
 
 
-def held(limits: dict[str, str]) -> list[int]:
-    done = subprocess.run([sys.executable, "-c", HELD], env={"PYTHONPATH": ":".join(sys.path), **limits},
+def held(limits: dict[str, str], script: str = MEANWHILE) -> list[int]:
+    done = subprocess.run([sys.executable, "-c", APART + script], env={"PYTHONPATH": ":".join(sys.path), **limits},
                           capture_output=True, text=True, check=True)  # fmt: skip
     return [int(one) for one in done.stdout.split()]
 
@@ -51,11 +57,17 @@ def test_without_a_limit_of_ours_nothing_is_changed() -> None:
     assert usual == meanwhile == after == 1  # the library's own threshold is lower
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
+def test_a_bound_process_does_not_learn_to_keep_large_buffers() -> None:
+    assert held({}, AFTER_A_LARGE_ONE) == [0]
+    assert held({}, f"bound(){AFTER_A_LARGE_ONE}") == [1]
+
+
 def test_what_is_tidied_fails_as_it_would_and_the_limit_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     monkeypatch.setenv(USUAL, "4194304")
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("hunchd.store.allocating._teller", lambda: lambda *asked: told.append(asked))
+    monkeypatch.setattr("hunchd.protocol.allocating._teller", lambda: lambda *asked: told.append(asked))
     with pytest.raises(OSError, match="full"), large_buffers_apart():
         raise OSError("full")
     assert [value for _, value in told] == [APART_FROM, 4_194_304]
