@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import erasable
-from hunchd.consolidation.plan import Entry, Step, applied, applies, in_batches, outcome
+from hunchd.consolidation.plan import Entry, Step, applied, applies, in_batches, outcome, weight
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
 from hunchd.consolidation.usefulness import Tally
 from hunchd.domain.errors import NotFound, Overloaded, Unavailable
@@ -43,6 +43,7 @@ LOGGED_AT_ONCE: Final = 256
 # Changes that may wait for the store while the next are made, also where few long ones are handed over at a time: what
 # several say of one memory is stored once.
 LEFT_WAITING: Final = 8
+LONG: Final = 16  # such texts in one change: what they took on their way is given back at once
 QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
 ROOM_LOOK: Final = 0.1  # seconds
 ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
@@ -190,6 +191,7 @@ class CarryingOut:
                     if stopping.is_set():
                         raise Stopped
                 await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
+                await asyncio.to_thread(give_memory_back)
             said("gate")
             async with self._staying(owner):
                 verdict = await self._gate(run, owner, probes)
@@ -235,6 +237,8 @@ class CarryingOut:
         await asyncio.to_thread(self._log.append, run, lines)
         made = await self._make(applicable, known, stopping)
         await self._kept_pace(but=max(len(made), LEFT_WAITING))
+        if any(weight(entry) > len(entry.edits) + LONG for entry in entries):
+            await asyncio.to_thread(give_memory_back)
         return made
 
     async def _kept_pace(self, *, but: int) -> None:
@@ -243,7 +247,6 @@ class CarryingOut:
         await self._settled(but=but)
         self._hot.release(self._passing)
         self._passing = [one for one in self._passing if self._hot.get(one) is not None]
-        await asyncio.to_thread(give_memory_back)  # long texts went through, one after the other
 
     async def _known(self, entries: Sequence[Entry]) -> dict[str, Memory]:
         """The memories that the changes are about, as they are."""
