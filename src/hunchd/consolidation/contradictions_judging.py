@@ -8,7 +8,6 @@ or times are for the rules alone.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,17 +25,12 @@ from hunchd.consolidation.contradictions_weights import Weights, shipped
 # in seven.
 LEAST: Final = 0.65
 # The same for a pair that a model has read.
-LEAST_READ: Final = 0.63
-# How the logits of both are weighed, and the words that both sides share: a logistic regression over pairs from which
-# neither had learned, and pairs of statements that merely speak of the same. What shares nearly all of its words is
-# oftener said of two things ("the cache is in memory", "the cache is cleared at night") than of one.
-_BIAS: Final = 1.45
-_OF_RULES: Final = 0.445
-_OF_READER: Final = 0.99
-_OF_SHARED: Final = -2.13
-_WORD: Final = re.compile(r"[a-z0-9]+")
-_STEM: Final = 5  # characters of a word by which it is another one's
-_COMMON: Final = frozenset(("the", "and", "for", "are", "with", "our", "all"))
+LEAST_READ: Final = 0.61
+# How the logits of both are weighed: a logistic regression over pairs from which the reader had not learned, and pairs
+# of statements that merely share words. How many words two statements share adds nothing to it any more.
+_BIAS: Final = -0.47
+_OF_RULES: Final = 0.141
+_OF_READER: Final = 0.876
 _MOST_SURE: Final = 3.0  # logit of the rules, either way
 _SILENT: Final = -1.5  # logit of rules that see nothing that opposes
 
@@ -50,7 +44,6 @@ class Judgement:
     kind: str
     is_open: bool = False  # a model that reads is heard as well
     least: float = LEAST  # the probability from which on it is a contradiction
-    shared: float = 0.0  # of the words of the side that has fewer
 
     @property
     def contradicts(self) -> bool:
@@ -79,7 +72,7 @@ def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
         settled = any(one.pinned for one in all_of_them) or (kind == "versions" and probability >= SURE_OF_VERSIONS)
     else:
         settled = any(one.settled for one in all_of_them)
-    return Judgement(probability, kind, is_open=not settled, shared=0.0 if settled else _shared(a, b))
+    return Judgement(probability, kind, is_open=not settled)
 
 
 def _told_outright(a: str, b: str) -> str:
@@ -95,18 +88,9 @@ def with_reading(rules: Judgement, probability: float | None) -> Judgement:
     if not rules.is_open or probability is None:
         return rules
     seen = max(-_MOST_SURE, min(_logit(rules.probability), _MOST_SURE)) if rules.kind else _SILENT
-    both = _BIAS + _OF_RULES * seen + _OF_READER * _logit(probability) + _OF_SHARED * rules.shared
+    both = _BIAS + _OF_RULES * seen + _OF_READER * _logit(probability)
     kind = rules.kind if rules.contradicts else "wording"
-    return Judgement(1.0 / (1.0 + math.exp(-both)), kind, least=LEAST_READ, shared=rules.shared)
-
-
-def _shared(a: str, b: str) -> float:
-    mine, others = _words(a), _words(b)
-    return len(mine & others) / max(1, min(len(mine), len(others)))
-
-
-def _words(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower()) if len(word) > 2 and word not in _COMMON}
+    return Judgement(1.0 / (1.0 + math.exp(-both)), kind, least=LEAST_READ)
 
 
 def _logit(probability: float) -> float:
