@@ -26,6 +26,12 @@ _NAMED: Final = re.compile(
     rf"{_NUMBER}(?P<plus>\+)?",
     re.IGNORECASE,
 )
+# Without one of these nothing is said to be the oldest.
+_PERHAPS: Final = re.compile(
+    r">=|≥|\d\+|\b(?:at least|min\w*|oldest|lowest|requir\w*|needs?|mandatory|msrv|rust-version|"
+    r"engines|newer|later|higher|above|up|onwards?|older|below|before|from)\b",
+    re.IGNORECASE,
+)
 _DIGIT: Final = re.compile(r"\d")
 _LOWEST_BEFORE: Final = re.compile(
     r"\b(?:at least|minimum|min|minimal|oldest|lowest|requires?|needs?|required|mandatory|msrv|minsdk\w*|"
@@ -85,6 +91,8 @@ def too_old(a: str, b: str) -> bool:
     """Whether one of the statements lets something work that is older than what the other says to be the oldest, or
     both say what is the oldest and not the same."""
     if not (_DIGIT.search(a) and _DIGIT.search(b)) or max(len(a), len(b)) > LONGEST_TOLD:
+        return False
+    if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
         return False
     mine, others = _versions(a), _versions(b)
     if mine is None or others is None or not (mine.oldest or others.oldest) or elsewhere(a, b) or _of_others(a, b):

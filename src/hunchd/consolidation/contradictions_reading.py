@@ -98,6 +98,7 @@ def _is_frame(part: str) -> bool:
     return len(part.split()) <= 4 and (patterns.PAST.search(part) or patterns.FUTURE.search(part)) is not None
 
 
+@lru_cache(maxsize=1_024)
 def plain_text(text: str) -> str:
     """`text` without markup, its contractions, denials and periods each written in one way."""
     text = text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("`", "")
