@@ -27,6 +27,9 @@ _SAID: Final = tuple(
 )
 
 
+_OF_SERIES: Final = re.compile(r"\b(\d+)\.x\b")
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """No version of `name` that `version` lets through is supported."""
@@ -54,7 +57,7 @@ def still_stated(a: str, b: str) -> bool | None:
     """Whether one of the statements lets through what the other says has ended. None: neither is about that, or both
     are, or about something else."""
     endings = ended(a), ended(b)
-    if (endings[0] is None) == (endings[1] is None):
+    if (endings[0] is None) == (endings[1] is None) or _of_two_series(a, b):
         return None
     gone, other = (endings[0], b) if endings[0] is not None else (endings[1], a)
     assert gone is not None
@@ -62,3 +65,9 @@ def still_stated(a: str, b: str) -> bool | None:
     if not versions or re.search(rf"(?<!\w){re.escape(gone.name)}(?!\w)", other, re.IGNORECASE) is None:
         return None
     return any(not excluding(gone.version, version) for version in versions)
+
+
+def _of_two_series(a: str, b: str) -> bool:
+    """Whether one speaks of 1.x and the other of 2.x."""
+    mine, others = (set(_OF_SERIES.findall(text)) for text in (a, b))
+    return bool(mine and others) and not mine & others
