@@ -46,6 +46,8 @@ AGREE = (
     ("Mira decides on releases.", "Jonas decides on releases."),
     ("CI tests Python 3.11.", "CI tests Python 3.13."),
     ("tokio was bumped to 1.38.", "tokio was bumped to 1.39."),
+    ("We run Redis 20.", "We run Redis 20.9."),
+    ("Plugins are not loaded lazily for customers.", "Plugins are loaded lazily for guests."),
     ("The window is 5 minutes or 10 retries.", "The window is 5 minutes or 20 retries."),
     ("Node 3 is the leader.", "Node 3 is the leader."),
 )

@@ -135,7 +135,8 @@ def _denied(one: str, other: str) -> bool:
     if denial is None or said is None or not denial.is_denied or said.is_denied or denial.is_limited:
         return False
     alike = bool(said.subject) and denial.subject == said.subject and denial.verb == said.verb
-    return alike and not said.is_limited and (not denial.rest or bool(denial.rest & said.rest))
+    apart = denial.rest - said.rest and said.rest - denial.rest  # of guests, of customers
+    return alike and not apart and not said.is_limited and (not denial.rest or bool(denial.rest & said.rest))
 
 
 @lru_cache(maxsize=2_048)
@@ -228,7 +229,7 @@ def _filled_otherwise(a: str, b: str) -> bool:
     if _MOMENT.fullmatch(place) and _MOMENT.fullmatch(other_place) and set(told) & _ONCE:
         return True
     if _QUANTITY.fullmatch(place) and _QUANTITY.fullmatch(other_place):
-        return before > 0 and _has_one(rest)
+        return before > 0 and _has_one(rest) and not _refines(place, other_place)
     if not (_is_name(here) and _is_name(there)):
         return False
     if before == 0:  # X alone decides
@@ -245,7 +246,14 @@ def _counted_otherwise(a: str, b: str) -> bool:
     differing = [(one, other) for one, other in zip(mine, others, strict=True) if one.lower() != other.lower()]
     rest = [one for one, other in zip(mine, others, strict=True) if one.lower() == other.lower()]
     numbers = all(_QUANTITY.fullmatch(one.strip(",;:()")) for pair in differing for one in pair)
+    if any(_refines(*pair) for pair in differing):
+        return False
     return bool(differing) and numbers and len(_stems(" ".join(rest))) >= _SHORTEST_REST and _has_one(rest)
+
+
+def _refines(one: str, other: str) -> bool:
+    """Whether one is a version of the other's series: 22 and 22.2."""
+    return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def _has_one(rest: Sequence[str]) -> bool:
