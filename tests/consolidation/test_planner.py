@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+from datetime import timedelta, timezone
 from pathlib import Path
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.plan import Step
+from hunchd.consolidation.plan import Step, digest
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import COMPARED, COMPARED_FOR, Planning
 from hunchd.domain.memory import Memory
@@ -94,3 +95,21 @@ async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path
     assert await night(*two) == []
     kept.write_text("\n".join([str(float(began) - COMPARED_FOR), *digests.comparable()]))
     assert await night(*two) == ["deduped"]
+
+
+def test_what_memories_have_in_common_is_held_once_and_each_is_as_it_was() -> None:
+    as_text = memory("e", source={"note": "{'type': 'session'}"})
+    given = [
+        memory("a", source={"type": "session"}, importance=1.0),
+        memory("b", source={"type": "session"}, importance=1),
+        memory("c", source={"type": "commit", "sha": "0" * 40}, created=NOW),
+        memory("d", source={"type": "commit", "sha": "1" * 40}, created=NOW.astimezone(timezone(timedelta(hours=2)))),
+        as_text,
+    ]
+    planner = Planner("p", ConsolidationSettings(), NOW)
+    planner.take(given)
+    planner.take([memory("f", source={"type": "session"})])
+    held = planner.memories
+    assert [digest(held[one.id]) for one in given] == [digest(one) for one in given]
+    assert held["a"].source is held["f"].source
+    assert held["c"].source["type"] is held["d"].source["type"]

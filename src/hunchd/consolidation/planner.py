@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
@@ -24,6 +24,8 @@ from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
 from hunchd.consolidation.probing import drawn
 from hunchd.consolidation.usefulness import Tally, counted
 from hunchd.domain.memory import Kind, Memory, Status
+
+Shared = TypeVar("Shared")
 
 # Sessions condense themselves and documents are their owner's: neither is read here.
 LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
@@ -75,24 +77,29 @@ class Planner:
     def _sparing(self, memory: Memory) -> Memory:
         """The same, sharing with others what is the same in both: files, figures, where it is from; a quarter of its
         weight."""
-        known = self._shared
         return replace(
             memory,
-            project=known.setdefault(memory.project, memory.project),
-            artifacts=tuple(known.setdefault(one, one) for one in memory.artifacts),
-            usage=known.setdefault(memory.usage, memory.usage),
-            created=known.setdefault(memory.created, memory.created),
-            updated=known.setdefault(memory.updated, memory.updated),
-            importance=known.setdefault((float, memory.importance), memory.importance),
-            confidence=known.setdefault((float, memory.confidence), memory.confidence),
-            source=self._shared_source(memory.source),
+            project=self._once(memory.project),
+            artifacts=tuple(map(self._once, memory.artifacts)),
+            usage=self._once(memory.usage),
+            created=self._once(memory.created, memory.created.tzinfo),
+            updated=self._once(memory.updated, memory.updated.tzinfo),
+            importance=self._once(memory.importance),
+            confidence=self._once(memory.confidence),
+            source=self._once_of_source(memory.source),
         )
 
-    def _shared_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The same, whose texts are those of others that say them too; and all of it where it says just one thing."""
-        known = self._shared
-        told = {name: known.setdefault(one, one) if isinstance(one, str) else one for name, one in source.items()}
-        shared: Mapping[str, Any] = known.setdefault(repr(told), told) if len(told) == 1 else told
+    def _once_of_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Its texts are those of others that say them too; and all of it where it says just one thing."""
+        told = {name: self._once(one) if isinstance(one, str) else one for name, one in source.items()}
+        if len(told) != 1:
+            return told
+        shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(told)), told)
+        return shared
+
+    def _once(self, value: Shared, *more: object) -> Shared:
+        """The first of what is equal, and of one type: 1 and 1.0 are written differently."""
+        shared: Shared = self._shared.setdefault((type(value), value, *more), value)
         return shared
 
     @property
