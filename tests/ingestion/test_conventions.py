@@ -173,6 +173,32 @@ def test_instructions_are_the_lines_that_ask_for_something() -> None:
     assert list(instructions_in(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
 
 
+def test_an_instruction_is_told_whole_however_its_lines_are_wrapped() -> None:
+    text = """Never push
+==========
+
+-   Do not add tests that mock everything just to touch a given
+    line of code. They break.
+-   Avoid `eval`.
+
+Prose comes first. Always write the changelog entry in the
+present tense, and never
+skip it.
+
+Use tabs
+Never use spaces at the end
+| Never | a table |
+"""
+    assert list(instructions_in(text)) == [
+        "Do not add tests that mock everything just to touch a given line of code.",
+        "Always write the changelog entry in the present tense, and never skip it.",
+        "Never use spaces at the end",
+    ]
+    assert list(instructions_in("Avoid a\n```\nAvoid what is code here\n```\nAvoid what is prose\n")) == [
+        "Avoid what is prose"
+    ]
+
+
 def test_instructions_are_a_strangers_text(tmp_path: Path) -> None:
     facts = found(tmp_path, {"AGENTS.md": "- Always use tabs here.\n", "CONTRIBUTING.md": "- Never use spaces here.\n"})
     assert [(fact.category, fact.trust, fact.confidence) for fact in facts] == [

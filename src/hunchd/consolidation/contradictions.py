@@ -95,6 +95,8 @@ def states(memory: Memory) -> bool:
 def statement(memory: Memory) -> str:
     """What a memory says, as far as it is read."""
     text = memory.content[:STATEMENT]
+    if memory.category == "instruction":  # whose key is made up
+        return text
     if memory.key and memory.value and normal_key(memory.key) not in text.casefold():
         return f"{memory.key}: {memory.value}"
     return text

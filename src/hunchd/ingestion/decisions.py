@@ -40,6 +40,8 @@ _STRONG = re.compile(
 _STEP = re.compile(
     r"\b(?:fork|clone|pull request|star|sponsor|join|click|sign|email|issue tracker|mailing|thank)\b", re.I
 )
+_ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
+_RULER = re.compile(r"([=\-~^*#])\1{2,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
 
 
@@ -107,16 +109,8 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
     `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
     """
     told: dict[str, None] = {}
-    fenced = False
-    for raw in text[:60_000].splitlines():
-        line = raw.strip()
-        if line.startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        if fenced or not line or line.startswith(("|", "<", "#", "[")):
-            continue
-        line = re.sub(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?", "", line)
-        for sentence in _SENTENCE.split(_plain(line)):
+    for passage in _passages(text[:60_000]):
+        for sentence in _SENTENCE.split(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
                 asks
@@ -128,17 +122,39 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
     yield from list(told)[:MAX_INSTRUCTIONS]
 
 
+def _passages(text: str) -> Iterator[str]:
+    """List items and paragraphs, each on one line however it was wrapped; without code, tables, headings and links."""
+    fenced, passage = False, list[str]()
+    for raw in [*text.splitlines(), ""]:
+        line = raw.strip()
+        item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(("```", "~~~"))
+        other = not line or ruler or fence or line.startswith(("|", "<", "#", "["))
+        if passage and (other or item or _begins_anew(line)):
+            if not ruler:  # what is underlined was a heading
+                yield " ".join(passage)
+            passage = []
+        if fence:
+            fenced = not fenced
+        elif not (other or fenced):
+            passage.append(line[item.end() :] if item else line)
+
+
+def _begins_anew(line: str) -> bool:
+    """Whether a line is one more thing that is asked for, in a list that has no marks."""
+    return line[:1].isupper() and bool(_STRONG.match(line) or _IMPERATIVE.match(line))
+
+
 def _sections(text: str) -> Iterator[tuple[str, str]]:
     """Heading and body, in order; RST's underlined headings too."""
     name, body = "", list[str]()
     lines = text.splitlines()
     for at, line in enumerate(lines):
         heading = _HEADING.match(line)
-        underlined = at + 1 < len(lines) and line.strip() and re.fullmatch(r"([=\-~^*#])\1{2,}\s*", lines[at + 1])
+        underlined = at + 1 < len(lines) and line.strip() and _RULER.fullmatch(lines[at + 1].rstrip())
         if heading or (underlined and not line.startswith(("-", "|", " "))):
             yield name, "\n".join(body).strip()
             name, body = (heading[1] if heading else line).strip(), []
-        elif not re.fullmatch(r"([=\-~^*#])\1{2,}\s*", line):
+        elif not _RULER.fullmatch(line.rstrip()):
             body.append(line)
     yield name, "\n".join(body).strip()
 
