@@ -16,6 +16,7 @@ from hunchd.consolidation.contradictions import (
     held_against,
     newly_read,
     read,
+    statement,
 )
 from hunchd.consolidation.contradictions_judging import judged, with_reading
 from hunchd.consolidation.contradictions_readings import Readings, differing, pair_name
@@ -46,6 +47,15 @@ def test_equal_words_or_numbers_other_places_or_times_and_manifests_are_not_over
     rules = judged(a, b)
     assert not rules.is_open
     assert not with_reading(rules, SURE).contradicts
+
+
+def test_what_stands_in_a_manifest_or_under_a_key_that_was_made_up_is_not_read_as_a_sentence() -> None:
+    tests = replace(said("m1", "tests: pytest"), key="tests", value="pytest")
+    asked = "Always add tests and docs for your code."
+    rule = replace(said("m2", asked, days=3), key="instruction/6f3d7a6f9a", value=asked, category="instruction")
+    assert statement(rule) == asked
+    assert held_against(rule, [tests]).open == ()
+    assert held_against(rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]).open
 
 
 def test_what_the_rules_see_in_free_wording_a_model_may_take_back_and_nobody_what_manifests_say() -> None:

@@ -102,6 +102,11 @@ def statement(memory: Memory) -> str:
     return text
 
 
+def _is_entry(memory: Memory) -> bool:
+    """Whether a memory says a key and its value, and no sentence about it."""
+    return bool(memory.key) and statement(memory).casefold().startswith(f"{memory.key}:".casefold())
+
+
 def opposition(one: Memory, other: Memory) -> Opposition | None:
     """Whether two memories contradict each other; None when they do not, or need not."""
     return next(iter(held_against(one, (other,)).opposed), None)
@@ -138,7 +143,8 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         judgement = judged(statement(a), statement(b))
         if judgement.contradicts:
             opposed.append(Opposition(a, b, judgement))
-        if judgement.is_open:
+        # What stands in a manifest, "tests: pytest", is no sentence: a model that reads sentences sees things in it.
+        if judgement.is_open and not (_is_entry(a) or _is_entry(b)):
             others = words_of(other)
             sure = judgement.probability if judgement.contradicts else 0.0
             open_ones.append((sure, len(words & others) / max(len(words | others), 1), a, b))
