@@ -23,7 +23,7 @@ from hunchd.consolidation.contradictions_readings import Readings, differing, pa
 from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import READ, Planning
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Memory, Trust
 from hunchd.store.tables import plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import said
@@ -56,6 +56,24 @@ def test_what_stands_in_a_manifest_or_under_a_key_that_was_made_up_is_not_read_a
     assert statement(rule) == asked
     assert held_against(rule, [tests]).open == ()
     assert held_against(rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]).open
+
+
+def test_entries_of_two_keys_that_files_have_say_two_things_and_those_of_a_person_may_oppose_each_other() -> None:
+    def entry(identifier: str, key: str, value: str, trust: Trust = Trust.PROJECT) -> Memory:
+        return replace(said(identifier, f"{key}: {value}", trust=trust), key=key, value=value)
+
+    source, tested = entry("m1", "java", "8"), entry("m2", "ci java", "17, 21")
+    assert held_against(source, [tested]).opposed == ()
+    assert held_against(source, [replace(tested, trust=Trust.USER)]).opposed
+
+
+def test_what_denies_something_else_denies_nothing() -> None:
+    lint = replace(said("m1", "lint: ruff (E, F, I, B, PIE)", trust=Trust.PROJECT), key="lint", value="ruff")
+    asked = said("m2", "Make sure these are not in use, so the tests can run properly.", trust=Trust.UNTRUSTED)
+    assert held_against(asked, [lint]) == held_against(asked, [])
+    assert held_against(
+        said("m3", "The linter is not run on tests"), [said("m4", "The linter is run on tests")]
+    ).opposed
 
 
 def test_what_the_rules_see_in_free_wording_a_model_may_take_back_and_nobody_what_manifests_say() -> None:

@@ -107,6 +107,16 @@ def _is_entry(memory: Memory) -> bool:
     return bool(memory.key) and statement(memory).casefold().startswith(f"{memory.key}:".casefold())
 
 
+def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
+    """Whether both were read in files under keys that are not the same: "java: 8" and "ci java: 17, 21"."""
+    return (
+        Trust.USER not in (one.trust, other.trust)
+        and _is_entry(one)
+        and _is_entry(other)
+        and normal_key(one.key or "") != normal_key(other.key or "")
+    )
+
+
 def opposition(one: Memory, other: Memory) -> Opposition | None:
     """Whether two memories contradict each other; None when they do not, or need not."""
     return next(iter(held_against(one, (other,)).opposed), None)
@@ -140,7 +150,11 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         if not states(other) or not may_oppose(memory, other):
             continue
         a, b = _by_age(memory, other)
+        if _are_entries_of_two_keys(a, b):
+            continue
         judgement = judged(statement(a), statement(b))
+        if judgement.kind == "negation" and not words & words_of(other):  # what is denied is not what is said
+            continue
         if judgement.contradicts:
             opposed.append(Opposition(a, b, judgement))
         # What stands in a manifest, "tests: pytest", is no sentence: a model that reads sentences sees things in it.
