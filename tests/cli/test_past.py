@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ PAGE = {
     "size": 16,
     "trust": "user",
 }
-CONFLICT = {
+CONFLICT: dict[str, Any] = {
     "id": "x1",
     "status": "open",
     "a": {"title": "python: >=3.9", "at": "2025-01-01T00:00:00Z", "source": {"path": "pyproject.toml"}},
@@ -79,13 +80,17 @@ def test_undo_takes_a_path_too(fake: FakeDaemon, capsys: Output) -> None:
 
 
 def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output) -> None:
-    fake.routes["GET /contradictions"] = (200, {"items": [CONFLICT], "next": None, "total": 1})
+    conflict = CONFLICT | {"a": {**CONFLICT["a"], "project": "p1"}}
+    fake.routes["GET /contradictions"] = (200, {"items": [conflict], "next": None, "total": 1})
+    fake.routes["GET /projects"] = (200, {"items": [{"id": "p1", "name": "shop"}, {"id": "p2", "name": "till"}]})
     fake.routes["POST /contradictions/x1/resolve"] = (200, CONFLICT | {"resolution": "a_wins"})
 
     assert main(["contradictions"]) == 0
     assert main(["contradictions", "resolve", "x1", "a", "--note", "CI says so"]) == 0
 
-    assert "a: python: >=3.9  (pyproject.toml)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "x1  two sources say something else of 'python' · shop" in out
+    assert "a: python: >=3.9  (pyproject.toml)" in out
     assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": "a_wins", "note": "CI says so"}]
     assert main(["contradictions", "resolve", "x1"]) == 2
 

@@ -17,6 +17,7 @@ from hunchd.consolidation.contradictions import (
     newly_read,
     read,
     statement,
+    states,
 )
 from hunchd.consolidation.contradictions_judging import judged, with_reading
 from hunchd.consolidation.contradictions_readings import Readings, differing, pair_name
@@ -65,6 +66,19 @@ def test_entries_of_two_keys_that_files_have_say_two_things_and_those_of_a_perso
     source, tested = entry("m1", "java", "8"), entry("m2", "ci java", "17, 21")
     assert held_against(source, [tested]).opposed == ()
     assert held_against(source, [replace(tested, trust=Trust.USER)]).opposed
+
+
+def test_what_two_files_say_must_be_surer_than_what_a_person_says_and_lists_of_what_there_is_state_nothing() -> None:
+    a, b = said("m1", "Audio is mixed in stereo"), said("m2", "The audio mixer output is mono")
+    of_files = [replace(one, trust=Trust.UNTRUSTED) for one in (a, b)]
+    low, high = 0.9, 0.9999
+    assert read(a, b, low)
+    assert read(*of_files, low) is None
+    assert read(*of_files, high)
+    hooks = replace(said("m3", "before a commit: pre-commit: flake8", trust=Trust.PROJECT), key="before a commit")
+    assert not states(hooks)
+    assert states(replace(hooks, trust=Trust.USER))
+    assert not judged("lint: flake8", "Use standard GitHub Markdown in comments").contradicts
 
 
 def test_what_denies_something_else_denies_nothing() -> None:

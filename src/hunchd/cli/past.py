@@ -78,9 +78,12 @@ def contradictions(arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
         return 0
+    projects = {project["id"]: project["name"] for project in items(client.get("/projects"))}
     for found in items(answer):
+        owner = projects.get(found["a"].get("project"))
+        where = f" · {clean(owner)}" if owner and len(projects) > 1 else ""
         settled = f" · {found['resolution']}" if found.get("resolution") else ""
-        print(coloured(f"{clean(found['id'])}  {line(found['reason'])}{settled}", BOLD))
+        print(coloured(f"{clean(found['id'])}  {line(found['reason'])}{where}{settled}", BOLD))
         for name in ("a", "b"):
             side = found[name]
             print(f"    {name}: {line(side.get('title'))}  {_origin(side.get('source', {}))}, {ago(side.get('at'))}")

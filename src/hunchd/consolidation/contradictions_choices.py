@@ -50,7 +50,7 @@ shell: bash zsh fish powershell
 shape of tests: jest vitest mocha ava jasmine pytest unittest nose nose2 rspec minitest junit testng
 browser tests: cypress playwright selenium puppeteer webdriverio
 formatter: black ruff autopep8 yapf prettier gofmt rustfmt clang-format biome dprint
-linter: flake8 pylint eslint tslint standard rubocop golangci-lint clippy oxlint
+linter: flake8 pylint eslint tslint standardjs rubocop golangci-lint clippy oxlint
 type checker: mypy pyright pyre pytype
 monorepo: turborepo nx lerna bazel pants rush
 templates: jinja jinja2 mako handlebars mustache ejs liquid pug
