@@ -10,6 +10,7 @@ from typing import Any, Final
 
 CHUNK: Final = "chunk"  # category of a part of a document
 
+
 class Kind(StrEnum):
     FACT = "fact"
     EPISODE = "episode"
