@@ -23,15 +23,15 @@ EVERY = np.ones(1_000, np.bool_)
 
 
 def bm25(texts: dict[int, dict[int, int]], asked: dict[int, int]) -> dict[int, float]:
-    """As it is written in the books."""
-    mean = sum(sum(text.values()) for text in texts.values()) / max(len(texts), 1)
+    """As it is written in the books, but that no text counts as longer than eight usual ones."""
+    mean = max(sum(sum(text.values()) for text in texts.values()) / max(len(texts), 1), 1.0)
     said = Counter(term for text in texts.values() for term in text)
     scores: Counter[int] = Counter()
     for slot, text in texts.items():
         for term, weight in asked.items():
             if term in text:
                 idf = math.log(1 + (len(texts) - said[term] + 0.5) / (said[term] + 0.5))
-                held_back = 1.2 * (1 - 0.75 + 0.75 * sum(text.values()) / max(mean, 1.0))
+                held_back = 1.2 * (1 - 0.75 + 0.75 * min(sum(text.values()) / mean, 8.0))
                 scores[slot] += (
                     weight * idf * 2.2 * min(text[term], MOST_TIMES) / (min(text[term], MOST_TIMES) + held_back)
                 )
@@ -128,3 +128,13 @@ def test_the_forms_of_a_word_are_one_term_and_empty_words_are_none() -> None:
     assert counts_of("Café naïve") == counts_of("cafe naive")
     assert counts_of("がか") != counts_of("かか")
     assert counts_of("x" * 65) == counts_of("the of and") == {}
+
+
+def test_one_line_of_a_long_text_says_as_much_as_one_of_a_longer_one() -> None:
+    lengths = [10] * 400 + [400, 4_000]
+    postings = Postings()
+    for slot, length in enumerate(lengths):
+        postings.add(slot, slot, {1: 1, 100 + slot: length - 1} if slot >= 400 else {2: length})
+    slots, scores = postings.search({1: 1}, EVERY, 5)
+    assert slots.tolist() == [400, 401]
+    assert scores[0] == scores[1]

@@ -21,6 +21,9 @@ from hunchd.store.nearness import Mask, Slots
 # The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
 SATURATION: Final = 1.2
 LENGTH_WEIGHT: Final = 0.75
+# A text that is so many times as long as the mean is held back no more for what it is longer: it is many texts, the
+# history of a module or a log, and what one of its lines says of a question does not count less for the others.
+LONGEST: Final = 8.0
 # A posting is the number of a text and how often it says the term. More often than this counts no more.
 TIMES_BITS: Final = 6
 MOST_TIMES: Final = (1 << TIMES_BITS) - 1
@@ -71,8 +74,10 @@ class _Norms:
 
     def of(self, lengths: Numbers, mean: float) -> Norms:
         if len(lengths) != len(self._norms) or mean != self._mean:
-            base, slope = SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / max(mean, 1.0)
-            self._norms = lengths * np.float32(slope) + np.float32(base)
+            usual = max(mean, 1.0)
+            base, slope = SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / usual
+            held_back = np.minimum(lengths, LONGEST * usual).astype(np.float32)
+            self._norms = held_back * np.float32(slope) + np.float32(base)
             self._mean = mean
         return self._norms
 
