@@ -9,36 +9,28 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from entailment_templates import LONG, PLACES, SAME, Made
+from entailment_templates import LONG, PLACES, SAME, Made, Pairs
 
 TABLES = Path(__file__).with_name("data") / "contradiction_kinds.json"
 
 IN_DAYS = {"min": 1 / 1440, "h": 1 / 24, "d": 1.0, "y": 365.0}
 
 
-class Kinds:
-    """`made` gives pairs for ever, each another one."""
+class Kinds(Pairs):
+    """From tables of words and of what they stand for."""
 
     def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+        super().__init__(chance)
         self._tables: dict[str, Any] = json.loads(TABLES.read_text("utf-8"))
         self._told: dict[str, list[str]] = self._tables["said"]
-        self._sorts: tuple[Callable[[], Made], ...] = (
+        self._sorts = (
             self._order, self._owner, self._right, self._rhythm, self._moment, self._version, self._version,
             self._place, self._quantifier, self._quantifier, self._kept, self._sibling, self._sibling, self._sibling,
         )  # fmt: skip
-
-    def made(self, count: int) -> Iterator[Made]:
-        for number in range(count):
-            one = self._sorts[number % len(self._sorts)]()
-            yield one if self._chance.random() < 0.5 else Made(one.b, one.a, one.contradiction, one.kind)
-
-    def _pick(self, some: Any) -> Any:
-        return self._chance.choice(some)
 
     def _say(self, how: str, **words: str) -> str:
         capitals = {key[:1].upper() + key[1:]: _capital(value) for key, value in words.items()}

@@ -203,13 +203,13 @@ class Made(NamedTuple):
     kind: str
 
 
-class Templates:
-    """`made` gives pairs for ever, each another one."""
+class Pairs:
+    """`made` gives pairs for ever, each another one, of each of the sorts in turn and in either order."""
+
+    _sorts: tuple[Callable[[], Made], ...]
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._tables: dict[str, list[dict[str, Any]]] = json.loads(TEMPLATES.read_text("utf-8"))
-        self._sorts: tuple[Callable[[], Made], ...] = (self._used, self._amount, self._way, self._rule)
 
     def made(self, count: int) -> Iterator[Made]:
         for number in range(count):
@@ -218,6 +218,15 @@ class Templates:
 
     def _pick(self, some: Any) -> Any:
         return self._chance.choice(some)
+
+
+class Templates(Pairs):
+    """From sentences with places for names and amounts."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(chance)
+        self._tables: dict[str, list[dict[str, Any]]] = json.loads(TEMPLATES.read_text("utf-8"))
+        self._sorts = (self._used, self._amount, self._way, self._rule)
 
     def _said(self, templates: tuple[str, ...], **words: str) -> str:
         found = str(self._pick(templates)).format(**words, name=self._pick(PEOPLE))

@@ -179,7 +179,9 @@ class Looking:
     async def _bodies(self, mirror: Mirror, slots: Slots, ready: Mapping[int, str] | None = None) -> dict[int, str]:
         """What is in these slots and intact, in their order; `ready` are some that are at hand. What was read ahead was
         found intact then."""
-        at_hand = {**(ready or {}), **_at_hand(mirror, [slot for slot in slots.tolist() if slot not in (ready or {})])}
+        known = ready or {}
+        at_hand = {slot: known[slot] for slot in slots.tolist() if slot in known}
+        at_hand |= _at_hand(mirror, [slot for slot in slots.tolist() if slot not in known])
         away = {mirror.address(slot): slot for slot in slots.tolist() if slot not in at_hand}
         away.pop(NOWHERE, None)
         reader = mirror.reader
