@@ -17,7 +17,7 @@ from hunchd.embedding import fast
 from hunchd.embedding.protobuf import tensors_of
 
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
-RANK = 16
+RANK = 32
 HIDDEN = 64
 LONGEST = 64  # word pieces of a pair
 EPSILON = 1e-12

@@ -9,7 +9,7 @@ import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,8 +27,9 @@ WRITTEN = {
     "second": DATA / "contradictions_blind_second.jsonl",
     "third": DATA / "contradictions_blind_third.jsonl",
     "free": DATA / "contradictions_free.jsonl",
+    "fifth": DATA / "contradictions_blind_fifth.jsonl",
 }
-MEASURED = ("second", "third", "free")  # those that are kept out with `--hold-out`
+MEASURED = ("second", "third", "free", "fifth")  # those that are kept out with `--hold-out`
 # For each subject the states that exclude each other, each in several wordings, and sentences that go beside all of
 # them, or beside the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
@@ -43,8 +44,10 @@ COLUMNS = (
     ("sentence1", "sentence2", "gold_label"),
 )
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
-OF_SUBJECT = (3, 2, 2)  # pairs of a subject in a round: contradictions, paraphrases, others
-FROM_TEMPLATES, FROM_KINDS = 600, 1_100  # pairs in a round, always others
+# Pairs of a subject in a round: contradictions, paraphrases, others; of those written for this alone there are more.
+OF_SUBJECT, OF_WRITER, OF_MEASURED = (2, 2, 1), (5, 5, 3), (3, 1, 2)
+FROM_TEMPLATES, FROM_KINDS = 200, 600  # pairs in a round, always others
+UNREAD, MOST_LOST, LEAST_DRAWN = 0.7, 1.5, 0.15  # a pair is drawn the likelier the worse it was read last time
 FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 60, 120, 80, 60, 70  # pairs in a round
 RARE = 60  # statements: a word of more of them makes no neighbours
 ALIKE = 0.66  # of the words of the shorter statement
@@ -99,9 +102,14 @@ def written_pairs() -> dict[str, list[Example]]:
     return found
 
 
-def of_subjects() -> dict[str, list[Example]]:
-    """All pairs of sentences of each subject."""
-    return {one["subject"]: list(_of_subject(one)) for one in json.loads(SUBJECTS.read_text("utf-8"))}
+class Subject(NamedTuple):
+    pairs: list[Example]  # all of its sentences
+    writer: str = ""  # of those who have seen nothing of the project
+
+
+def of_subjects() -> dict[str, Subject]:
+    found = json.loads(SUBJECTS.read_text("utf-8"))
+    return {one["subject"]: Subject(list(_of_subject(one)), one.get("writer", "")) for one in found}
 
 
 def _of_subject(one: dict[str, Any]) -> Iterator[Example]:
@@ -122,29 +130,37 @@ def development(path: Path | None) -> list[Example]:
 
 
 class Own:
-    """Our own pairs: written ones by their file, and those of each subject."""
+    """Our own pairs: written ones by their file, and those of each subject. `lost` is told how badly pairs were read,
+    by their two sentences."""
 
-    def __init__(self, written: dict[str, list[Example]], subjects: dict[str, list[Example]]) -> None:
+    def __init__(self, written: dict[str, list[Example]], subjects: dict[str, Subject]) -> None:
         self.written, self.subjects = written, subjects
+        self.lost: dict[tuple[str, str], float] = {}
 
-    def without_measured(self) -> tuple[Own, dict[str, list[Example]]]:
-        """What is left to learn from, and what is measured: nothing of the one speaks of what the other does."""
+    def without_measured(self, writers: Sequence[str] = ()) -> tuple[Own, dict[str, list[Example]]]:
+        """What is left to learn from, and what is measured: nothing of the one speaks of what the other does, unless
+        both writers knew nothing of each other. Of `writers` some pairs of each subject are measured."""
         held = {name: self.written[name] for name in MEASURED}
         measured = {one for examples in held.values() for one in examples}
         alike = speaking_alike(measured)
         written = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
-        subjects = {name: [one for one in some if not alike(one)] for name, some in self.subjects.items()}
+        subjects = {}
+        for name, subject in self.subjects.items():
+            if not subject.writer:
+                subjects[name] = Subject([one for one in subject.pairs if not alike(one)])
+            elif subject.writer not in writers:
+                subjects[name] = subject
+            else:
+                some = itertools.chain.from_iterable(_drawn(_sorts(subject.pairs), OF_MEASURED, random.Random(1)))
+                held.setdefault(f"writer {subject.writer}", []).extend(some)
         return Own(written, subjects), held
 
     def round(self, chance: random.Random) -> Iterator[Example]:
         """All that is written, some of each subject, some from templates and tables, and some of the frames."""
         yield from itertools.chain.from_iterable(self.written.values())
-        for pairs in self.subjects.values():
-            sorts: tuple[list[Example], ...] = ([], [], [])
-            for one in pairs:
-                sorts[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
-            for some, most in zip(sorts, OF_SUBJECT, strict=True):
-                yield from chance.sample(some, min(len(some), most))
+        for subject in self.subjects.values():
+            most = OF_WRITER if subject.writer else OF_SUBJECT
+            yield from itertools.chain.from_iterable(_drawn(_sorts(subject.pairs), most, chance, self.lost))
         made = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
         yield from (Example(*pair) for pair in made if pair.a != pair.b)
         frames = [Example(*pair[:4]) for pair in material() if not pair.group.startswith("written")]
@@ -170,7 +186,7 @@ class Own:
     def neighbours(self, chance: random.Random) -> list[Example]:
         """Statements of different pairs and subjects that share rare words, but not most of their words."""
         groups = [[one.a, one.b] for some in self.written.values() for one in some]
-        groups += [[text for one in some for text in (one.a, one.b)] for some in self.subjects.values()]
+        groups += [[text for one in some.pairs for text in (one.a, one.b)] for some in self.subjects.values()]
         said = [(number, text, _stems(text)) for number, texts in enumerate(groups) for text in dict.fromkeys(texts)]
         postings: dict[str, list[int]] = defaultdict(list)
         for at, (_, _, stems) in enumerate(said):
@@ -193,7 +209,30 @@ class Own:
         return found
 
     def _all(self) -> list[Example]:
-        return list(itertools.chain(*self.written.values(), *self.subjects.values()))
+        return list(itertools.chain(*self.written.values(), *(some.pairs for some in self.subjects.values())))
+
+
+def _sorts(pairs: Iterable[Example]) -> tuple[list[Example], ...]:
+    """Contradictions, paraphrases, others."""
+    found: tuple[list[Example], ...] = ([], [], [])
+    for one in pairs:
+        found[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
+    return found
+
+
+def _drawn(
+    sorts: Iterable[list[Example]],
+    most: Iterable[int],
+    chance: random.Random,
+    lost: Mapping[tuple[str, str], float] | None = None,
+) -> Iterator[list[Example]]:
+    """So many of each sort, those that were read badly rather than others."""
+
+    def place(one: Example) -> float:
+        known = UNREAD if lost is None else lost.get((one.a, one.b), UNREAD)
+        return chance.random() ** (1 / (min(known, MOST_LOST) + LEAST_DRAWN))
+
+    return (sorted(some, key=place, reverse=True)[:count] for some, count in zip(sorts, most, strict=True))
 
 
 def speaking_alike(measured: Iterable[Example]) -> Callable[[Example], bool]:
