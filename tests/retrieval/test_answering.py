@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.answering import Readings, answer, places_on, whole_documents
 from hunchd.store.finding import Found
-from hunchd.store.hits import Hit
-from hunchd.store.tables import plain
+from hunchd.store.hits import Glimpse, Hit
+from hunchd.store.tables import memory_of, plain
 from tests.retrieval.test_ranking import NOW, memory
 
 WORDS = st.lists(
@@ -23,7 +24,9 @@ WORDS = st.lists(
 )
 
 
-def answered(query: str, hits: list[Hit], at_hand: list[Hit], readings: Readings | None = None) -> list[dict[str, Any]]:
+def answered(
+    query: str, hits: Sequence[Hit | Glimpse], at_hand: list[Hit], readings: Readings | None = None
+) -> list[dict[str, Any]]:
     return answer(query, hits, at_hand, depth="shallow", k=5, now=NOW, readings=readings)
 
 
@@ -34,21 +37,20 @@ def test_what_was_read_ahead_is_judged_as_what_is_read_late(texts: list[list[str
         Found(json.dumps(plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))), b"", 3.0 - number / 9, 0.4)
         for number, words in enumerate(texts)
     ]
-    for one in found[::2]:
-        readings.read(one.body)
-    ahead = [readings.hit(one, ()) for one in found]
-    late = [Readings(query).hit(one, ()) for one in found]
+    readings.read([one.body for one in found[::2]])
+    ahead = readings.glimpses([(one, ()) for one in found])
+    late = [Hit(memory=memory_of(one.row), lexical=one.lexical, similarity=one.similarity) for one in found]
     assert answered(query, ahead, [], readings) == answered(query, late, [])
 
 
 def test_the_newer_word_of_one_memory_counts_with_the_scores_that_the_store_gave() -> None:
     old, readings = memory("m1", "the journal is torn"), Readings("torn journal")
     new = replace(old, content="the journal was mended", updated=old.updated + timedelta(minutes=1))
-    read = readings.hit(Found(json.dumps(plain(old)), b"", 4.0, 0.6), ())
-    [result] = answered("torn journal", [read], [Hit(memory=new, lexical=0.5)], readings)
+    read = readings.glimpses([(Found(json.dumps(plain(old)), b"", 4.0, 0.6), ())])
+    [result] = answered("torn journal", read, [Hit(memory=new, lexical=0.5)], readings)
     assert result["snippet"] == "the journal was mended"
     assert "close in meaning (0.60)" in result["reasons"]
-    [kept] = answered("torn journal", [read], [Hit(memory=memory("m1", "the journal", days=200))], readings)
+    [kept] = answered("torn journal", read, [Hit(memory=memory("m1", "the journal", days=200))], readings)
     assert kept["snippet"] == "the journal is torn"
 
 

@@ -40,7 +40,7 @@ def test_cleaning_never_leaves_a_question_without_words(text: str) -> None:
 
 def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
     stems = frozenset(stem(word) for word in terms("caching user"))
-    said, length = counted(stems, "The cached userName was not in the caches")
+    [(said, length)] = counted(stems, ["The cached userName was not in the caches"])
     assert said == {stem("caching"): 2, stem("user"): 1}
     assert length == 3  # cached, userName, caches
 
@@ -49,7 +49,8 @@ def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
 @given(st.text(st.characters(codec="ascii"), max_size=80), st.text(st.characters(codec="ascii"), max_size=30))
 def test_what_is_counted_is_what_the_words_of_the_text_are(text: str, question: str) -> None:
     stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
-    assert counted(stems, text)[0].keys() >= stems & {stem(word) for word in terms(text)}
+    [(said, _)] = counted(stems, [text])
+    assert said.keys() >= stems & {stem(word) for word in terms(text)}
 
 
 @settings(deadline=None)
@@ -57,7 +58,7 @@ def test_what_is_counted_is_what_the_words_of_the_text_are(text: str, question: 
 def test_a_word_counts_where_it_or_a_part_of_it_begins(text: str, question: str) -> None:
     stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
     expected = {root: times for root in stems if (times := len(list(places(root, text))))}
-    said, _ = counted(stems, text)
+    [(said, _)] = counted(stems, [text])
     assert len(text.lower()) != len(text) or said == expected
 
 
@@ -74,5 +75,15 @@ def places(root: str, text: str) -> Iterator[int]:
 
 
 def test_an_unspaced_script_is_counted_by_pairs() -> None:
-    said, _ = counted(frozenset(stem(word) for word in terms("東京駅")), "昨日は東京駅にいた")
+    [(said, _)] = counted(frozenset(stem(word) for word in terms("東京駅")), ["昨日は東京駅にいた"])
     assert said
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text(st.sampled_from("aeisngT1 é東ßΣİ\n"), max_size=20), max_size=6),
+    st.text("aeisng T1東", max_size=20),
+)
+def test_texts_are_counted_together_as_each_alone(texts: list[str], question: str) -> None:
+    stems = [stem(word) for word in terms(question)]
+    assert counted(stems, texts) == [counted(stems, [text])[0] for text in texts]

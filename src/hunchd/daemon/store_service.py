@@ -27,6 +27,7 @@ from hunchd.store.collection import Collection
 from hunchd.store.files import Files, private_folder
 from hunchd.store.finding import Found
 from hunchd.store.folders import erasure_is_due, of_project
+from hunchd.store.hits import Glimpse, Hit
 from hunchd.store.looking import Vector
 from hunchd.store.tables import SIGNALS, Row, memory_of, plain_of, signal_of, signal_row, stored
 from hunchd.store.words import question
@@ -163,17 +164,15 @@ class StoreService:
         the words are read while the question's vector is made."""
         filters, readings = filters_of(asked["filters"]), Readings(asked["query"])
         found, degraded = await self._found(asked, readings.read)
-        # The mirror compares in short; here each memory is read anyway.
-        hits = [hit for one, why in found if matches((hit := readings.hit(one, why)).memory, filters)]
-        at_hand = [hit_of(raw) for raw in asked["at_hand"]]
-        if places := places_on(filters.branch, (*hits, *at_hand)):
-            otherwise = {*asked["said_on_branch"], *(hit.memory.id for hit in (*hits, *at_hand))}
+        hits, at_hand = readings.glimpses(found), [hit_of(raw) for raw in asked["at_hand"]]
+        everything: list[Hit | Glimpse] = [*hits, *at_hand]
+        if places := places_on(filters.branch, everything):
+            otherwise = {*asked["said_on_branch"], *(hit.memory.id for hit in everything)}
             if self._exists(filters.project):
                 rows = await (await self.collection(filters.project)).get(list(places.values()))
                 otherwise |= {row["id"] for row in rows}
-            hits, at_hand = (
-                [hit for hit in some if places.get(hit.memory.id) not in otherwise] for some in (hits, at_hand)
-            )
+            hits = [hit for hit in hits if places.get(hit.memory.id) not in otherwise]
+            at_hand = [hit for hit in at_hand if places.get(hit.memory.id) not in otherwise]
         results = answer(
             asked["query"], hits, at_hand, depth=asked["depth"], k=int(asked["results"]),
             now=datetime.fromisoformat(asked["now"]), readings=readings,
@@ -181,7 +180,7 @@ class StoreService:
         return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending}}
 
     async def _found(
-        self, asked: dict[str, Any], read: Callable[[str], object] | None = None
+        self, asked: dict[str, Any], read: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:
         """What a question finds and why, and what could not be used for finding it."""
         filters, k = filters_of(asked["filters"]), int(asked["k"])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from hunchd.domain.facts import place_of
-from hunchd.domain.memory import CHUNK, Kind, Memory
-from hunchd.retrieval.ranking import Depth, counted_in, ranked, roots_of
+from hunchd.domain.facts import place_id
+from hunchd.domain.memory import CHUNK, Kind
+from hunchd.retrieval.ranking import Counted, Depth, counted_in, ranked, roots_of
 from hunchd.store.finding import Found
-from hunchd.store.hits import Hit
-from hunchd.store.tables import memory_of
+from hunchd.store.gist import Gist, gist_of
+from hunchd.store.hits import Glimpse, Hit
 
 PARTS_OF_ONE: Final = 3  # chunks of one document among the best results, about
 
@@ -23,23 +22,27 @@ class Readings:
 
     def __init__(self, query: str) -> None:
         self._roots = roots_of(query)
-        self._memories: dict[str, Memory] = {}  # by the JSON that was kept
-        self.counts: dict[str, tuple[Mapping[str, int], int]] = {}  # by id: `counted_in` of it
+        self._read: dict[str, Gist] = {}  # by the JSON that was kept
+        self.counts: dict[str, Counted] = {}  # by id: `counted_in` of it
 
-    def read(self, body: str) -> Memory:
-        if (memory := self._memories.get(body)) is None:
-            memory = self._memories[body] = memory_of({"body": body})
-            self.counts[memory.id] = counted_in(memory, self._roots)
-        return memory
+    def read(self, bodies: Iterable[str]) -> None:
+        new = {body: gist_of(body) for body in bodies if body not in self._read}
+        self._read |= new
+        gists = list(new.values())
+        self.counts.update(zip([gist.id for gist in gists], counted_in(gists, self._roots), strict=True))
 
-    def hit(self, found: Found, why: Sequence[str]) -> Hit:
-        memory = self.read(found.body)
-        return Hit(memory=memory, lexical=found.lexical, similarity=found.similarity, why=tuple(why))
+    def glimpses(self, found: Sequence[tuple[Found, Sequence[str]]]) -> list[Glimpse]:
+        """Of each memory that was found, and why."""
+        self.read([one.body for one, _ in found])
+        return [
+            Glimpse(memory=self._read[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(why))
+            for one, why in found
+        ]
 
 
 def answer(
     query: str,
-    hits: Sequence[Hit],
+    hits: Sequence[Hit | Glimpse],
     at_hand: Sequence[Hit],
     *,
     depth: Depth,
@@ -51,27 +54,30 @@ def answer(
     takes the place of what is older in the store."""
     newer = {hit.memory.id: hit.memory for hit in at_hand}
     counts = dict(readings.counts) if readings is not None else {}
-    merged: dict[str, Hit] = {}
+    merged: dict[str, Hit | Glimpse] = {}
     for hit in hits:
         other = newer.get(hit.memory.id)
         if other is not None and other.updated > hit.memory.updated:
-            hit = replace(hit, memory=other)
+            hit = Hit(memory=other, lexical=hit.lexical, similarity=hit.similarity, why=hit.why)
             counts.pop(other.id, None)
         merged[hit.memory.id] = hit
-    for hit in at_hand:
-        if merged.setdefault(hit.memory.id, hit) is hit:
-            counts.pop(hit.memory.id, None)
+    for new in at_hand:
+        if merged.setdefault(new.memory.id, new) is new:
+            counts.pop(new.memory.id, None)
     several = k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in merged.values()) else k
     return ranked(query, list(merged.values()), depth=depth, k=several, now=now, counts=counts)
 
 
-def places_on(branch: str | None, hits: Iterable[Hit]) -> dict[str, str]:
+def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, str]:
     """Of facts of the main line, by id: the id that one has which says otherwise on `branch`."""
     if not branch:
         return {}
-    facts = (hit.memory for hit in hits if hit.memory.kind is Kind.FACT and hit.memory.branch is None)
-    places = ((memory.id, place_of(replace(memory, branch=branch))) for memory in facts)
-    return {identifier: place for identifier, place in places if place is not None}
+    memories = [hit.memory for hit in hits]
+    return {
+        one.id: place_id(project=one.project, scope=one.scope, category=one.category, key=one.key, branch=branch)
+        for one in memories
+        if one.kind is Kind.FACT and one.key and one.branch is None
+    }
 
 
 def whole_documents(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

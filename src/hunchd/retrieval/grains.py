@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,7 @@ _FULL: Final = SATURATION + 1.0  # what a word counts that is said without end
 Table = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """What one text says of a question: how often which words that were asked, in how many words altogether."""
 
     said: Mapping[str, int]
@@ -40,8 +38,7 @@ class Passage:
         return None if self.session is None else (self.session, self.number)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """How much of the question each grain says, 0..1, by how rare its words are; and how near the meaning is."""
 
     own: float

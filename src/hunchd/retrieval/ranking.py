@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
-from hunchd.store.hits import Hit
+from hunchd.store.gist import Gist
+from hunchd.store.hits import Glimpse, Hit
 
 Depth = Literal["specific", "shallow", "deep"]
 
@@ -59,17 +59,23 @@ INDEXED: Final = 8_000  # characters of a text that are looked at
 class Ranked:
     """A memory with its place in the answer. `score` is between 0 and about 1.5."""
 
-    memory: Memory
+    memory: Memory | Gist
     score: float
     snippet: str
     reasons: tuple[str, ...]
 
 
-Counted = tuple[Mapping[str, int], int]  # how often a memory says which roots, and its length
+Counted = tuple[dict[str, int], int]  # how often a memory says which roots, and its length
 
 
 def ranked(
-    query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime, counts: Mapping[str, Counted] | None = None
+    query: str,
+    hits: Sequence[Hit | Glimpse],
+    *,
+    depth: Depth,
+    k: int,
+    now: datetime,
+    counts: Mapping[str, Counted] | None = None,
 ) -> list[dict[str, Any]]:
     """The contract's results for `query`, best first; at most `k`, and none if nothing answers it. `counts`, by id: of
     memories that were looked at already, what `counted_in` gave."""
@@ -88,7 +94,7 @@ def told(query: str, memory: Memory) -> dict[str, Any]:
     return _told(memory, snippet(memory.content, terms(query)))
 
 
-def _told(memory: Memory, shown: str) -> dict[str, Any]:
+def _told(memory: Memory | Gist, shown: str) -> dict[str, Any]:
     return {
         "id": memory.id,
         "ref": memory.ref,
@@ -100,7 +106,13 @@ def _told(memory: Memory, shown: str) -> dict[str, Any]:
 
 
 def ranking(
-    query: str, hits: Sequence[Hit], *, depth: Depth, k: int, now: datetime, counts: Mapping[str, Counted] | None = None
+    query: str,
+    hits: Sequence[Hit | Glimpse],
+    *,
+    depth: Depth,
+    k: int,
+    now: datetime,
+    counts: Mapping[str, Counted] | None = None,
 ) -> list[Ranked]:
     """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
@@ -112,9 +124,8 @@ def ranking(
     return [_shown(asked, one, now) for one in found[: min(k, DEEP_MOST if depth == "deep" else max(k, SHALLOW_MOST))]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    hit: Hit
+class _Weighed(NamedTuple):
+    hit: Hit | Glimpse
     said: Mapping[str, int]  # stems of the question, in the memory's own text
     around: frozenset[str]  # and in the texts beside it
     named: bool
@@ -122,11 +133,13 @@ class _Weighed:
 
 
 def _weighed(
-    query: str, roots: Sequence[str], hits: Sequence[Hit], now: datetime, counts: Mapping[str, Counted]
+    query: str, roots: Sequence[str], hits: Sequence[Hit | Glimpse], now: datetime, counts: Mapping[str, Counted]
 ) -> list[_Weighed]:
     """What speaks for each hit, and how much that is. `roots`: of the words that are asked for."""
     stems = list(dict.fromkeys(roots))
-    passages = [_passage(hit, counts.get(hit.memory.id) or counted_in(hit.memory, stems)) for hit in hits]
+    if new := [hit.memory for hit in hits if hit.memory.id not in counts]:
+        counts = {**counts, **dict(zip([one.id for one in new], counted_in(new, stems), strict=True))}
+    passages = [_passage(hit, counts[hit.memory.id]) for hit in hits]
     weights = rarities(stems, passages, [hit.lexical for hit in hits])
     weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
     found = evidence(passages, weights)
@@ -151,12 +164,12 @@ def roots_of(query: str) -> list[str]:
     return list(dict.fromkeys(map(stem, terms(query))))
 
 
-def counted_in(memory: Memory, roots: Sequence[str]) -> Counted:
-    """How often a memory says which of the roots of a question, and its length in words."""
-    return counted(roots, _text(memory)[:INDEXED])
+def counted_in(memories: Sequence[Memory | Gist], roots: Sequence[str]) -> list[Counted]:
+    """How often each memory says which of the roots of a question, and its length in words."""
+    return counted(roots, [_text(memory)[:INDEXED] for memory in memories])
 
 
-def _passage(hit: Hit, counts: Counted) -> Passage:
+def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
     memory, (times, length) = hit.memory, counts
     session, number = memory.source.get("session"), memory.source.get("number")
     if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or session is None:
@@ -164,7 +177,7 @@ def _passage(hit: Hit, counts: Counted) -> Passage:
     return Passage(times, length, hit.similarity, str(session), number)
 
 
-def _speaker(stems: Sequence[str], hits: Sequence[Hit]) -> str | None:
+def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
     """The one speaker among those who were found whom the question names."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
     meant = [name for name in names if any(stem(word) in stems for word in terms(name))]
@@ -176,7 +189,7 @@ def _relevance(one: Evidence) -> float:
     return words + MEANING * max(one.meaning, 0.0) + MEANING_WINDOW * max(one.meaning_window, 0.0)
 
 
-def _of_message(memory: Memory, passage: Passage, then: Then | None, speaker: str | None) -> float:
+def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, speaker: str | None) -> float:
     """What a message is worth beside its words."""
     month, day = agrees(then, memory.at) if then is not None else (False, False)
     worth = MONTH * month + DAY * day
@@ -208,31 +221,33 @@ def _answers(covered: float, similarity: float | None) -> bool:
     return covered >= COVERED
 
 
-def _boost(memory: Memory, now: datetime) -> float:
+def _boost(memory: Memory | Gist, now: datetime) -> float:
     fresh = FRESH_BOOST if _age(memory, now) <= FRESH else 1.0
     important = 1.0 + IMPORTANCE * (min(max(memory.importance, 0.0), 1.0) - 0.5)
-    balance = memory.usage.cited - max(0, memory.usage.ignored - memory.usage.cited) * 0.5
+    usage = memory.usage
+    balance = usage.cited - max(0, usage.ignored - usage.cited) * 0.5
     used = 1.0 + USAGE * max(-1.0, min(1.0, balance / 5))
     outdated = OUTDATED if memory.status in (Status.SUPERSEDED, Status.SUSPECT) else 1.0
     return fresh * important * used * outdated
 
 
-def _age(memory: Memory, now: datetime) -> timedelta:
+def _age(memory: Memory | Gist, now: datetime) -> timedelta:
     """Since it happened or was said; what was read off the files of today is no news."""
     if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or memory.at > now:
         return timedelta.max
     return now - memory.at
 
 
-def _is_called(name: str, memory: Memory) -> bool:
+def _is_called(name: str, memory: Memory | Gist) -> bool:
     """Whether this, in lower case, is a name of the memory: its id, ref, key, title or path."""
-    own = (memory.id, memory.ref, memory.key, memory.title)
-    return any(one is not None and one.casefold() == name for one in own) or any(
-        len(path) <= len(name) <= _GROWS * len(path) and path.casefold() == name for path in paths_of(memory)
-    )
+    paths = (artifact.ref for artifact in memory.artifacts if artifact.type == "file")
+    for one in (memory.id, memory.ref, memory.key, memory.title, *paths):
+        if one is not None and len(one) <= len(name) <= _GROWS * len(one) and one.casefold() == name:
+            return True
+    return False
 
 
-def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:
+def _reasons(hit: Hit | Glimpse, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:
     memory = hit.memory
     reasons = ["is exactly what was asked for"] if named else []
     reasons += hit.why
@@ -252,7 +267,7 @@ def _reasons(hit: Hit, words: Sequence[str], beside: Sequence[str], named: bool,
     return reasons
 
 
-def _text(memory: Memory) -> str:
+def _text(memory: Memory | Gist) -> str:
     if memory.kind is Kind.MESSAGE:  # its title is who says it and how it begins
         return f"{memory.source.get('name') or ''}\n{memory.content}"
     return "\n".join(filter(None, (memory.title, memory.content, memory.key, memory.value, *memory.tags)))

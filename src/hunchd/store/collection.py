@@ -171,7 +171,7 @@ class Collection:
         choose: Choice,
         *,
         few: int | None = None,
-        read: Callable[[str], object] | None = None,
+        read: Callable[[Sequence[str]], object] | None = None,
     ) -> list[Found]:
         """Look by word and by nearness within the filters; `choose` says which of what was found is wanted, and of what
         has no neighbours the first `few` are. Looking by word does not wait for the vector; meanwhile `read` is given

@@ -101,7 +101,7 @@ class Looking:
         k: int,
         choose: Choice,
         few: int | None = None,
-        read: Callable[[str], object] | None = None,
+        read: Callable[[Sequence[str]], object] | None = None,
     ) -> list[Found]:
         """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
         wanted: the first `few`, if no message is among these. Behind those, the messages beside messages that were
@@ -214,7 +214,7 @@ def _said(
     passing: Mask,
     wide: int,
     most: tuple[int, int | None],
-    read: Callable[[str], object] | None,
+    read: Callable[[Sequence[str]], object] | None,
 ) -> tuple[dict[int, float], dict[int, str]]:
     """What says most of `words`, and the bodies of the first as far as they are at hand: as many as will be wanted,
     which depends on whether messages are among them."""
@@ -224,8 +224,7 @@ def _said(
         k = few
     bodies = _at_hand(mirror, slots[:k])
     if read is not None:
-        for body in bodies.values():
-            read(body)
+        read(list(bodies.values()))
     return lexical, bodies
 
 
