@@ -9,12 +9,13 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hunchd.daemon.store_reading import Reading
-from hunchd.domain.errors import HunchError
+from hunchd.domain.errors import HunchError, StoreClosed
 from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import Late, LazyEmbedder, Reader
 from hunchd.protocol.allocating import give_memory_back
@@ -34,13 +35,15 @@ from hunchd.store.words import question
 
 logger = logging.getLogger(__name__)
 
+Answer = TypeVar("Answer")
+
 EXPORTED_AT_ONCE: Final = 200  # memories
 SCANNED_AT_ONCE: Final = 50  # memories: the front hands them on between two answers, in a few milliseconds
 # A question that is embedded while everybody waits, which takes five milliseconds at most; others in another thread.
 QUICK: Final = 200  # characters
 DEEP_SEEDS: Final = 5  # best answers whose words and links a deep search follows
 LINKED_MOST: Final = 10  # memories
-DOOMED: Final = "erasing"  # where a project goes on its way out
+DOOMED: Final = "leaving"  # where a project goes on its way out
 
 
 class StoreService:
@@ -218,8 +221,7 @@ class StoreService:
         return {"deleted": await (await self.collection(asked["project"])).delete(asked["ids"])}
 
     async def _forget_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
-        for project in self._projects():
-            await (await self.collection(project)).forget_signals(asked["before"])
+        await self._each(lambda collection: collection.forget_signals(asked["before"]))
         return {}
 
     async def _purge(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -232,7 +234,7 @@ class StoreService:
         async with self._opening[project]:
             if (collection := self._collections.pop(project, None)) is not None:
                 await collection.close()
-            await asyncio.to_thread(_remove, of_project(self._data, project))
+            await asyncio.to_thread(_remove, of_project(self._data, project), self._data / DOOMED)
         return {}
 
     async def _export(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
@@ -256,8 +258,7 @@ class StoreService:
                 yield {"memories": [plain_of(row) for row in rows], "vectors": told}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
-        opened = list(self._collections.items())  # more may open meanwhile
-        states = {project: await collection.state(self.model_name) for project, collection in opened}
+        states = await self._each(lambda collection: collection.state(self.model_name), list(self._collections))
         if self._model is not None:
             self.pending = sum(state["rows"] - state["embedded"] for state in states.values())
         total = {
@@ -273,18 +274,16 @@ class StoreService:
         }
 
     async def _optimise(self, _: dict[str, Any]) -> dict[str, Any]:
-        for project in self._projects():
-            await (await self.collection(project)).optimise(force=True)
+        await self._each(lambda collection: collection.optimise(force=True))
         give_memory_back()
         return {}
 
     async def _verify(self, _: dict[str, Any]) -> dict[str, Any]:
-        results = [await (await self.collection(project)).verify() for project in self._projects()]
-        return {name: sum(result[name] for result in results) for name in ("checked", "damaged")}
+        results = await self._each(lambda collection: collection.verify())
+        return {name: sum(result[name] for result in results.values()) for name in ("checked", "damaged")}
 
     async def _snapshot(self, asked: dict[str, Any]) -> dict[str, Any]:
-        for project in self._projects():
-            await (await self.collection(project)).snapshot(keep=int(asked["keep"]))
+        await self._each(lambda collection: collection.snapshot(keep=int(asked["keep"])))
         return {}
 
     async def _contradict(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -391,6 +390,17 @@ class StoreService:
             found.append(f"contradictions by rules only: {self.reading.failure}")
         return found
 
+    async def _each(
+        self, work: Callable[[Collection], Awaitable[Answer]], projects: Sequence[str | None] | None = None
+    ) -> dict[str | None, Answer]:
+        """What `work` gives of each project, of all where none are named; what is erased meanwhile is left out."""
+        given: dict[str | None, Answer] = {}
+        for project in self._projects() if projects is None else projects:
+            with suppress(StoreClosed):
+                if self._exists(project):
+                    given[project] = await work(await self.collection(project))
+        return given
+
     def _exists(self, project: str | None) -> bool:
         """A question about nothing creates nothing."""
         return project in self._collections or of_project(self._data, project).is_dir()
@@ -405,18 +415,15 @@ def _forgiven(task: asyncio.Task[object]) -> None:
         logger.warning("the question could not be embedded: %s", error)
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, doomed: Path) -> None:
     """Out of sight at once, then gone: a crash in between leaves a folder that nobody takes for a project."""
     if not folder.exists():
         return
-    doomed = private_folder(
-        folder.parent.parent / "erasing" if folder.parent.name == "projects" else folder.parent / "erasing"
-    )
-    target = doomed / f"{folder.name}-{time.time_ns()}"
+    target = private_folder(doomed) / f"{folder.name}-{time.time_ns()}"
     folder.replace(target)
     Files().sync_folder(folder.parent)
-    shutil.rmtree(doomed)
-    Files().sync_folder(doomed.parent)
+    shutil.rmtree(target)
+    Files().sync_folder(doomed)
 
 
 async def _batches(rows: AsyncIterator[Row], size: int = EXPORTED_AT_ONCE) -> AsyncIterator[list[Row]]:

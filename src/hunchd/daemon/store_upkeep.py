@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from hunchd.daemon.patience import patient_threads
 from hunchd.daemon.store_service import StoreService
+from hunchd.domain.errors import StoreClosed
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable
 from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Handler
@@ -68,13 +69,21 @@ class Upkeep:
         return {name: started(handler) for name, handler in handlers.items()}
 
     async def run(self) -> None:
-        """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end."""
+        """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end.
+
+        Raises SystemExit if it ends otherwise: whoever asks next is answered by a new process, not by a closed store.
+        """
         ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
             await self._attempt(self._service.resume)
             while True:
                 await asyncio.sleep(TICK)
                 await self._attempt(self._step)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # a panic of the database is no Exception
+            logger.critical("the store's upkeep ended, and so does this process", exc_info=True)
+            raise SystemExit(1) from error
         finally:
             ahead.cancel()
             await asyncio.wait([ahead])
@@ -90,6 +99,8 @@ class Upkeep:
                 for collection in self._service.opened:
                     more = await collection.index_words(self._counted) or more
                     more = await collection.read_ahead(self._packed) or more
+            except StoreClosed:
+                more = True
             except Exception:  # as in `_attempt`
                 logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
                 pause = AFTER_FAILURE
@@ -107,6 +118,8 @@ class Upkeep:
         self._working = True
         try:
             await work()
+        except StoreClosed:
+            logger.info("a project was removed during the store's upkeep")
         except Exception:  # whatever is wrong with one project's upkeep, the process goes on answering
             logger.exception("the store's upkeep failed; trying again in %.0f s", AFTER_FAILURE)
             await asyncio.sleep(AFTER_FAILURE)

@@ -10,6 +10,7 @@ HunchError
 ├── Unavailable        a part is starting, stopping or broken; the rest goes on
 ├── ConfigError        the user's file says something we cannot do
 ├── StoreError         the database cannot be opened, read or written
+│   └── StoreClosed    what is kept of a project is being erased, or the store ends
 └── RepositoryError    git or the working tree cannot be read
 """
 
@@ -64,6 +65,12 @@ class ConfigError(HunchError):
 
 class StoreError(HunchError):
     code = "store"
+
+
+class StoreClosed(StoreError):
+    """Nothing is wrong with the store: there is nothing to be mended."""
+
+    code = "store_closed"
 
 
 class RepositoryError(HunchError):

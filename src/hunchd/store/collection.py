@@ -7,11 +7,12 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from hunchd.domain.errors import StoreError
+from hunchd.domain.errors import StoreClosed, StoreError
 from hunchd.domain.filters import Filters
 from hunchd.protocol.allocating import large_buffers_apart
 from hunchd.store import expressions, rescue, snapshots
@@ -40,6 +41,7 @@ Answer = TypeVar("Answer")
 KEEP_VERSIONS: Final = timedelta(minutes=1)
 # A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
 HEAL_AGAIN_AFTER: Final = 300.0  # seconds
+CLOSE_PATIENCE: Final = 5.0  # seconds: an export goes at the pace of whoever reads it
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
 
@@ -62,6 +64,7 @@ class Collection:
         self._gate = Gate()
         self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
         self._healed_at = float("-inf")
+        self._closed = False
         self._mirror: Mirror  # of the memories; there is one from the opening on
         self._words = WordKeeping(folder, self._files)
         self._followed_at = time.monotonic()
@@ -98,8 +101,12 @@ class Collection:
         return self
 
     async def close(self) -> None:
-        """After the writes under way."""
+        """After the writes under way, and the reads unless one stalls; whoever asks later gets StoreClosed."""
         async with self._lock:
+            self._closed = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_PATIENCE), self._gate.alone():
+                    pass
             for table in self._tables.values():
                 table.close()
             self._database.close()
@@ -390,6 +397,7 @@ class Collection:
 
         async def alone() -> Answer:
             async with self._lock:
+                self._must_be_open()
                 try:
                     return await work()
                 except StoreError as error:
@@ -404,17 +412,23 @@ class Collection:
         """A read that fails is tried once more after the table was mended."""
         try:
             async with self._gate.reading():
+                self._must_be_open()
                 return await work()
         except StoreError as error:
             if not self.writable or not self._worth_mending(error):
                 raise
         await self._writing(self._heal)
         async with self._gate.reading():
+            self._must_be_open()
             return await work()
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self.folder.name} is closed")
 
     def _worth_mending(self, error: StoreError) -> bool:
         """Whether the failure may come from damage on the disk: the first one in a while."""
-        if time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
+        if isinstance(error, StoreClosed) or time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
             return False
         self._healed_at = time.monotonic()
         logger.warning("%s cannot be used as it is (%s); mending it", self.folder, error)

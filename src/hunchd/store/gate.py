@@ -33,8 +33,9 @@ class Gate:
         async with self._changed:
             await self._changed.wait_for(lambda: not self._closed)
             self._closed = True
-            await self._changed.wait_for(lambda: self._reading == 0)
         try:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._reading == 0)
             yield
         finally:
             async with self._changed:

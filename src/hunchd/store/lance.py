@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from hunchd.domain.errors import StoreError
+from hunchd.domain.errors import StoreClosed, StoreError
 from hunchd.store import expressions
 from hunchd.store.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, Column, Row
 from hunchd.store.unused import import_light
@@ -108,7 +108,7 @@ class Table:
     """One table. Rows go in and come out as plain dictionaries; errors of the database are StoreErrors."""
 
     def __init__(self, inner: Any, name: str, columns: Sequence[Column] | None = None) -> None:
-        self._inner = inner
+        self._open: Any = inner  # None: closed
         self.name = name
         self.columns = tuple(columns or COLUMNS[name])
 
@@ -214,8 +214,8 @@ class Table:
         return {
             "rows": stats["num_rows"],
             "fragments": stats["fragment_stats"]["num_fragments"],
-            "version": await self._inner.version(),
-            "versions": len(await self._inner.list_versions()),
+            "version": await self.version(),
+            "versions": len(await self._run(self._inner.list_versions())),
             "unindexed": await self.unindexed(),
         }
 
@@ -267,7 +267,7 @@ class Table:
         for _ in range(3):  # the first run makes new versions itself: of the merged files, of the indexes
             await asyncio.sleep(_NOW.total_seconds() * 5)
             await self.optimise(keep=_NOW, alone=True)
-            if len(await self._inner.list_versions()) == 1:
+            if len(await self._run(self._inner.list_versions())) == 1:
                 return
 
     async def version(self) -> int:
@@ -282,7 +282,16 @@ class Table:
         await self._run(self._inner.checkout_latest())
 
     def close(self) -> None:
-        self._inner.close()
+        """Not while something is under way. What is asked afterwards raises StoreClosed."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    @property
+    def _inner(self) -> Any:
+        if self._open is None:  # the database would panic, and take down the task that asked
+            raise StoreClosed(f"table {self.name} is closed")
+        return self._open
 
     @property
     def _names(self) -> list[str]:

@@ -1,0 +1,121 @@
+"""A project may be erased while somebody still reads, writes or tidies what was kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.daemon.store_service import DOOMED, StoreService
+from hunchd.daemon.store_upkeep import Upkeep
+from hunchd.domain.errors import StoreClosed
+from hunchd.store.collection import Collection
+from hunchd.store.gate import Gate
+from hunchd.store.lance import new_session
+from hunchd.store.tables import plain, stored
+from tests.store.examples import memory
+
+
+async def opened(folder: Path) -> Collection:
+    collection = await Collection.open(folder, new_session())
+    await collection.put([stored(plain(memory(1, "a heron"))), stored(plain(memory(2, "an otter")))])
+    return collection
+
+
+USES: dict[str, Callable[[Collection], Awaitable[Any]]] = {
+    "read": lambda collection: collection.get(["m1"]),
+    "count": lambda collection: collection.state("model"),
+    "verify": lambda collection: collection.verify(),
+    "write": lambda collection: collection.put([stored(plain(memory(3, "a kingfisher")))]),
+    "tidy": lambda collection: collection.optimise(force=True),
+    "purge": lambda collection: collection.purge(),
+    "embed": lambda collection: collection.without_vector("model", 5),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+async def test_what_is_closed_says_so_and_is_not_mended(use: str, tmp_path: Path) -> None:
+    collection = await opened(tmp_path)
+    await collection.close()
+    with pytest.raises(StoreClosed):
+        await USES[use](collection)
+    assert collection.counters.healed == 0
+
+
+async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path) -> None:
+    collection = await opened(tmp_path)
+    table = collection._memories
+    await collection.close()
+    for use in (table.at_addresses([1]), table.count(), table.state(), table.unindexed(), table.version()):
+        with pytest.raises(StoreClosed):
+            await use
+
+
+async def test_closing_waits_for_who_reads_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunchd.store.collection.CLOSE_PATIENCE", 0.05)
+    collection = await opened(tmp_path)
+    export = collection.rows()
+    assert (await anext(export))["id"] in {"m1", "m2"}
+    await collection.close()  # whoever reads the export has stopped taking rows
+    with pytest.raises(StoreClosed):
+        await collection.get(["m1"])
+
+
+async def test_who_gives_up_waiting_to_be_alone_keeps_nobody_out() -> None:
+    gate = Gate()
+    async with gate.reading():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), gate.alone():
+                pass
+    async with asyncio.timeout(5), gate.reading():
+        pass
+
+
+async def test_a_project_erased_while_all_are_counted_is_left_out(tmp_path: Path) -> None:
+    service = StoreService(tmp_path, new_session(), None)
+    words = service.handlers
+    for name in ("p", "q"):
+        await words["put"]({"memories": [plain(memory(1, "a heron", project=name))]})
+    erased = service.opened[1]
+    counting = service.opened[0].state
+
+    async def meanwhile(model: str) -> dict[str, Any]:
+        figures = await counting(model)
+        await words["erase"]({"project": "q"})
+        return figures
+
+    service.opened[0].state = meanwhile  # type: ignore[method-assign]
+    told = await words["stats"]({})
+    assert list(told["stats"]["projects"]) == ["p"]
+    assert told["stats"]["rows"] == 1
+    with pytest.raises(StoreClosed):
+        await erased.get(["m1"])
+    assert [one["id"] for one in (await words["get"]({"project": "p", "ids": ["m1"]}))["memories"]] == ["m1"]
+    await service.close()
+
+
+async def test_an_erasure_leaves_alone_what_others_have_noted(tmp_path: Path) -> None:
+    (tmp_path / "erasing").mkdir()
+    (tmp_path / "erasing" / "p").touch()
+    service = StoreService(tmp_path, new_session(), None)
+    await service.resume()
+    await service.handlers["put"]({"memories": [plain(memory(1, "a heron", project="p"))]})
+    await service.handlers["erase"]({"project": "p"})
+    assert (tmp_path / "erasing" / "p").exists()
+    assert list((tmp_path / DOOMED).iterdir()) == []
+    await service.close()
+
+
+async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As the database raises: no Exception."""
+
+    async def panicking(self: Upkeep) -> None:
+        raise Panic
+
+    monkeypatch.setattr(Upkeep, "_step", panicking)
+    with pytest.raises(SystemExit):
+        await Upkeep(StoreService(tmp_path, new_session(), None), None).run()
