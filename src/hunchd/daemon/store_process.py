@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import shutil
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reader = Late("reader of pairs", _reader, idle_after=min(asked.model_idle_after, READER_IDLE_AFTER))
     service = StoreService(asked.data, new_session(), model, reader)
     upkeep = Upkeep(service, model)
+    gc.freeze()  # what the libraries made stays: looking at it again would keep a question waiting for 0.1 s
     serve(upkeep.beside(service.handlers), idle_after=asked.idle_after, busy=lambda: upkeep.busy)
     return 0
 
@@ -58,7 +60,9 @@ def _loader(name: str) -> Callable[[], Embedder]:
     def load() -> Embedder:
         from hunchd.embedding import fast  # a second and 200 MB that a process without questions never needs
 
-        return fast.load(name)
+        model = fast.load(name)
+        gc.freeze()
+        return model
 
     return load
 

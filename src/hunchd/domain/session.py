@@ -60,7 +60,12 @@ def refs_beside(ref: str | None, reach: int) -> list[str]:
     if (place := place_in_session(ref)) is None:
         return []
     session, at = place
-    return [f"{session}:{other}" for other in range(max(1, at - reach), at + reach + 1) if other != at]
+    return [f"{session}:{other}" for other in around(at, reach) if other != at]
+
+
+def around(number: int, reach: int) -> range:
+    """The numbers of up to `reach` messages before and after one, and its own; they begin with 1."""
+    return range(max(1, number - reach), number + reach + 1)
 
 
 def place_in_session(ref: str | None) -> tuple[str, int] | None:

@@ -112,7 +112,7 @@ class Looking:
         ready: dict[int, str] = {}
         if callable(vector) and mirror.words.is_whole:
             # Nobody else uses the mirror meanwhile: this thread waits for all.
-            compared = _BESIDE.submit(_comparable, mirror, model, passing)
+            compared = _BESIDE.submit(mirror.comparable, passing, model)
             words_found = _BESIDE.submit(_said, mirror, words, passing, wide, (k, few), read)
             asked = vector()
             comparable, (lexical, ready) = compared.result(), words_found.result()
@@ -121,7 +121,7 @@ class Looking:
                 await asyncio.sleep(0)  # the question goes to the model first: what follows is done while it is there
             lexical = await self._by_words(mirror, words, filters, passing, wide)
             asked = await vector if isinstance(vector, Awaitable) else vector() if callable(vector) else vector
-            comparable = _comparable(mirror, model, passing)
+            comparable = mirror.comparable(passing, model)
         similarity: dict[int, float] = {}
         if asked is not None:
             near, cosines = mirror.nearest(asked, comparable, wide)
@@ -200,12 +200,6 @@ class Looking:
             self._quarantine.intact([*damaged, *await reader.at_addresses(doubtful, SERVED)])
         found = {slot: body for slot, body in at_hand.items() if slot not in new} | whole
         return {slot: found[slot] for slot in slots.tolist() if slot in found}
-
-
-def _comparable(mirror: Mirror, model: str, passing: Mask) -> Mask:
-    """Those of `passing` that have a vector of this model."""
-    found: Mask = passing & mirror.embedded_by(model)[: len(passing)]
-    return found
 
 
 def _said(

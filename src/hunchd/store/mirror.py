@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.session import place_in_session, refs_beside
+from hunchd.domain.session import around, place_in_session
 from hunchd.store import expressions
 from hunchd.store.bodies import Bodies, packed
 from hunchd.store.keys import Keys
@@ -81,6 +81,8 @@ class Mirror:
         self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
         self._changes = 0  # times that rows came or went
         self._passed: tuple[Filters, int, Mask] | None = None
+        self._embedded: tuple[Mask, str, int, Mask] | None = None
+        self._vectors = 0  # times that vectors came or went
         self._count = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
         self._names, self._sessions = _Names(), _Names()
@@ -218,13 +220,13 @@ class Mirror:
         if not len(messages):
             return messages
         sessions, numbers = (self._columns[name][messages].tolist() for name in ("session", "number"))
-        refs = {
-            ref
-            for session, number in zip(sessions, numbers, strict=True)
-            for ref in refs_beside(f"{self._sessions.names[session]}:{number}", reach)
+        places = {
+            (session, other) for session, at in zip(sessions, numbers, strict=True) for other in around(at, reach)
         }
-        found = self._living(self._refs.first(list(refs)))
-        return found[~np.isin(found, slots)]
+        places -= set(zip(sessions, numbers, strict=True))
+        found = self._living(self._refs.first([f"{self._sessions.names[session]}:{at}" for session, at in places]))
+        known = set(slots.tolist())
+        return np.array([slot for slot in found.tolist() if slot not in known], np.intp)
 
     def holding(self, addresses: npt.ArrayLike) -> Slots:
         """The slot of each row at these addresses of the reader; -1 where it is fresh or gone by now."""
@@ -251,6 +253,14 @@ class Mirror:
     def embedded_by(self, model: str) -> Mask:
         """The rows whose vector this model made."""
         return self._alive_all() & self._one_of("model", [model])
+
+    def comparable(self, passing: Mask, model: str) -> Mask:
+        """Those of `passing` that have a vector of this model; mostly what was answered the last time."""
+        last = self._embedded
+        if last is None or last[0] is not passing or last[1:3] != (model, self._vectors):
+            found: Mask = passing & self.embedded_by(model)[: len(passing)]
+            last = self._embedded = (passing, model, self._vectors, found)
+        return last[3]
 
     def not_embedded_by(self, model: str) -> Mask:
         return self._alive_all() & ~self.embedded_by(model)
@@ -415,6 +425,7 @@ class Mirror:
             self._nearness.put(begin + there, batch["vector"][there])
 
     def _keep_vector(self, slot: int, vector: bytes | None) -> None:
+        self._vectors += 1
         place = np.array([slot])
         if vector is None:
             self._nearness.clear(place)
