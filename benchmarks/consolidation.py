@@ -112,6 +112,8 @@ class Watched:
     peak: dict[str, float] = field(default_factory=dict)  # MB, of each and of all together
     seconds: dict[str, float] = field(default_factory=dict)  # of a processor, by process
     steps: dict[str, float] = field(default_factory=dict)  # seconds on the clock, by step
+    made_of: dict[str, float] = field(default_factory=dict)  # MB of what all together were at most, and in which step
+    most_at: str = ""
 
 
 async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> Watched:
@@ -126,10 +128,12 @@ async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) ->
             elif name != "front":  # it was started for the run
                 seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds
             begun[child] = seconds
-        together = await asyncio.to_thread(_together, [child for _, child, _, _ in found])
+        step = ((await status(client)).get("consolidation") or {}).get("step", "")
+        together, made_of = await asyncio.to_thread(_together, [(name, child) for name, child, _, _ in found])
+        if together["alone"] > seen.peak.get("alone", 0.0):
+            seen.made_of, seen.most_at = made_of, step
         for name, size in {**weights, "all": sum(weights.values()), **together}.items():
             seen.peak[name] = max(seen.peak.get(name, 0.0), size)
-        step = ((await status(client)).get("consolidation") or {}).get("step", "")
         await asyncio.sleep(LOOK)
         seen.steps[step] = seen.steps.get(step, 0.0) + LOOK
     return seen
@@ -155,11 +159,12 @@ def _figures(pid: int) -> tuple[float, float]:
         return 0.0, 0.0
 
 
-def _together(pids: Sequence[int]) -> dict[str, float]:
-    """MB of all of them, without what strangers share with them."""
-    own = resident = 0
+def _together(processes: Sequence[tuple[str, int]]) -> tuple[dict[str, float], dict[str, float]]:
+    """MB of all of them, without what strangers share with them; and what each has for itself, and all of files."""
+    resident = 0
+    own: dict[str, int] = {}  # kB
     shared: dict[str, int] = {}  # kB by file, of whoever has most of it
-    for pid in pids:
+    for process, pid in processes:
         files: dict[str, int] = {}
         path, size = "", 0
         with suppress(OSError):
@@ -169,12 +174,13 @@ def _together(pids: Sequence[int]) -> dict[str, float]:
                     size = int(told.split()[0])
                     resident += size
                 elif name == "Anonymous":
-                    own += (anonymous := int(told.split()[0]))
+                    own[process] = own.get(process, 0) + (anonymous := int(told.split()[0]))
                     files[path] = files.get(path, 0) + size - anonymous
                 elif (parts := line.split(maxsplit=5)) and "-" in parts[0]:
                     path = parts[5] if len(parts) > 5 else ""
         shared |= {path: max(many, shared.get(path, 0)) for path, many in files.items()}
-    return {"alone": (own + sum(shared.values())) * 1024 / 1e6, "resident": resident * 1024 / 1e6}
+    made_of = {name: size * 1024 / 1e6 for name, size in (*own.items(), ("files", sum(shared.values())))}
+    return {"alone": sum(made_of.values()), "resident": resident * 1024 / 1e6}, made_of
 
 
 def rounded(figures: Mapping[str, float]) -> str:
@@ -263,6 +269,7 @@ async def measure(repository: Path, home: Path, *, quiet: float, most: float, ba
             print(f"/context during: {quantiles(await asking)}")
             seen = await watching
             print(f"memory in MB at most: {rounded(seen.peak)}")
+            print(f"alone at most, of their own and of files, in '{seen.most_at}': {rounded(seen.made_of)}")
             print(f"seconds of a processor: {rounded(seen.seconds)}")
             print(f"seconds by step: {rounded(seen.steps)}", flush=True)
             if back:
