@@ -115,7 +115,9 @@ def _chronicle(module: str, episodes: Sequence[Memory], known: Memory | None, te
         some, left = left[:many], left[many:]
         after = telling(known, some, some if left else fresh)
         link = {"type": PART_OF, "ref": after.id}
-        parts = tuple(replace(one, links=(*(known for known in one.links if known != link), link)) for one in some)
+        alone = (link,)  # of all that have no other: each a tuple of its own is a megabyte
+        links = ((*(known for known in one.links if known != link), link) if one.links else alone for one in some)
+        parts = tuple(replace(one, links=those) for one, those in zip(some, links, strict=True))
         what = f"tell {len(some)} episodes of {module} in one"
         why = f"older than a month, all in {module}"
         before = (*((known,) if known is not None else ()), *some)

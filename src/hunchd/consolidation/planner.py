@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import compressed, erasable, forgotten, retired, summarised
+from hunchd.consolidation.aging import SHOWN_AS, compressed, erasable, forgotten, retired, summarised
 from hunchd.consolidation.chronicling import histories
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.contradictions import contradictions, newly_read, statement
@@ -23,13 +23,17 @@ from hunchd.consolidation.merging import merged
 from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
 from hunchd.consolidation.probing import drawn
 from hunchd.consolidation.usefulness import Tally, counted
-from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.domain.memory import Kind, Levels, Memory, Status
 
 Shared = TypeVar("Shared")
 
 # Sessions condense themselves and documents are their owner's: neither is read here.
 LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
 LEARNT_OF: Final = 1_500  # characters of a text: its beginning says what it is about
+# Names of authors are said again, digests of commits are not: to look for those would cost more than what they weigh.
+OFTEN_SAID: Final = 40  # characters
+_SAID_OF_MANY: Final = frozenset({"type", SHOWN_AS})
+_NO_LEVELS: Final = Levels()
 # The steps that are plans; the others are the store's own work.
 PLANNED: Final = (
     Step.USE,
@@ -56,6 +60,7 @@ class Planner:
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
         self._shared: dict[Any, Any] = {}
+        self._before: Memory | None = None  # the one that was read last
         self._vocabulary = Vocabulary()
         self.compared: frozenset[str] = (
             frozenset()
@@ -76,30 +81,36 @@ class Planner:
 
     def _sparing(self, memory: Memory) -> Memory:
         """The same, sharing with others what is the same in both: files, figures, where it is from; a quarter of its
-        weight."""
-        return replace(
+        weight. Of moments only those that were the same in the memory before: most are of their own."""
+        created = _same_of(memory.created, memory.at, self._before.created if self._before is not None else None)
+        updated = _same_of(memory.updated, created, self._before.updated if self._before is not None else None)
+        self._before = replace(
             memory,
             project=self._once(memory.project),
-            artifacts=tuple(map(self._once, memory.artifacts)),
+            artifacts=tuple(one if one.type == "commit" else self._once(one) for one in memory.artifacts),
             usage=self._once(memory.usage),
-            created=self._once(memory.created, memory.created.tzinfo),
-            updated=self._once(memory.updated, memory.updated.tzinfo),
+            created=created,
+            updated=updated,
             importance=self._once(memory.importance),
             confidence=self._once(memory.confidence),
+            levels=memory.levels if any(astuple(memory.levels)) else _NO_LEVELS,
             source=self._once_of_source(memory.source),
         )
+        return self._before
 
     def _once_of_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Its texts are those of others that say them too; and all of it where it says just one thing."""
-        told = {name: self._once(one) if isinstance(one, str) else one for name, one in source.items()}
-        if len(told) != 1:
-            return told
-        shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(told)), told)
-        return shared
+        """Its texts are those of others that say them too; and all of it where it says nothing of its own."""
+        if source.keys() <= _SAID_OF_MANY:
+            shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
+            return shared
+        return {
+            self._once(name): self._once(told) if isinstance(told, str) and len(told) < OFTEN_SAID else told
+            for name, told in source.items()
+        }
 
-    def _once(self, value: Shared, *more: object) -> Shared:
+    def _once(self, value: Shared) -> Shared:
         """The first of what is equal, and of one type: 1 and 1.0 are written differently."""
-        shared: Shared = self._shared.setdefault((type(value), value, *more), value)
+        shared: Shared = self._shared.setdefault((type(value), value), value)
         return shared
 
     @property
@@ -138,7 +149,7 @@ class Planner:
             if entry.edits:
                 for memory in planned.before:
                     self._memories.pop(memory.id, None)
-                self._memories.update({memory.id: memory for memory in planned.after})
+                self._memories.update({memory.id: self._sparing(memory) for memory in planned.after})
                 yield entry
 
     def erasable(self) -> list[str]:
@@ -184,6 +195,11 @@ class Planner:
         self._vectors.clear()  # of no use to any other step
         gc.collect()  # before anything is made that lasts: between what is left it would keep all of that memory
         return groups
+
+
+def _same_of(moment: datetime, *others: datetime | None) -> datetime:
+    """The one among `others` that is the same and told in the same zone; itself where none is."""
+    return next((one for one in others if one == moment and one is not None and one.tzinfo == moment.tzinfo), moment)
 
 
 def _compared_by(memory: Memory) -> str:
