@@ -1,4 +1,5 @@
-"""Importing the database without its REST client: most of its weight, and never called by an embedded user."""
+"""Importing the database without what an embedded user never calls: its REST client, most of its weight, and Arrow's
+datasets."""
 
 from __future__ import annotations
 
@@ -15,35 +16,40 @@ logger = logging.getLogger(__name__)
 
 # Generated code, several hundred modules: 1.3 s and 18 MB of the database's import.
 CLIENT: Final = "lance_namespace_urllib3_client"
+# Folders of files as tables, 14 MB with the libraries behind it: rows are handed over as tables.
+DATASETS: Final = "pyarrow.dataset"
 
 
-def import_light(name: str, *, without: str = CLIENT, keep: Sequence[str] = ("lancedb._lancedb",)) -> ModuleType:
-    """The module `name`, imported with empty classes in place of what it asks the package `without` for.
+def import_light(
+    name: str, *, without: Sequence[str] = (CLIENT, DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
+) -> ModuleType:
+    """The module `name`, imported with empty classes in place of what it asks the modules `without` for.
 
-    The real package can still be imported afterwards. Should a new release need it while it is imported, it gets it.
+    The real ones can still be imported afterwards. Should a new release need them while it is imported, it gets them.
     """
-    if name in sys.modules or without in sys.modules:
+    if name in sys.modules or not sys.modules.keys().isdisjoint(without):
         return importlib.import_module(name)
     finder = _Placeholders(without)
     sys.meta_path.insert(0, finder)
     try:
         return importlib.import_module(name)
     except Exception:
-        logger.exception("%s cannot be imported without %s; importing all of it", name, without)
+        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(without))
     finally:
         sys.meta_path.remove(finder)
-        _forget(without)
-    for family in (name, without.partition("_urllib3")[0]):
+        for module in without:
+            _forget(module)
+    for family in (name, *(module.partition("_urllib3")[0] for module in without)):
         _forget(family, keep)
     return importlib.import_module(name)
 
 
 class _Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def __init__(self, package: str) -> None:
-        self._package = package
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = modules
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] != self._package:
+        if not any(_is_within(fullname, module) for module in self._modules):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -65,5 +71,9 @@ class _Placeholder(ModuleType):
 
 
 def _forget(family: str, keep: Sequence[str] = ()) -> None:
-    for module in [module for module in sys.modules if module.partition(".")[0] == family and module not in keep]:
+    for module in [module for module in sys.modules if _is_within(module, family) and module not in keep]:
         del sys.modules[module]
+
+
+def _is_within(module: str, family: str) -> bool:
+    return module == family or module.startswith(f"{family}.")
