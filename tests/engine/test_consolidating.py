@@ -33,6 +33,8 @@ class Work:
         self.taking_back = asyncio.Event()
         self.back: list[tuple[str, int | None]] = []  # what was to be taken back
         self.ends: tuple[int, int] | Exception | None = None  # how that ends; None: not by itself
+        self.begun, self.going_on = asyncio.Event(), asyncio.Event()
+        self.going_on.set()
 
     def begin(self) -> None:
         """A run begins."""
@@ -51,6 +53,8 @@ class Work:
         return self.ends
 
     async def carry_out(self, record: Record, owner: Owner, **_: Any) -> Verdict:
+        self.begun.set()
+        await self.going_on.wait()
         if owner.id in self.removed:
             raise Gone
         self.asked.append((record.run, owner.id, record.steps))
@@ -143,6 +147,29 @@ async def test_only_what_has_not_ended_is_gone_on_with(tmp_path: Path) -> None:
     assert (runs.status() or {})["run"] == open_one
 
 
+async def test_what_a_crash_interrupted_is_gone_on_with_behind_a_run_that_was_asked_for_first(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), Work()
+    open_one = began(log, NOW - timedelta(hours=30), ended=False)
+    runs = consolidation(log, work)
+    work.going_on.clear()
+    asked = asyncio.create_task(runs.consolidate(ConsolidateRequest()))
+    await work.begun.wait()
+    going = asyncio.create_task(runs.keep_going())
+    while not log_was_looked_at(runs):
+        await asyncio.sleep(0.001)
+    work.going_on.set()
+    first = (await asked)["run"]
+    while len(work.asked) < 2:
+        await asyncio.sleep(0.001)
+    going.cancel()
+    assert [run for run, _, _ in work.asked] == [first, open_one]
+
+
+def log_was_looked_at(runs: Consolidation) -> bool:
+    """Whether the task that goes on with what was interrupted has found some, and a run under way."""
+    return runs._last is not None and not runs._unfinished.is_set()
+
+
 async def test_who_waits_for_an_undo_that_is_stopped_is_told_so_and_can_ask_again(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3))
@@ -168,6 +195,7 @@ async def test_an_undo_that_a_crash_cut_short_is_gone_on_with_by_the_next_start(
     work.ends = (2, 0)
     runs = consolidation(log, work)
     await runs._look()
+    assert (await runs.runs())["items"][0]["status"] == "interrupted"  # whoever waits for the end waits for this
     assert await runs._resume()
     assert work.back == [(run, change)] * 2
     assert (await runs.runs())["items"][0]["status"] == ("undone" if change is None else "done")

@@ -107,8 +107,8 @@ class Consolidation:
 
     async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
         """Take back a run, or one change of it. Raises Conflict when that one was changed since."""
-        self._refuse_another()
         record = await asyncio.to_thread(recorded, self._log, run)
+        self._refuse_another()
         if record.ended is None:
             raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
         if record.undone or (change is not None and change in record.undone_changes):
@@ -196,7 +196,10 @@ class Consolidation:
         while True:
             await self._unfinished.wait()
             self._unfinished.clear()
-            if self._current is not None or await self._resume():
+            while self._current is not None:  # asked for; what was left is gone on with behind it
+                await self._current.finished.wait()
+                await asyncio.sleep(0)
+            if await self._resume():
                 failed = 0
                 continue
             self._unfinished.set()
@@ -352,10 +355,11 @@ class Consolidation:
         for run in await asyncio.to_thread(self._log.runs):
             if await asyncio.to_thread(_is_over, self._log, run):
                 continue
+            record = await asyncio.to_thread(recorded, self._log, run)
             if self._current is not None:
                 return False
-            record = await asyncio.to_thread(recorded, self._log, run)
-            current = self._current = _Current(run, False, record.began)
+            step = "undo" if record.taking_back else ""
+            current = self._current = _Current(run, False, record.began, step=step)
             current.counts |= record.counts
             try:
                 await asyncio.shield(self._start(self._resumed(current, record)))

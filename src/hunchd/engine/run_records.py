@@ -63,7 +63,8 @@ class Record:
     def json(self) -> dict[str, Any]:
         """The contract's answer, without the changes."""
         rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
-        status = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
+        ended = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
+        status = "interrupted" if self.taking_back else ended  # an undo that was cut short is gone on with
         counts = {name: self.counts.get(name, 0) for name in COUNTS}
         return {
             "run": self.run,
