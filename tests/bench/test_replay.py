@@ -54,8 +54,8 @@ def replay(project: Path, tmp_path: Path, *more: str) -> list[dict[str, object]]
 def test_every_task_gives_lines_that_hold_their_question_and_answer(project: Path, tmp_path: Path) -> None:
     lines = replay(project, tmp_path, "--cache", str(tmp_path / "cache"))
 
-    growing = {"growing-1", "growing-title-1"}
-    assert {line["task"] for line in lines} == {"first-file", "title", "both", "silence", *growing}
+    further = {"growing-1", "growing-title-1", "memory", "memory-title"}
+    assert {line["task"] for line in lines} == {"first-file", "title", "both", "silence", *further}
     for line in lines:
         assert len(line["ranked"]) <= 20  # type: ignore[arg-type]
         assert 0.0 <= line["confidence"] <= 1.0  # type: ignore[operator]

@@ -64,6 +64,18 @@ def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: Running
     daemon.wait_until(first_answer_was_ready, within=60, what="have a branch's bundle warm")
 
 
+def test_who_wrote_the_lines_of_an_open_file_is_known_after_a_while(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    opened(daemon, shop, "shop/basket.py")
+
+    def first_unit() -> dict[str, Any]:
+        question = {"project": str(shop), "file": "shop/basket.py", "query": "items of the basket"}
+        unit: dict[str, Any] = daemon.post("/context/predict", question)["predicted_memories"][0]
+        return unit
+
+    daemon.wait_until(lambda: "wrote lines about it" in first_unit()["reasons"], within=60, what="read the lines")
+
+
 def test_a_colleague_who_joins_is_told_of(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     signal = {"kind": "collaborator_joined", "project": str(shop), "name": "Grace Hopper", "email": "g@example.org"}

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import IO
 
 import numpy as np
 
 from hunchd.bench import metrics
 from hunchd.bench.results import Results
-from hunchd.bench.tasks import PROJECT
+from hunchd.bench.tasks import PROJECT, telling
 from hunchd.bench.walk import Windows
 from hunchd.domain.context import Focus
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Change, Unit
 from hunchd.domain.work import is_work, plain_title
+from hunchd.prediction.pages import reading
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.weights import Weights
+from hunchd.repository.authorship import written
 from hunchd.repository.git import Git
 
 MOST_UNITS = 120  # newest of the test window: blame is slow
@@ -36,10 +41,13 @@ def score(
     results: Results,
     options: argparse.Namespace,
     table: Weights,
+    dump: IO[str] | None,
 ) -> None:
-    """Walk again without contents, which this task does not need; add rows by method to the results.
+    """Walk again without contents, but for who wrote the lines of the files asked about; add rows by method to the
+    results.
 
-    Asked twice of each unit: by its files alone ("memory"), and with its title too ("memory-title").
+    Asked of each unit by its files alone ("memory"), with its branch too where that says anything ("memory-branch"),
+    and with its title ("memory-title").
     """
     predictor = Predictor(table)
     first = max(windows.test, windows.end - 3 * MOST_UNITS)
@@ -49,20 +57,49 @@ def score(
             gold = _needed(git, unit, predictor)
             if 1 <= len(gold) <= LARGEST_GOLD:
                 asked += 1
-                _ask(predictor, unit, gold, results)
+                _read(git, predictor, unit)
+                _ask(predictor, unit, gold, results, dump)
         predictor.learn(unit)
 
 
-def _ask(predictor: Predictor, unit: Unit, gold: set[str], results: Results) -> None:
-    paths = tuple(change.old_path or change.path for change in _changed(unit))
+def _read(git: Git, predictor: Predictor, unit: Unit) -> None:
+    """The unit's files as they were before it, as the daemon reads those that are open."""
+    for path in _paths(unit):
+        if predictor.has(path):
+            try:
+                predictor.read(path, reading(written(git, path, unit.parents[0])))
+            except RepositoryError:  # a shallow history
+                continue
+
+
+def _ask(predictor: Predictor, unit: Unit, gold: set[str], results: Results, dump: IO[str] | None) -> None:
+    paths = _paths(unit)
     recent = _recent(predictor, paths)
-    for task, query in (("memory", ""), ("memory-title", plain_title(unit.subject))):
-        focus = Focus(project=PROJECT, file=paths[-1], open_files=paths, query=query, author=unit.email)
+    plain = Focus(project=PROJECT, file=paths[-1], open_files=paths, author=unit.email)
+    asked = {"memory": plain, "memory-title": replace(plain, query=plain_title(unit.subject))}
+    if telling(unit.branch):
+        asked["memory-branch"] = replace(plain, branch=unit.branch)
+    for task, focus in asked.items():
         prediction = predictor.predict(focus, now=unit.at, k=1)
         ranked = [past.sha for past in prediction.units]
         by_method = results.rows.setdefault(task, {})
         by_method.setdefault("hunch", []).append((unit.sha, metrics.measured(ranked, gold)))
         by_method.setdefault("newest of the files", []).append((unit.sha, metrics.measured(recent, gold)))
+        if dump is not None:
+            line = {
+                "unit": unit.sha,
+                "task": task,
+                "seeds": list(paths),
+                "query": focus.query or focus.branch,
+                "gold": sorted(gold),
+                "ranked": ranked,
+                "confidence": prediction.units[0].confidence if prediction.units else 0.0,
+            }
+            dump.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _paths(unit: Unit) -> tuple[str, ...]:
+    return tuple(change.old_path or change.path for change in _changed(unit))
 
 
 def _recent(predictor: Predictor, paths: tuple[str, ...]) -> list[str]:

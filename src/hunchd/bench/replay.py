@@ -109,7 +109,7 @@ def replayed(
         if "error" in tasks:
             tracebacks.score(git, units, Predictor(table), outlines, cases, results, dump)
     if "memory" in tasks:
-        episodes.score(git, units, windows, results, options, table)
+        episodes.score(git, units, windows, results, options, table, dump)
     return results
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from hunchd.engine.events import Events
 from hunchd.engine.fixing import Fixing
 from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
+from hunchd.engine.line_reading import LineReading
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.upkeep import Upkeep
@@ -44,6 +45,7 @@ class Accepting:
     habits: Habits
     events: Events
     now: Callable[[], datetime]
+    line_reading: LineReading = field(default_factory=LineReading)  # of the files that are open
 
     async def signals(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
@@ -112,6 +114,8 @@ class Accepting:
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)
         self.upkeep.note(project, effect)
+        if effect.prefetch:
+            self.line_reading.note(project, tree)
         self.fixing.note(project, effect.happened)
         self.habits.note(project, tree, signal)
         self.events.tell("signal", project=project.id, signal=record.data)

@@ -161,6 +161,7 @@ class Engine:
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
         tasks.start("upkeep", self._upkeep.run)
+        tasks.start("line reading", self._accepting.line_reading.run)
         tasks.start("fixes", self._fixing.run)
         tasks.start("past fixes", self._fixing.past.run)
         if patterns := self._parts.settings.signals.error_logs:
@@ -306,6 +307,7 @@ class Engine:
     def _loaded(self, project: Project) -> None:
         """A new model does not know the session yet."""
         self._mining.note(project)
+        self._accepting.line_reading.note(project, project.main)
         if project.predictor is not None:
             for tree in project.trees.values():
                 for path, at in tree.opened.items():

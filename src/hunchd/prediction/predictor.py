@@ -18,6 +18,7 @@ from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
+from hunchd.prediction.pages import Reading
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import Reasons
@@ -113,6 +114,22 @@ class Predictor:
 
     def remove(self, path: str) -> None:
         self._state.remove(path)
+
+    def has_read(self, path: str) -> bool:
+        """Whether it is known who wrote the lines of this file, as its newest unit left them."""
+        file = self._state.files.numbers.get(path)
+        page = None if file is None else self._state.pages.of(file)
+        return page is not None and page.newest == self._newest_of(file)
+
+    def read(self, path: str, lines: Reading) -> None:
+        """Who wrote the lines of a known file, and what they say."""
+        file = self._state.files.numbers.get(path)
+        if file is not None:
+            self._state.pages.put(file, lines, self._state.messages.find, self._newest_of(file))
+
+    def _newest_of(self, file: int | None) -> int:
+        touching = [] if file is None else self._state.messages.units_of_file(file, 1).tolist()
+        return touching[0] if touching else -1
 
     def rewrite(self, old_sha: str, new_sha: str) -> None:
         """A unit has a new id (rebase, amend, filter); it is the same work."""

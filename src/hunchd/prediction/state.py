@@ -16,6 +16,7 @@ from hunchd.prediction.files import ALWAYS_HUB, CODE, Files, Folders
 from hunchd.prediction.messages import Messages
 from hunchd.prediction.ownership import Ownership
 from hunchd.prediction.packed import Array, Arrays, Column
+from hunchd.prediction.pages import Pages
 from hunchd.prediction.session import Session
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class State:
         self.folders = CoChange()
         self.messages = Messages()
         self.ownership = Ownership()
+        self.pages = Pages()
         self.contents = Contents()
         self.session = Session()
         self.folder_numbers: dict[int, int] = {}

@@ -6,7 +6,7 @@ import numpy as np
 
 from hunchd.domain.context import PredictedUnit
 from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.packed import Array, Scores, summed
+from hunchd.prediction.packed import Array, Scores, nothing, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.reasons import ago
 from hunchd.prediction.state import State
@@ -15,7 +15,8 @@ MOST_UNITS = 8
 NEWEST_OF_FILE = 40  # units of a seed that are considered
 HALVING = 5.0  # changes of the file
 OF_WORDS = 0.05  # weight of likeness of words beside the part in the lines; more drowns the owners
-OF_RECENCY = 0.03
+OF_LINES = 0.6  # weight of the root of the part in the lines that hold the words
+OF_RECENCY = 0.06
 SUREST = 0.6
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
@@ -25,14 +26,16 @@ def recalled(
 ) -> tuple[PredictedUnit, ...]:
     """Units whose words are near, and units that wrote what the open files consist of or touched them lately."""
     nearest, lately = found.nearest, _lately(state, query)
-    parts = [(nearest.units, OF_WORDS * nearest.similarity), *_parts(state, query), *lately]
+    spoken = _spoken(state, query)
+    in_lines = (spoken[0], OF_LINES * np.sqrt(spoken[1]))
+    parts = [(nearest.units, OF_WORDS * nearest.similarity), in_lines, *_parts(state, query), *lately]
     units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
     best = (-scores).argsort(kind="stable")[:most]
     likeness = dict(zip(nearest.units.tolist(), nearest.similarity.tolist(), strict=True))
     owned = _by_unit(_owned(state, query))
-    touched = _by_unit(lately)
+    said, touched = set(spoken[0].tolist()), _by_unit(lately)
     return tuple(
-        _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in touched, now)
+        _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in said, unit in touched, now)
         for unit, score in zip(units[best].tolist(), scores[best].tolist(), strict=True)
     )
 
@@ -42,10 +45,26 @@ def _parts(state: State, query: Query) -> list[Scores]:
     seeds = _meant(state, query)
     parts = []
     for seed in seeds:
-        units, share = state.ownership.shares(seed)
+        units, share = _shares(state, seed)
         roots = np.sqrt(share)
         parts.append((units, roots / (max(float(roots.sum()), 1e-9) * len(seeds))))
     return parts
+
+
+def _shares(state: State, seed: int) -> Scores:
+    """Units that own lines of a file, and their share of it: as it was read, or estimated."""
+    page = state.pages.of(seed)
+    return page.shares if page is not None and len(page.units) else state.ownership.shares(seed)
+
+
+def _spoken(state: State, query: Query) -> Scores:
+    """Units that wrote the lines of the open files where the words of the question stand, and their share of these."""
+    seeds = _meant(state, query)
+    pages = [page for seed in seeds if (page := state.pages.of(seed)) is not None]
+    if not pages or not query.keys:
+        return nothing()
+    said = [page.speaking_of(np.array(query.keys, "<u4")) for page in pages]
+    return summed(np.concatenate([units for units, _ in said]), np.concatenate([part for _, part in said]) / len(seeds))
 
 
 def _meant(state: State, query: Query) -> list[int]:
@@ -56,7 +75,7 @@ def _meant(state: State, query: Query) -> list[int]:
 
 def _owned(state: State, query: Query) -> list[Scores]:
     """By open file, the share of its lines that each unit wrote."""
-    shares = [state.ownership.shares(seed) for seed in query.seeds]
+    shares = [_shares(state, seed) for seed in query.seeds]
     return [(units, share / len(query.seeds)) for units, share in shares]
 
 
@@ -75,7 +94,7 @@ def _by_unit(parts: list[Scores]) -> dict[int, float]:
 
 
 def _unit(
-    state: State, unit: int, score: float, likeness: float, owned: float, touched: bool, now: int
+    state: State, unit: int, score: float, likeness: float, owned: float, said: bool, touched: bool, now: int
 ) -> PredictedUnit:
     messages = state.messages
     at = int(messages.at.view[unit])
@@ -84,6 +103,8 @@ def _unit(
         reasons.append("about the same words")
     if owned > 0.05:
         reasons.append(f"wrote {owned:.0%} of what is open")
+    if said:
+        reasons.append("wrote lines about it")
     if touched:
         reasons.append(f"touched the open file {ago(now - at)}")
     return PredictedUnit(

@@ -1,0 +1,52 @@
+"""Which commit wrote each line, as git tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import RepositoryError
+from hunchd.repository.authorship import written
+from hunchd.repository.git import LARGEST_BLOB, Git
+from tests.repositories import commit, git
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    return tmp_path
+
+
+def test_each_line_has_the_commit_that_wrote_it(shop: Path) -> None:
+    first = commit(shop, "Start", {"price.py": "a = 1\n\tb = 2\nc = 3\n"})
+    second = commit(shop, "Go on", {"price.py": "a = 1\n\tb = 4\nc = 3\n"})
+
+    assert written(Git(shop), "price.py") == [(first, "a = 1"), (second, "\tb = 4"), (first, "c = 3")]
+    assert written(Git(shop), "price.py", first) == [(first, "a = 1"), (first, "\tb = 2"), (first, "c = 3")]
+
+
+def test_what_a_merge_brought_is_the_merges(shop: Path) -> None:
+    commit(shop, "Start", {"price.py": "a = 1\n"})
+    git(shop, "checkout", "-q", "-b", "prices")
+    commit(shop, "On the branch", {"price.py": "a = 1\nb = 2\n"})
+    git(shop, "checkout", "-q", "main")
+    git(shop, "merge", "-q", "--no-ff", "-m", "Merge", "prices")
+
+    assert written(Git(shop), "price.py")[1] == (git(shop, "rev-parse", "HEAD"), "b = 2")
+
+
+def test_lines_that_nobody_committed_are_nobodys(shop: Path) -> None:
+    commit(shop, "Start", {"price.py": "a = 1\n"})
+    (shop / "price.py").write_text("a = 1\nb = 2\n")
+
+    assert written(Git(shop), "price.py")[1] == ("0" * 40, "b = 2")
+
+
+def test_a_file_that_git_does_not_know_is_an_error_and_a_huge_one_is_left_alone(shop: Path) -> None:
+    commit(shop, "Start", {"price.py": "a = 1\n", "data.txt": "x" * (LARGEST_BLOB + 1)})
+    (shop / "new.py").write_text("a = 1\n")
+
+    with pytest.raises(RepositoryError):
+        written(Git(shop), "new.py")
+    assert written(Git(shop), "data.txt") == []
