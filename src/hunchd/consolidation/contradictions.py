@@ -28,6 +28,7 @@ SAID_BY_MODEL: Final = 0.8  # how sure we are of its answer
 # Pairs of one memory that a model reads, those first that the rules oppose. A look at a new memory among 100,000 stays
 # below 50 ms; and the more pairs are read that only speak of the same, the more are misread.
 MOST_READ: Final = 2
+LIKELY_BOTH: Final = 0.5  # how much less likely such a pair is worth reading as one that is as alike
 MOST_OF_ONE: Final = 3  # contradictions opened for one memory: what opposes more is misread
 STATEMENT: Final = 500  # characters of a memory that are read as a statement
 SHORTEST: Final = 6  # characters
@@ -168,7 +169,8 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         if judgement.is_open and not (_is_entry(a) or _is_entry(b)):
             others = words_of(other)
             sure = judgement.probability if judgement.contradicts else 0.0
-            open_ones.append((sure, len(words & others) / max(len(words | others), 1), a, b))
+            alike = len(words & others) / max(len(words | others), 1)
+            open_ones.append((sure, alike * (LIKELY_BOTH if judgement.likely_both else 1.0), a, b))
     open_ones.sort(key=lambda one: (-one[0], -one[1], one[2].id, one[3].id))
     return Look(tuple(opposed), tuple((a, b) for *_, a, b in open_ones))
 

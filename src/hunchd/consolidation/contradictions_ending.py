@@ -57,7 +57,7 @@ def still_stated(a: str, b: str) -> bool | None:
     """Whether one of the statements lets through what the other says has ended. None: neither is about that, or both
     are, or about something else."""
     endings = ended(a), ended(b)
-    if (endings[0] is None) == (endings[1] is None) or _of_two_series(a, b):
+    if (endings[0] is None) == (endings[1] is None) or of_two_series(a, b):
         return None
     gone, other = (endings[0], b) if endings[0] is not None else (endings[1], a)
     assert gone is not None
@@ -67,7 +67,7 @@ def still_stated(a: str, b: str) -> bool | None:
     return any(not excluding(gone.version, version) for version in versions)
 
 
-def _of_two_series(a: str, b: str) -> bool:
+def of_two_series(a: str, b: str) -> bool:
     """Whether one speaks of 1.x and the other of 2.x."""
     mine, others = (set(_OF_SERIES.findall(text)) for text in (a, b))
     return bool(mine and others) and not mine & others

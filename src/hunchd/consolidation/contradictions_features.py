@@ -63,28 +63,28 @@ class Compared:
 
     features: tuple[float, ...]
     kind: str
-    settled: bool  # equal words or numbers, other places or times, manifests: how it is worded adds nothing
+    settled: bool = False  # other places, manifests: how it is worded adds nothing
+    likely_both: bool = False  # equal words or numbers, other times or files: rather both hold
     pinned: bool = False  # both are requirements as manifests state them
 
 
-APART: Final = Compared((0.0,) * len(FEATURES), "", settled=True)
+NOTHING: Final = (0.0,) * len(FEATURES)
+ELSEWHERE: Final = Compared(NOTHING, "", settled=True)
+APART: Final = Compared(NOTHING, "", likely_both=True)
 
 
 def compared(a: Clause, b: Clause) -> Compared:
     """How `b` stands to `a`; symmetric. No reason counts between what is said of different places or times."""
-    if (
-        _elsewhere(a, b)
-        or _heads_opposed(a, b)
-        or _at_other_times(a, b)
-        or (a.files and b.files and not _same_file(a.files, b.files))
-    ):
+    if _elsewhere(a, b):
+        return ELSEWHERE
+    if _heads_opposed(a, b) or _at_other_times(a, b) or (a.files and b.files and not _same_file(a.files, b.files)):
         return APART
     shared = _Shared.of(a, b)
     reasons = _Reasons.of(shared)
     alike = not (shared.left_a or shared.left_b) and not any(reasons.all)
-    settled = shared.pins or alike or bool(reasons.same_number or reasons.finer)
+    likely_both = alike or bool(reasons.same_number or reasons.finer)
     kind = reasons.kind(a)  # where nothing opposes, nothing is weighed
-    return Compared(_features(shared, reasons) if kind else APART.features, kind, settled, shared.pins)
+    return Compared(_features(shared, reasons) if kind else NOTHING, kind, shared.pins, likely_both, shared.pins)
 
 
 @dataclass(frozen=True, slots=True)

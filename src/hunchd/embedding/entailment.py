@@ -1,7 +1,7 @@
 """A reader of pairs made of the embedding model: whether two statements can both hold.
 
 The reader is the installed model with small changes: a product of two narrow matrices is added to each matrix of its
-upper layers, and a head of two layers judges what comes out. Only the changes are shipped (`entailment.npz`).
+layers, and a head of two layers judges what comes out. Only the changes are shipped (`entailment.npz`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from hunchd.embedding.digests import ENTAILMENT
 from hunchd.embedding.embedder import ModelUnavailable
 from hunchd.embedding.protobuf import Array, Graph, tensors_of
-from hunchd.embedding.whole_numbers import EMBEDDINGS, LAYER, LAYERS, SENTENCES, Bert, bias_of, matrices_of
+from hunchd.embedding.whole_numbers import LAYER, LAYERS, SENTENCES, Bert, bias_of, matrices_of
 
 SHIPPED: Final = Path(__file__).with_name("entailment.npz")
 LONGEST: Final = 64  # word pieces of a pair, of which one in a thousand has more: the longer side is cut first
@@ -44,13 +44,10 @@ def reader(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes
 
 
 def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
-    """The tensors of the model with the changes in them; matrices are bytes again, with a scale for each column. The
-    lowest layers have no changes."""
+    """The tensors of the model with the changes in them; matrices are bytes again, with a scale for each column."""
     found = dict(tensors)
     for (layer, part), name in matrices_of(tensors).items():
         place = f"{layer}.{part}"
-        if f"{place}.a" not in changes:
-            continue
         whole = tensors[f"{name}_q"].astype(np.float32) * tensors[f"{name}_scale"]
         whole += changes[f"{place}.a"] @ changes[f"{place}.b"]
         scale = np.abs(whole).max(axis=0, keepdims=True) / _MOST
@@ -58,15 +55,14 @@ def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[
         found[f"{name}_scale"] = scale
         found[bias_of(layer, part)] = tensors[bias_of(layer, part)] + changes[f"{place}.bias"]
     for change, name in _norms():
-        if change in changes:
-            found[name] = tensors[name] + changes[change]
+        found[name] = tensors[name] + changes[change]
     found[SENTENCES] = changes["types"]
     return found
 
 
 def _norms() -> Iterator[tuple[str, str]]:
     """What is changed of each normalisation, and its name in the model."""
-    places = {"embeddings.norm": f"{EMBEDDINGS}.LayerNorm"}
+    places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
         places[f"{layer}.norm"] = f"{LAYER}.{layer}.output.LayerNorm"
