@@ -27,6 +27,7 @@ from hunchd.store.looking import Looking, Vector
 from hunchd.store.migrations import migrate
 from hunchd.store.mirror import Mirror
 from hunchd.store.quarantine import Quarantine, ids_in
+from hunchd.store.readying import ready
 from hunchd.store.repair import SET_ASIDE, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row
 from hunchd.store.tidying import is_due
@@ -260,6 +261,9 @@ class Collection:
         changed = [row for id_, row in newest.items() if id_ in there and there[id_] != row["digest"]]
         if changed and table is self._memories:
             changed = await with_their_vectors(self._memories, changed)
+        if (fresh or changed) and table is self._memories:
+            rows = await ready([*fresh, *changed])
+            fresh, changed = rows[: len(fresh)], rows[len(fresh) :]
         if fresh:
             await table.add(fresh)
         if changed:

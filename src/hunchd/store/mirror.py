@@ -19,14 +19,14 @@ import numpy.typing as npt
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.session import around, place_in_session
 from hunchd.store import expressions
-from hunchd.store.bodies import Bodies, packed
+from hunchd.store.bodies import Bodies
 from hunchd.store.keys import Keys
 from hunchd.store.lance import Table
 from hunchd.store.nearness import Mask, Nearness, Slots
 from hunchd.store.postings import Keys as RowKeys
 from hunchd.store.postings import Postings
+from hunchd.store.readying import packed_body, terms
 from hunchd.store.tables import DIGEST_BYTES, DIMENSIONS, Row, memory_of, microseconds
-from hunchd.store.terms import counts_of
 
 # Rows written since the table was tidied that are kept whole here.
 MOST_FRESH: Final = 5_000
@@ -159,8 +159,8 @@ class Mirror:
                 self._end(row["id"], slot)
                 slot = self._new(row)
                 self.fresh[row["id"]] = slot
-                self.keep({slot: packed([row["body"]])[0]})
-                self.words.add(slot, _key_of(row["digest"]), counts_of(row["text"]))
+                self.keep({slot: packed_body(row)})
+                self.words.add(slot, _key_of(row["digest"]), terms(row))
             self._columns["model"][slot] = self._names.number(row["model"])
             self._keep_vector(slot, row["vector"])
 
