@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Status
+from hunchd.domain.memory import Artifact, Kind, Status
 from hunchd.store import bodies
 from hunchd.store import mirror as mirrors
 from hunchd.store.bodies import Bodies, packed
@@ -54,6 +54,23 @@ async def test_what_was_written_before_and_after_the_table_was_tidied_is_found_a
     nearest = await found(collection, "", P, vector_of("a pelican on the roof"))
     assert nearest[:2] == ["m500", "m400"]
     assert [row["id"] for row in await collection.get(["m400", "m500"])] == ["m400", "m500"]
+
+
+async def test_rows_that_come_while_a_path_is_looked_for_do_not_disturb(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await collection.put([embedded(memory(1, artifacts=(Artifact("file", "src/a.py"),))), embedded(memory(3))])
+    await collection.optimise(force=True)
+    select = Table.select
+
+    async def meanwhile(self: Table, *asked: Any, **named: Any) -> Any:
+        rows = await select(self, *asked, **named)
+        await collection.put([embedded(memory(2, "of no path"))])
+        return rows
+
+    monkeypatch.setattr(Table, "select", meanwhile)
+    rows, total = await collection.page(Filters(project="p", path_prefix="src"), 5, None)
+    assert ([row["id"] for row in rows], total) == (["m1"], 1)
 
 
 async def test_a_row_that_says_something_else_now_is_found_by_that_alone(collection: Collection) -> None:

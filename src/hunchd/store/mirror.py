@@ -270,7 +270,8 @@ class Mirror:
         have the same filters, and the answer of the last one is given again while no row has come or gone."""
         if filters.path_prefix is not None:
             about = Filters(project=filters.project, statuses=(), path_prefix=filters.path_prefix)
-            return self._passing(filters) & await self._about(about)
+            paths = await self._about(about)  # first: rows may come while the reader is asked
+            return self._passing(filters) & paths
         if self._passed is None or self._passed[:2] != (filters, self._changes):
             mask = self._passing(filters)
             mask.flags.writeable = False
