@@ -43,6 +43,7 @@ class Planner:
         self.planned: dict[Step, list[Planned]] = {}
         self.erasable: list[str] = []
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
+        self.holds = False  # what it was given to read
 
     async def _let_happen(self) -> None:
         if self.meanwhile is not None:
@@ -58,8 +59,12 @@ class Planner:
 
     async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
         if method == "hold":
-            yield {}
-            await asyncio.Event().wait()
+            self.holds = True
+            try:
+                yield {}
+                await asyncio.Event().wait()
+            finally:
+                self.holds = False
         step = Step((params or {})["step"])
         if changes := self.planned.get(step):
             await self._let_happen()
@@ -222,6 +227,24 @@ async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_pat
         assert await it.work.take_back(RUN) == (1, 0)
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.4
+
+
+async def test_nothing_is_changed_before_the_planner_has_forgotten_what_it_read(tmp_path: Path) -> None:
+    """Its memory is free again when the store has most to do."""
+    async with bench(tmp_path, memory("one")) as it:
+        for step in (Step.SUMMARISE, Step.COMPRESS):
+            [one] = it.store.kept.values()
+            after = replace(one, importance=0.9)
+            it.planner.planned[step] = [Planned(step, "summarised", "w", "w", (one,), (after,))]
+        put, held = it.store.put, list[bool]()
+
+        async def noticed(memories: Sequence[Memory]) -> None:
+            held.append(it.planner.holds)
+            await put(memories)
+
+        it.store.put = noticed  # type: ignore[method-assign]
+        await it.run(Step.SUMMARISE, Step.COMPRESS)
+        assert held == [False]
 
 
 async def test_what_is_taken_back_of_one_project_is_left_in_the_others(tmp_path: Path) -> None:

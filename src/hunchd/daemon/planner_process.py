@@ -34,6 +34,7 @@ IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it 
 NICENESS: Final = 10
 PLANNED_AT_ONCE: Final = 256  # memories whose changes are handed over together
 COMPARED: Final = "compared"  # file beside the code's cache: what need not be compared again
+DRAFT: Final = ".next"  # its ending until it holds
 READ: Final = "read"  # file beside it: what a model has read of pairs of statements
 # What is rare changes with what is kept: now and then all are compared with all.
 COMPARED_FOR: Final = 30 * 86_400.0  # seconds
@@ -128,10 +129,12 @@ class Planning:
         return {"ids": self._opened.erasable()}
 
     async def _remember_compared(self, _: dict[str, Any]) -> dict[str, Any]:
-        """All that is kept was compared, and what was found is settled."""
-        if self._compared is not None:
-            await asyncio.to_thread(_keep_compared, self._compared, self._opened.comparable())
-        return {}
+        """All that is kept was compared: the `draft` of the file that says so holds once what was found is done."""
+        if self._compared is None:
+            return {}
+        draft = self._compared.with_suffix(DRAFT)
+        await asyncio.to_thread(_keep_compared, self._compared, draft, self._opened.comparable())
+        return {"draft": str(draft)}
 
     @property
     def _opened(self) -> Planner:
@@ -183,10 +186,10 @@ def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
     return now, frozenset()
 
 
-def _keep_compared(path: Path, lines: Iterable[str]) -> None:
-    """Beside when all were compared with all for the last time."""
+def _keep_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
+    """Beside when all were compared with all for the last time, which `path` says."""
     began, _ = _compared_in(path)
-    _keep_lines(path, (str(began), *lines))
+    _keep_lines(draft, (str(began), *lines))
 
 
 def _lines_of(path: Path) -> list[str]:

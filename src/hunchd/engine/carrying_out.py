@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -21,7 +21,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.memories import Memories, tells_of
 from hunchd.engine.owners import Owner
-from hunchd.engine.planning import Planning, opened, tally_json, tally_of
+from hunchd.engine.planning import Plan, Planning, opened, tally_json, tally_of
 from hunchd.engine.run_records import Record, Verdict, without
 from hunchd.engine.session_log import HEAD_TAG
 from hunchd.engine.usage import Usage
@@ -50,6 +50,8 @@ ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
 PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
 ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
 OPTIMISED_FROM: Final = 50  # changes
+
+Did = Callable[[Sequence[Entry]], None]  # told what was just changed
 
 
 class Stopped(Exception):
@@ -161,7 +163,7 @@ class CarryingOut:
         owner: Owner,
         *,
         said: Callable[[str], None],
-        did: Callable[[Sequence[Entry]], None],
+        did: Did,
         stopping: asyncio.Event,
     ) -> Verdict:
         """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped or Gone."""
@@ -170,38 +172,50 @@ class CarryingOut:
             async with self._staying(owner):
                 return await self._lost(run, owner, record.lost[owner.id])
         tallies = await self._tallies_of(record)
-        async with self.planning(owner, tallies) as planning:
-            probes = record.probes.get(owner.id)
-            if probes is None:
-                said("probes")
-                probes = await self._probes(planning, owner, run)
-                line = {"type": "probes", "owner": owner.id, "probes": [probe.json() for probe in probes]}
-                async with self._staying(owner):
-                    await self._note(run, line)
-            changed = 0
-            for step in planning.steps(record.steps):
-                if (owner.id, str(step)) in record.done:
-                    continue
-                said(str(step))
-                async for entries in planning.plan(step):
+        with closing(await asyncio.to_thread(self._log.aside)) as kept:
+            async with self.planning(owner, tallies) as planning:
+                probes = record.probes.get(owner.id)
+                if probes is None:
+                    said("probes")
+                    probes = await self._probes(planning, owner, run)
+                    line = {"type": "probes", "owner": owner.id, "probes": [probe.json() for probe in probes]}
                     async with self._staying(owner):
-                        done = await self._apply(run, entries, stopping)
-                    did(done)
-                    changed += len(done)
-                    if stopping.is_set():
-                        raise Stopped
-                await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
-                await asyncio.to_thread(give_memory_back)
-            said("gate")
-            async with self._staying(owner):
-                verdict = await self._gate(run, owner, probes)
-                if not verdict.rolled_back:
-                    await self._note(run, verdict.line(owner.id))
+                        await self._note(run, line)
+                steps = [step for step in planning.steps(record.steps) if (owner.id, str(step)) not in record.done]
+                said("planning")
+                plan = await planning.whole(steps, kept, stopping)
+            changed = 0
+            for step in steps:
+                said(str(step))
+                changed += await self._carry_out(run, owner, step, plan, did, stopping)
+        said("gate")
+        async with self._staying(owner):
+            verdict = await self._gate(run, owner, probes)
             if not verdict.rolled_back:
-                if Step.DUPLICATES in record.steps:
-                    await planning.compared()
-                await self._upkeep(record, owner, planning, said, changed)
+                await self._note(run, verdict.line(owner.id))
+        if not verdict.rolled_back:
+            if Step.DUPLICATES in record.steps:
+                await plan.compared()
+            await self._upkeep(record, owner, plan.erasable, said, changed)
         return verdict
+
+    async def _carry_out(
+        self, run: str, owner: Owner, step: Step, plan: Plan, did: Did, stopping: asyncio.Event
+    ) -> int:
+        """One step; how many changes were made. Raises Stopped or Gone."""
+        changed = 0
+        async for entries in plan.of(step):
+            if stopping.is_set():
+                raise Stopped
+            async with self._staying(owner):
+                done = await self._apply(run, entries, stopping)
+            did(done)
+            changed += len(done)
+        if stopping.is_set():
+            raise Stopped
+        await self._note(run, {"type": "step", "owner": owner.id, "step": str(step)})
+        await asyncio.to_thread(give_memory_back)
+        return changed
 
     async def take_back(
         self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
@@ -364,14 +378,13 @@ class CarryingOut:
     # The store's own work
 
     async def _upkeep(
-        self, record: Record, owner: Owner, planning: Planning, said: Callable[[str], None], changed: int
+        self, record: Record, owner: Owner, erasable: Sequence[str], said: Callable[[str], None], changed: int
     ) -> None:
         """What needs no plan: what goes for good, vectors of another model, files of the store."""
         if Step.ERASE in record.steps:
             said(str(Step.ERASE))
-            planned = await planning.erasable()
             async with self._staying(owner):
-                await self._erase(record, owner, planned)
+                await self._erase(record, owner, erasable)
         if Step.REEMBED in record.steps:
             said(str(Step.REEMBED))
             stats = await self._store.stats()

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from hunchd.domain.errors import NotFound, StorageFull
+from hunchd.store.aside import Aside
 from hunchd.store.files import FULL, Files, private_folder, replace_file
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,10 @@ class RunLog:
             self._files.close(descriptor)
         if fresh:
             self._files.sync_folder(self._folder)
+
+    def aside(self) -> Aside:
+        """Where a plan waits until it is carried out; no run knows it after a crash. Raises StorageFull."""
+        return Aside(self._folder)
 
     def lines(self, run: str) -> Iterator[Line]:
         """In the order in which they were written. Raises NotFound."""

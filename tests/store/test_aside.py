@@ -1,0 +1,33 @@
+"""What is put aside is read again as it was, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import StorageFull
+from hunchd.store.aside import Aside
+
+
+def test_what_is_put_aside_comes_back_in_its_order_and_stands_in_no_folder(tmp_path: Path) -> None:
+    aside = Aside(tmp_path / "runs")
+    told = [["use", [{"id": "m1", "said": "half a pair \ud83d, and ü"}]], ["links", []], ["forget", ["x" * 300_000]]]
+    for line in told:
+        aside.append(line)
+    assert list(aside.lines()) == told
+    assert list((tmp_path / "runs").iterdir()) == []
+    aside.close()
+
+
+def test_a_full_disk_says_so(tmp_path: Path) -> None:
+    class Full:
+        def write(self, _: bytes) -> int:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+    aside = Aside(tmp_path)
+    aside.close()
+    aside._file = Full()  # type: ignore[assignment]
+    with pytest.raises(StorageFull, match="planned"):
+        aside.append(["use", []])
