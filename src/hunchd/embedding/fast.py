@@ -36,7 +36,7 @@ _HOPELESS: Final = -0.5  # logit
 
 def load(name: str = DEFAULT) -> Embedder:
     """The model of that name. Raises ModelUnavailable."""
-    return _Fast(name, _shipped() if name == DEFAULT else _by_name(name))
+    return _Shipped(name, _shipped()) if name == DEFAULT else _Fast(name, _by_name(name))
 
 
 def load_reader(changes: Path = entailment.SHIPPED) -> Reader:
@@ -80,6 +80,21 @@ class _Fast:
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         vectors = self._model.embed(list(texts), batch_size=_BATCH)
         return [np.asarray(vector, "<f4").tobytes() for vector in vectors]
+
+
+class _Shipped(_Fast):
+    """Each text alone: what fastembed does around the model for a list takes a millisecond, a fifth of a question."""
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        pieces = self._model.model.tokenizer.encode(text)
+        ids = np.array([pieces.ids], np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        [states] = self._model.model.model.run(None, inputs)
+        mean = states[0].mean(axis=0, dtype=np.float64)
+        return np.asarray(mean / np.linalg.norm(mean), "<f4").tobytes()
 
 
 class _PairReader:
