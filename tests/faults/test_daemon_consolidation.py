@@ -103,7 +103,7 @@ def test_a_run_that_is_killed_is_gone_on_with_and_can_be_taken_back(hunchd_home:
         before = fill(daemon, 30)
         begun = daemon.post("/consolidate", {"wait": False})["run"]
         daemon.wait_until(
-            lambda: daemon.get(f"/consolidate/{begun}").get("changes") not in (0, None),
+            lambda: daemon.get(f"/consolidate/{begun}").get("total") not in (0, None),
             within=60,
             what="change something",
         )

@@ -14,6 +14,7 @@ from hunchd.protocol.answers import (
     export_line,
     iso,
     parse_export_line,
+    part_json,
     prediction_json,
     project_json,
     rejection_json,
@@ -132,3 +133,16 @@ def test_an_export_line_is_read_back() -> None:
 def test_a_foreign_export_line_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         parse_export_line(raw)
+
+
+def test_the_pages_of_what_is_at_hand_join_without_gap_or_overlap() -> None:
+    found, offset, told = list(range(7)), 0, []
+    while True:
+        page = part_json(found, lambda number: {"n": number}, offset=offset, limit=3)
+        told += [item["n"] for item in page["items"]]
+        assert page["total"] == 7
+        if page["next"] is None:
+            break
+        offset = int(page["next"])
+    assert told == found
+    assert part_json(found, lambda number: {"n": number}, offset=50, limit=3) == {"items": [], "next": None, "total": 7}

@@ -46,14 +46,25 @@ async def test_a_path_leads_nowhere_but_into_the_knowledge_base(daemon: Daemon, 
 
 
 async def test_a_contradiction_is_resolved_by_a_word_that_is_known(daemon: Daemon) -> None:
+    resolved = daemon.engine.knowledge.resolutions
     good = await daemon.post("/contradictions/x1/resolve", {"resolution": "merged", "value": "both", "note": "why"})
+    assert resolved == {"x1": Resolution(resolution="merged", value="both", note="why")}
     bad = await daemon.post("/contradictions/x1/resolve", {"resolution": "neither"})
     undone = await daemon.post("/contradictions/x1/undo", {})
 
     assert (good.status, bad.status, undone.status) == (200, 422, 200)
     assert (await bad.json())["error"]["field"] == "resolution"
-    assert daemon.engine.knowledge.resolutions == {}
-    assert Resolution(resolution="merged", value="both", note="why").value == "both"
+    assert resolved == {}
+
+
+async def test_a_page_of_contradictions_begins_where_the_last_one_ended(daemon: Daemon) -> None:
+    found = await daemon.get("/contradictions", params={"limit": "5", "cursor": "10"})
+    many = await daemon.get("/contradictions", params={"limit": "1001"})
+    elsewhere = await daemon.get("/contradictions", params={"cursor": "x"})
+
+    assert (found.status, many.status, elsewhere.status) == (200, 400, 400)
+    [asked] = daemon.engine.knowledge.asked
+    assert (asked.limit, asked.offset) == (5, 10)
 
 
 async def test_a_fact_is_asked_for_by_its_key(daemon: Daemon) -> None:

@@ -71,7 +71,7 @@ def _followed(client: Client, begun: dict[str, Any], *, quiet: bool) -> dict[str
         answer: dict[str, Any] = client.get(_address(begun["run"]))
         if answer["status"] != "running":
             return answer
-        step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('changes')} changes"
+        step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('total')} changes"
         if not quiet and step != told:
             note(clean(step))
             told = step

@@ -62,7 +62,8 @@ class _Current:
             "run": self.run,
             "step": self.step,
             "project": self.owner or None,
-            "changes": self.done,
+            "changes": [],  # to be read when it has ended
+            "total": self.done,
             "began": iso(self.began),
         }
 

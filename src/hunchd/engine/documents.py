@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from hunchd.engine.drafts import without_secrets
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import PROFILE
 from hunchd.engine.projects import Projects
-from hunchd.protocol.answers import page_json
+from hunchd.protocol.answers import part_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
 from hunchd.protocol.memories import title_of
 
@@ -69,12 +70,8 @@ class Documents:
 
     async def list(self, request: DocumentsRequest) -> dict[str, Any]:
         """The documents below a prefix, in the order of their paths, without their texts."""
-        found = sorted((page.key or "", page.id, page) for page in await self.below(request.prefix))
-        some = found[request.offset : request.offset + request.limit]
-        end = request.offset + len(some)
-        following = str(end) if end < len(found) else None
-        items = [document_json(page, content=False) for *_, page in some]
-        return page_json(items, next_cursor=following, total=len(found))
+        found = sorted(await self.below(request.prefix), key=lambda page: (page.key or "", page.id))
+        return part_json(found, partial(document_json, content=False), offset=request.offset, limit=request.limit)
 
     async def below(self, prefix: str) -> Sequence[Memory]:
         """Every document whose path begins with `prefix`."""

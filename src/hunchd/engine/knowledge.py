@@ -21,7 +21,7 @@ from hunchd.engine.memories import Memories
 from hunchd.engine.projects import Projects
 from hunchd.engine.sharing import Sharing
 from hunchd.engine.writing import Writer
-from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.answers import iso, part_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
 from hunchd.retrieval.wording import terms
@@ -145,7 +145,7 @@ class Knowledge:
             filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
             found += await self._memories.all_of(filters)
         found.sort(key=lambda one: (one.created, one.id), reverse=True)
-        return page_json([conflict_json(one) for one in found], next_cursor=None, total=len(found))
+        return part_json(found, conflict_json, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
         """Settle a contradiction; what loses holds no more. `undo` takes it back."""

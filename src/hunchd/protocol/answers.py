@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from hunchd.domain.context import Bundle, Item, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
@@ -15,6 +15,7 @@ EXPORT_TYPES: Final = (
 )  # fmt: skip
 
 Progress = tuple[int, int]  # done, total
+Found = TypeVar("Found")
 
 
 def iso(moment: datetime) -> str:
@@ -113,6 +114,15 @@ def project_json(
 
 def page_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, total: int) -> dict[str, Any]:
     return {"items": list(items), "next": next_cursor, "total": total}
+
+
+def part_json(
+    found: Sequence[Found], told: Callable[[Found], Mapping[str, Any]], *, offset: int, limit: int
+) -> dict[str, Any]:
+    """A page of what is all at hand; its cursor is a position."""
+    end = min(offset + limit, len(found))
+    following = str(end) if end < len(found) else None
+    return page_json(map(told, found[offset:end]), next_cursor=following, total=len(found))
 
 
 def error_json(error: HunchError) -> dict[str, Any]:

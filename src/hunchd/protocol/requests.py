@@ -140,6 +140,8 @@ class ShareRequest:
 class ConflictsRequest:
     status: str = "open"  # open, resolved or all
     project: str | None = None  # None: everywhere
+    limit: int = LARGEST_PAGE
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,11 +297,13 @@ def as_of_query(query: str) -> datetime | None:
 
 
 def conflicts_of_query(query: str) -> ConflictsRequest:
-    """The question of GET /contradictions."""
+    """The question of GET /contradictions. A cursor is a position in the list, the newest first."""
     fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
     return ConflictsRequest(
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
         project=fields.text("project", limit=PATH_LIMIT) or None,
+        limit=fields.integer("limit", LARGEST_PAGE, low=1, high=LARGEST_PAGE),
+        offset=fields.integer("cursor", 0, low=0, high=2**31),
     )
 
 

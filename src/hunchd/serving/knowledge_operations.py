@@ -177,7 +177,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "query": (
             ("status", one_of(("open", "resolved", "all"), default="open"), False),
             ("project", text("left out: everywhere"), False),
-            ("limit", integer(1, LARGEST_PAGE, default=PAGE), False),
+            ("limit", integer(1, LARGEST_PAGE, default=LARGEST_PAGE), False),
             ("cursor", text("`next` of the page before"), False),
         ),
         "answers": ((_JSON, page_of(ref("Contradiction"))),),

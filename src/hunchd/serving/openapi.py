@@ -173,7 +173,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         body=ref("ExportLine"),
         takes=(_LINES, "application/jsonl", _JSON),
         answers=_json("Imported"),
-        errors=(429, 507),
+        errors=(404, 429, 507),
     ),
     ("GET", "/events"): Operation(
         id="events",
@@ -268,11 +268,11 @@ def _may_answer(path: str, operation: Operation) -> set[int]:
     """The errors a route may answer: those of its own, and those of its kind."""
     errors = {403, *operation.errors}
     if not operation.open:
-        errors |= {401, 503}
+        errors |= {401, 415, 503}
     if operation.query or "{" in path:
         errors |= {400, 422}
     if operation.body is not None:
-        errors |= {400, 408, 413, 415, 422}
+        errors |= {400, 408, 413, 422}
     return errors
 
 
