@@ -136,6 +136,7 @@ async def test_what_an_earlier_process_left_untidied_is_tidied_without_another_w
 async def test_a_vector_that_comes_later_moves_nothing(collection: Collection) -> None:
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
+    assert await found(collection, "", P, vector_of("pelican 7")) == []
     waiting = await collection.without_vector(MODEL, 400)
     assert len(waiting) == 300
     vectors = {row["id"]: (vector_of(memory_of(row).content), row["text_digest"]) for row in waiting}
