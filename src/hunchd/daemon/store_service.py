@@ -99,7 +99,12 @@ class StoreService:
         return list(self._collections.values())
 
     async def collection(self, project: str | None) -> Collection:
-        """What is kept of a project, opened on first use."""
+        """What is kept of a project, opened on first use: to its end, also if who asked is gone. What an opening mends
+        and erases is over before there is another one."""
+        known = self._collections.get(project)
+        return known if known is not None else await asyncio.shield(asyncio.ensure_future(self._opened(project)))
+
+    async def _opened(self, project: str | None) -> Collection:
         async with self._opening[project]:
             if project not in self._collections:
                 folder = of_project(self._data, project)
