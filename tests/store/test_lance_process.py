@@ -182,3 +182,19 @@ async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(
     assert found.hits[0].memory.id == "m1"
     assert found.hits[0].similarity is not None
     await child.stop()
+
+
+async def test_a_process_that_has_ended_left_nothing_to_be_embedded(tmp_path: Path) -> None:
+    child = started(tmp_path, embedding=True, idle_after=0.3)
+    store = StoreClient(child)
+    try:
+        await store.put([memory(1, "a heron on the roof")])
+        assert store.to_embed == 1
+        async with asyncio.timeout(120):
+            while child.pid is not None:
+                await asyncio.sleep(0.1)
+        assert store.to_embed == 0  # nobody asked in between
+        assert (await store.search("roof", P, 5)).hits[0].memory.id == "m1"
+        assert (await store.stats())["projects"]["p"]["embedded"] == 1
+    finally:
+        await child.stop()

@@ -79,7 +79,7 @@ class Vitals:
 
     async def _ask_the_store(self) -> None:
         """It embeds by itself what was waiting when it last told; asked only then, and not waited for long."""
-        if self._parts.store.last_stats.get("pending_embeddings") and self._parts.store_process.pid is not None:
+        if self._parts.store.to_embed and self._parts.store_process.pid is not None:
             with suppress(TimeoutError, HunchError):
                 async with asyncio.timeout(PATIENCE):
                     await self._parts.store.stats()
@@ -101,7 +101,7 @@ class Vitals:
         return {
             "journal": self._parts.journal.pending + self._watching.pending,
             "writer": self._writer.pending,
-            "embedding": int(self._parts.store.last_stats.get("pending_embeddings", 0)),
+            "embedding": self._parts.store.to_embed,
         }
 
     async def resources(self) -> dict[str, Any]:

@@ -75,6 +75,11 @@ class Child:
         return process.pid if process is not None and process.returncode is None else None
 
     @property
+    def rests(self) -> bool:
+        """Whether it has ended by itself, because nothing was left for it to do."""
+        return self._leaving and self.pid is None
+
+    @property
     def calls(self) -> int:
         """Calls and streams under way."""
         return len(self._waiting)

@@ -48,6 +48,7 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "ended": TIME,
             "seconds": NUMBER,
             "step": text("of a run under way"),
+            "project": {"type": ["string", "null"], "description": "of a run under way; null: what is of no project"},
             "gate": list_of(OPEN, "by project: the answers that were checked, and those that were lost"),
             "lost": list_of(OPEN, "of a run that was taken back: which question lost what by which step"),
         },
@@ -60,7 +61,7 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "what": text(),
             "why": text(),
             "counts": one_of(COUNTS),
-            "project": text(),
+            "project": {"type": ["string", "null"], "description": "its name; null: yours, of no project"},
             "edits": list_of(record({"id": text(), "was": OPEN, "now": OPEN}), "the fields that differ"),
         }
     ),

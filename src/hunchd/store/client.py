@@ -204,6 +204,12 @@ class StoreClient:
         async for batch in self._child.stream("scan", {"project": project}):
             yield batch
 
+    @property
+    def to_embed(self) -> int:
+        """Memories that wait for their vector, as far as was told; what has ended by itself had none."""
+        waiting = int(self.last_stats["pending_embeddings"])
+        return 0 if self._child.rests and not self.last_stats["degraded"] else waiting
+
     async def stats(self) -> dict[str, Any]:
         """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
         answer = await self._call("stats", {})
