@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import pytest
+
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
 from hunchd.engine.writing import Write, Writer
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
+from hunchd.store.segments import Record
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -104,3 +107,59 @@ async def test_whoever_waits_for_the_store_does_not_wait_for_others_to_write_alo
     running.cancel()
 
     assert store.batches == [1, 1, 1]
+
+
+class SlowJournal(NoJournal):
+    """Takes a record only when it is let."""
+
+    def __init__(self) -> None:
+        self.let = asyncio.Event()
+
+    async def append(self, records: Sequence[Record]) -> list[int]:
+        await self.let.wait()
+        self.last += len(records)
+        return list(range(self.last - len(records) + 1, self.last + 1))
+
+
+class AllTaking:
+    """Notes what it is given."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        self.kept += [memory.id for memory in memories]
+
+    async def put_signals(self, signals: Sequence[dict[str, Any]]) -> None:
+        self.kept += [signal["id"] for signal in signals]
+
+    async def delete(self, identifiers: Sequence[str], project: str | None) -> None:
+        self.kept += [f"without {identifier}" for identifier in identifiers]
+
+
+async def test_of_a_project_that_was_removed_nothing_more_is_kept() -> None:
+    store, journal = AllTaking(), SlowJournal()
+    writer = Writer(
+        cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100
+    )
+
+    def record(project: str) -> Record:
+        return Record(id="x", type="signal", project=project, data={}, at=0.0)
+
+    def queued(sequences: list[int]) -> None:
+        signals = ({"id": "s1", "project": "gone"}, {"id": "s2", "project": "p"})
+        writer.add(Write(sequences[0], (memory(1, "gone"), memory(2, "p")), signals, (("gone", "m3"), ("p", "m4"))))
+
+    running = asyncio.create_task(writer.run())
+    arriving = asyncio.create_task(writer.accept([record("gone")], queued))
+    await asyncio.sleep(0)
+    leaving = asyncio.create_task(writer.leave("gone"))
+    await asyncio.sleep(0)
+    assert not leaving.done()  # a record of it is on its way to the disk
+    journal.let.set()
+    async with asyncio.timeout(5):
+        await asyncio.gather(arriving, leaving)
+    assert store.kept == ["m2", "s2", "without m4"]
+    with pytest.raises(NotFound):
+        await writer.accept([record("p"), record("gone")], queued)
+    running.cancel()

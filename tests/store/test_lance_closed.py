@@ -119,3 +119,14 @@ async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Upkeep, "_step", panicking)
     with pytest.raises(SystemExit):
         await Upkeep(StoreService(tmp_path, new_session(), None), None).run()
+
+
+async def test_what_still_comes_of_an_erased_project_is_not_kept(tmp_path: Path) -> None:
+    service = StoreService(tmp_path, new_session(), None)
+    given = {"memories": [plain(memory(1, "a heron", project="p")), plain(memory(2, "an otter", project="q"))]}
+    await service.handlers["put"](given)
+    await service.handlers["erase"]({"project": "q"})
+    with pytest.raises(StoreClosed):
+        await service.handlers["put"](given)
+    assert [folder.name for folder in (tmp_path / "projects").iterdir()] == ["p"]
+    await service.close()

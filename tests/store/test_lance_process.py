@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.errors import InvalidInput, NotFound, StoreClosed
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.protocol.child import Child
@@ -99,8 +99,9 @@ async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Pa
     await store.erase("p")
     assert [path.name for path in (tmp_path / "projects").iterdir()] == ["q"]
     assert await store.get(["m1"], "p") == []
-    await store.put([memory(3)])
-    assert [found.id for found in await store.get(["m1", "m3"], "p")] == ["m3"]
+    with pytest.raises(StoreClosed):  # what was still on its way: the id never comes back
+        await store.put([memory(3)])
+    assert [path.name for path in (tmp_path / "projects").iterdir()] == ["q"]
 
 
 async def test_a_specific_question_finds_by_key_path_or_title(store: StoreClient) -> None:

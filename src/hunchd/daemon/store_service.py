@@ -59,6 +59,7 @@ class StoreService:
         self.reading = Reading(reader, lambda: self._answering > 0) if reader is not None else None
         self._collections: dict[str | None, Collection] = {}
         self._opening: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._erased: set[str] = set()  # projects, whose ids never come back: what still comes of them is not kept
         self._waking: asyncio.Task[object] | None = None
         self.last_request = time.monotonic()
         self.pending = 0  # memories that wait for their vector, as far as is known
@@ -106,6 +107,8 @@ class StoreService:
 
     async def _opened(self, project: str | None) -> Collection:
         async with self._opening[project]:
+            if project in self._erased:
+                raise StoreClosed(f"{project} was erased")
             if project not in self._collections:
                 folder = of_project(self._data, project)
                 opened = await Collection.open(folder, self._session)
@@ -236,6 +239,7 @@ class StoreService:
 
     async def _erase(self, asked: dict[str, Any]) -> dict[str, Any]:
         project = asked["project"]
+        self._erased.add(project)
         async with self._opening[project]:
             if (collection := self._collections.pop(project, None)) is not None:
                 await collection.close()

@@ -84,7 +84,8 @@ class Accepting:
             known.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
         await self._take(known)
 
-    async def _take(self, accepted: Sequence[tuple[Signal, Project, Tree]]) -> None:
+    async def _take(self, understood: Sequence[tuple[Signal, Project, Tree]]) -> None:
+        accepted = [one for one in understood if self.projects.known(one[1].id) is not None]  # removed a moment ago
         if not accepted:
             return
         at = self.now().timestamp()

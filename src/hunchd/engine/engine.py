@@ -251,13 +251,15 @@ class Engine:
         (self._erasing / project.id).touch(mode=0o600)
         self._watching.unwatch(project)
         await self._housekeeping.leave(project.id)
-        await self._writer.drained()
+        await self._writer.drained()  # or it is refused here, with nothing lost yet
+        await self._projects.remove(project.id)
+        await self._writer.leave(project.id)
         await self._erase(project.id)
         return {"removed": project.id}
 
     async def _erase(self, identifier: str) -> None:
         if self._projects.known(identifier) is not None:
-            await self._projects.remove(identifier)
+            await self._projects.remove(identifier)  # begun by an earlier run
         self._answers.forget(identifier)
         self._sessions.forget_project(identifier)
         self._parts.hot.forget_project(identifier)
@@ -266,6 +268,7 @@ class Engine:
         await self._housekeeping.forgotten_project(identifier)
         await self._parts.store.erase(identifier)
         await self._parts.journal.erase_project(identifier)
+        await asyncio.to_thread(self._projects.clear_cache, identifier)  # of what was still being written there
         (self._erasing / identifier).unlink(missing_ok=True)
 
     # The write path

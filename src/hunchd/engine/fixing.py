@@ -93,7 +93,8 @@ class Fixing:
             await self._failed(project, runs, happened)
         else:
             await self._passed(project, runs, happened)
-        await asyncio.to_thread(_keep, project.cache / FILE, runs)
+        if self._find(project.id) is not None:  # removed meanwhile
+            await asyncio.to_thread(_keep, project.cache / FILE, runs)
 
     async def _failed(self, project: Project, runs: Runs, failed: Failed) -> None:
         picture = await self._picture(failed.root, failed.at)

@@ -26,6 +26,7 @@ class Projects:
         self._watch = watch
         self._projects: dict[str, Project] = {}
         self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
+        self._caches = parts.places.cache / "projects"
 
     def __iter__(self) -> Iterator[Project]:
         return iter(self._projects.values())
@@ -42,8 +43,13 @@ class Projects:
         return [project.root for project in self._projects.values() if not project.missing]
 
     def open_all(self) -> None:
-        """Adopt what the registry knows, with the models that the last run left."""
-        for record in self._parts.registry.all():
+        """Adopt what the registry knows, with the models that the last run left; what it made for others goes."""
+        records = self._parts.registry.all()
+        known = {record.id for record in records}
+        for cache in self._caches.iterdir() if self._caches.is_dir() else ():
+            if cache.name not in known:
+                self.clear_cache(cache.name)
+        for record in records:
             self._adopt(record)
 
     def add(self, path: str, *, must_exist: bool = True) -> Project:
@@ -116,8 +122,12 @@ class Projects:
         self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
         if project.code is not None:
             project.code.close()
-        shutil.rmtree(project.cache, ignore_errors=True)
+        self.clear_cache(identifier)
         return project
+
+    def clear_cache(self, identifier: str) -> None:
+        """Remove what was computed for a project, if anything is there."""
+        shutil.rmtree(self._caches / identifier, ignore_errors=True)
 
     def _adopt(self, record: ProjectRecord, layout: Layout | None = None) -> Project:
         root = Path(record.path)
@@ -128,7 +138,7 @@ class Projects:
             id=record.id,
             name=record.name,
             main=main,
-            cache=make_private(self._parts.places.cache / "projects" / record.id),
+            cache=make_private(self._caches / record.id),
             trees={root: main},
         )
         self._projects[project.id] = project

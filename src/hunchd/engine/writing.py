@@ -56,6 +56,7 @@ class Writer:
         self._waiting: deque[Write] = deque()
         self._seen: set[int] = set()  # accepted since the last checkpoint
         self._accepting: set[asyncio.Task[None]] = set()
+        self._gone: set[str] = set()  # projects that were removed; their ids never come back
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
         self._moved = asyncio.Event()
@@ -70,7 +71,9 @@ class Writer:
     async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
         """Make `records` durable and have `then` queue what they mean, by their numbers: both, even if whoever
         waits for it leaves in between; a record that nobody queues would never reach the store. Raises Overloaded when
-        too much waits already; nothing was kept then."""
+        too much waits already, and NotFound if a project of them was removed; nothing was kept then."""
+        if any(record.project in self._gone for record in records):
+            raise NotFound("the project was removed", field="project")
         waiting = len(self._waiting) + self._arriving
         if waiting and waiting + len(records) > self._most:
             raise Overloaded(f"{waiting:,} records wait for the store", retry_after=RETRY_AFTER)
@@ -99,6 +102,13 @@ class Writer:
         self._wake.set()
         if len(self._waiting) >= self._batch:
             self._hurry.set()
+
+    async def leave(self, project: str) -> None:
+        """Accept and store nothing more of a project; what is under way has ended when this returns."""
+        self._gone.add(project)
+        if self._accepting:
+            await asyncio.wait(set(self._accepting))
+        await self.drained()
 
     async def begun(self) -> None:
         """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
@@ -176,15 +186,17 @@ class Writer:
                 latest[memory.id], owners[memory.id] = memory, memory.project
             for project, identifier in write.deletions:
                 latest[identifier], owners[identifier] = None, project
+        latest = {identifier: memory for identifier, memory in latest.items() if owners[identifier] not in self._gone}
         kept = [memory for memory in latest.values() if memory is not None]
         if kept:
             await self._store.put(kept)
-        if signals := [signal for write in batch for signal in write.signals]:
+        signals = [signal for write in batch for signal in write.signals if signal.get("project") not in self._gone]
+        if signals:
             await self._store.put_signals(signals)
-        gone: dict[str | None, list[str]] = {}
+        deleted: dict[str | None, list[str]] = {}
         for identifier in (identifier for identifier, memory in latest.items() if memory is None):
-            gone.setdefault(owners[identifier], []).append(identifier)
-        for project, identifiers in gone.items():
+            deleted.setdefault(owners[identifier], []).append(identifier)
+        for project, identifiers in deleted.items():
             await self._store.delete(identifiers, project)
 
     async def _checkpoint(self) -> None:
