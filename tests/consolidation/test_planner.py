@@ -70,7 +70,7 @@ def test_what_a_night_has_compared_is_not_compared_again_unless_it_says_somethin
 
 
 async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path) -> None:
-    cache = tmp_path / "code"
+    cache, kept = tmp_path / "code", tmp_path / COMPARED
 
     async def night(*memories: Memory) -> list[str]:
         planning = Planning()
@@ -78,10 +78,12 @@ async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path
         await planning.handlers["open"]({**asked, "code_cache": str(cache)})
         await planning.handlers["take"]({"memories": [plain(each) for each in (*memories, *NOISE)]})
         batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
-        await planning.handlers["compared"]({})
+        before = kept.read_text() if kept.exists() else None
+        told = await planning.handlers["compared"]({})
+        assert (kept.read_text() if kept.exists() else None) == before  # until the run has done what was planned
+        Path(told["draft"]).replace(kept)
         return [entry["counts"] for batch in batches for entry in batch["entries"]]
 
-    kept = tmp_path / COMPARED
     assert await night(said("a", ONE)) == []
     began, *lines = kept.read_text().splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["a", *(each.id for each in NOISE)]

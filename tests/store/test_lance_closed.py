@@ -55,7 +55,7 @@ async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path)
 
 
 async def test_closing_waits_for_who_reads_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.collection.CLOSE_PATIENCE", 0.05)
+    monkeypatch.setattr("hunchd.store.turns.CLOSE_PATIENCE", 0.05)
     collection = await opened(tmp_path)
     export = collection.rows()
     assert (await anext(export))["id"] in {"m1", "m2"}

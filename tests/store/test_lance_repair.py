@@ -17,6 +17,7 @@ from hunchd.store.collection import Collection
 from hunchd.store.lance import Database, Table, new_session
 from hunchd.store.repair import data_files, repaired
 from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, memory_of, row_of, sealed, signal_row
+from hunchd.store.turns import Turns
 from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
 
 # The nightly run asks for a thousand.
@@ -61,7 +62,7 @@ async def test_rows_that_a_crash_left_twice_while_they_were_replaced_stand_once_
     changed = [embedded(memory(n, f"now it says {n}")) for n in (7, 250, 390)]
     with monkeypatch.context() as patched:
         patched.setattr(Table, "delete", no_room)
-        patched.setattr(Collection, "_worth_mending", lambda *_: False)
+        patched.setattr(Turns, "worth_mending", lambda *_: False)
         with pytest.raises(StoreError, match="no room"):
             await collection.put(changed)
     assert len(await everything(collection)) == 400

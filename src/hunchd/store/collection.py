@@ -7,12 +7,11 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from hunchd.domain.errors import StoreClosed, StoreError
+from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.protocol.allocating import large_buffers_apart
 from hunchd.store import expressions, rescue, snapshots
@@ -21,7 +20,6 @@ from hunchd.store.durability import Synced
 from hunchd.store.files import Files, private_folder, replace_file
 from hunchd.store.finding import Choice, Found
 from hunchd.store.folders import ERASING, bytes_in, erasure_is_due
-from hunchd.store.gate import Gate
 from hunchd.store.lance import Database, Table
 from hunchd.store.looking import Looking, Vector
 from hunchd.store.migrations import migrate
@@ -31,18 +29,15 @@ from hunchd.store.readying import ready
 from hunchd.store.repair import SET_ASIDE, repaired
 from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row
 from hunchd.store.tidying import is_due
+from hunchd.store.turns import Turns
 from hunchd.store.vectors import made_before, with_new_vectors, with_their_vectors
 from hunchd.store.word_keeping import Counting, WordKeeping, counted
 
 logger = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
 
 # Long enough for whoever reads one. Tidying writes all rows anew: while a long history comes in, each minute of them is
 # some hundred megabytes.
 KEEP_VERSIONS: Final = timedelta(minutes=1)
-# A table that fails twice within this time fails for a reason that making its indexes anew does not mend.
-HEAL_AGAIN_AFTER: Final = 300.0  # seconds
-CLOSE_PATIENCE: Final = 5.0  # seconds: an export goes at the pace of whoever reads it
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
 
@@ -61,11 +56,8 @@ class Collection:
         self._tables = tables
         self._files = Files()
         self._synced = {name: Synced(folder / f"{name}.lance", self._files) for name in tables}
-        self._lock = asyncio.Lock()
-        self._gate = Gate()
+        self._turns = Turns(folder, self._heal, writable=writable)
         self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
-        self._healed_at = float("-inf")
-        self._closed = False
         self._mirror: Mirror  # of the memories; there is one from the opening on
         self._words = WordKeeping(folder, self._files)
         self._followed_at = time.monotonic()
@@ -102,72 +94,72 @@ class Collection:
         return self
 
     async def close(self) -> None:
-        """After the writes under way, and the reads unless one stalls; whoever asks later gets StoreClosed."""
-        async with self._lock:
-            self._closed = True
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_PATIENCE), self._gate.alone():
-                    pass
+        """After what is under way; whoever asks later gets StoreClosed."""
+
+        def end() -> None:
             for table in self._tables.values():
                 table.close()
             self._database.close()
             (self.folder / _IN_USE).unlink(missing_ok=True)
 
+        await self._turns.close(end)
+
     # -- writing ---------------------------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> Written:
         """Add the rows that are not there, overwrite those that differ. The same put twice changes nothing."""
-        return await self._writing(lambda: self._put(rows, self._tables[into]), mending=True)
+        return await self._turns.write(lambda: self._put(rows, self._tables[into]), mending=True)
 
     async def delete(self, ids: Sequence[str], *, from_: str = MEMORIES) -> int:
         """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
-        return await self._writing(lambda: self._delete(ids, self._tables[from_]), mending=True)
+        return await self._turns.write(lambda: self._delete(ids, self._tables[from_]), mending=True)
 
     async def forget_signals(self, before: int) -> None:
         """Those from before that time (microseconds) are gone; compaction frees their place."""
-        await self._writing(lambda: self._forget_signals(before), mending=True)
+        await self._turns.write(lambda: self._forget_signals(before), mending=True)
 
     async def purge(self) -> None:
         """Remove from the disk what was deleted: no file holds its text or its vector afterwards."""
-        await self._writing(self._purge)
+        await self._turns.write(self._purge)
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
         """Vectors by id, each with the digest of the text it stands for: a row that changed meanwhile is left alone."""
-        return await self._writing(lambda: self._set_vectors(vectors, model), mending=True)
+        return await self._turns.write(lambda: self._set_vectors(vectors, model), mending=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
         """Merge, index and prune if enough has changed since the last time. Whether anything was done."""
         if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
             return False
-        await self._writing(self._optimise)
+        await self._turns.write(self._optimise)
         return True
 
     async def index_words(self, count: Counting = counted) -> bool:
         """Have some more of the rows indexed that are not yet, as after an update. Whether there are more of them."""
         if not self.writable or self._mirror.words.is_whole:
             return False
-        return await self._writing(lambda: self._words.catch_up(self._mirror, count), mending=True)
+        return await self._turns.write(lambda: self._words.catch_up(self._mirror, count), mending=True)
 
     async def snapshot(self, *, keep: int) -> Path:
         """A copy of the tables as they are now, by hard links; the newest `keep` are kept."""
-        return await self._writing(lambda: asyncio.to_thread(snapshots.take, self.folder, keep=keep))
+        return await self._turns.write(lambda: asyncio.to_thread(snapshots.take, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED) -> list[Row]:
         """The rows that have these ids, intact ones only; `columns` None: whole."""
         if columns == SERVED:
-            return await self._read(lambda: self.looking.get(ids))
+            return await self._turns.read(lambda: self.looking.get(ids))
         condition = expressions.ids_among(ids)
-        return self._quarantine.intact(await self._read(lambda: self._memories.select(condition, columns=columns)))
+        rows = await self._turns.read(lambda: self._memories.select(condition, columns=columns))
+        return self._quarantine.intact(rows)
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """The rows that have this id, key of the caller or key, newest first."""
-        return await self._read(lambda: self.looking.called(name, filters, limit))
+        return await self._turns.read(lambda: self.looking.called(name, filters, limit))
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
-        return await self._read(lambda: self.looking.page(filters, limit, after))
+        return await self._turns.read(lambda: self.looking.page(filters, limit, after))
 
     async def find(
         self,
@@ -185,35 +177,35 @@ class Collection:
         has no neighbours the first `few` are. Looking by word does not wait for the vector; meanwhile `read` is given
         what will probably be found, from another thread."""
         asked = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
-        return await self._read(lambda: self.looking.find(words, asked, model, filters, k, choose, few, read))
+        return await self._turns.read(lambda: self.looking.find(words, asked, model, filters, k, choose, few, read))
 
     async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
         """Have some more of what questions may want at hand. Whether there is more to be read."""
-        return await self._read(lambda: self.looking.read_ahead(pack))
+        return await self._turns.read(lambda: self.looking.read_ahead(pack))
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
         """Rows that this model has not embedded yet, newest first."""
-        return await self._read(lambda: self.looking.without_vector(model, limit))
+        return await self._turns.read(lambda: self.looking.without_vector(model, limit))
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Vectors that this model has already made, by the digest of the text."""
-        return await self._read(lambda: made_before(self._memories, digests, model))
+        return await self._turns.read(lambda: made_before(self._memories, digests, model))
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
         """Every intact row, once, also if the table had to be mended in between."""
         given: set[str] = set()
         for last_try in (False, True):
             try:
-                async with self._gate.reading():
+                async with self._turns.reading():
                     async for batch in self._tables[table].scan(columns=SERVED if table == MEMORIES else None):
                         for row in self._quarantine.intact([row for row in batch if row["id"] not in given]):
                             given.add(row["id"])
                             yield row
                 return
             except StoreError as error:
-                if last_try or not self.writable or not self._worth_mending(error):
+                if last_try or not self._turns.worth_mending(error):
                     raise
-            await self._writing(self._heal)
+            await self._turns.mended()
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
@@ -223,13 +215,13 @@ class Collection:
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
-        return await self._read(self._verify)
+        return await self._turns.read(self._verify)
 
     async def state(self, model: str) -> dict[str, Any]:
         """Figures for the status."""
-        figures = dict(await self._read(self._memories.state))
+        figures = dict(await self._turns.read(self._memories.state))
         figures["embedded"] = int(self._mirror.embedded_by(model).sum())
-        figures["signals"] = await self._read(self._tables[SIGNALS].count)
+        figures["signals"] = await self._turns.read(self._tables[SIGNALS].count)
         figures["bytes"] = await asyncio.to_thread(bytes_in, self.folder)
         figures["commits"] = self.counters.commits
         return figures
@@ -331,7 +323,7 @@ class Collection:
 
     async def _purge(self) -> None:
         ids = ids_in(self.folder / ERASING)
-        async with self._gate.alone():
+        async with self._turns.alone():
             for table in self._tables.values():
                 if ids:  # a crash may have come between the note and the deletion
                     await table.delete(expressions.ids_among(ids))
@@ -391,55 +383,8 @@ class Collection:
                 logger.exception("%s cannot be tidied up after a crash", self.folder)
         await self._sync()
 
-    async def _writing(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
-        """One at a time, and to its end even if nobody waits for it any more.
-
-        `mending`: the work may be done again from its beginning, and is, after the table was mended.
-        """
-        if not self.writable:
-            raise StoreError("this store was written by a newer hunchd and is only read")
-
-        async def alone() -> Answer:
-            async with self._lock:
-                self._must_be_open()
-                try:
-                    return await work()
-                except StoreError as error:
-                    if not mending or not self._worth_mending(error):
-                        raise
-                await self._heal()
-                return await work()
-
-        return await asyncio.shield(asyncio.ensure_future(alone()))
-
-    async def _read(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """A read that fails is tried once more after the table was mended."""
-        try:
-            async with self._gate.reading():
-                self._must_be_open()
-                return await work()
-        except StoreError as error:
-            if not self.writable or not self._worth_mending(error):
-                raise
-        await self._writing(self._heal)
-        async with self._gate.reading():
-            self._must_be_open()
-            return await work()
-
-    def _must_be_open(self) -> None:
-        if self._closed:
-            raise StoreClosed(f"{self.folder.name} is closed")
-
-    def _worth_mending(self, error: StoreError) -> bool:
-        """Whether the failure may come from damage on the disk: the first one in a while."""
-        if isinstance(error, StoreClosed) or time.monotonic() - self._healed_at < HEAL_AGAIN_AFTER:
-            return False
-        self._healed_at = time.monotonic()
-        logger.warning("%s cannot be used as it is (%s); mending it", self.folder, error)
-        return True
-
     async def _heal(self) -> None:
-        async with self._gate.alone():
+        async with self._turns.alone():
             self.counters.healed += 1
             for name, table in list(self._tables.items()):
                 try:
