@@ -130,3 +130,15 @@ async def test_what_still_comes_of_an_erased_project_is_not_kept(tmp_path: Path)
         await service.handlers["put"](given)
     assert [folder.name for folder in (tmp_path / "projects").iterdir()] == ["p"]
     await service.close()
+
+
+async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> None:
+    service = StoreService(tmp_path, new_session(), None)
+    words = service.handlers
+    await words["put"]({"memories": [plain(memory(1, "a heron", project="p")), plain(memory(2, project="q"))]})
+    export = words["export"]({"project": None})
+    [first] = (await anext(export))["memories"]
+    await words["erase"]({"project": "q"})
+    rest = [one["id"] async for batch in export for one in batch["memories"]]
+    assert (first["id"], rest) == ("m1", [])
+    await service.close()

@@ -251,11 +251,12 @@ class StoreService:
         for project in projects:
             if not self._exists(project):
                 continue
-            collection = await self.collection(project)
-            async for rows in _batches(collection.rows()):
-                yield {"memories": [plain_of(row) for row in rows], "signals": []}
-            async for rows in _batches(collection.rows(SIGNALS)):
-                yield {"memories": [], "signals": [signal_of(row) for row in rows]}
+            with suppress(StoreClosed):  # what is erased meanwhile is left out
+                collection = await self.collection(project)
+                async for rows in _batches(collection.rows()):
+                    yield {"memories": [plain_of(row) for row in rows], "signals": []}
+                async for rows in _batches(collection.rows(SIGNALS)):
+                    yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
     async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The memories of one owner, the user's own where `project` is None, and in short what they mean."""
