@@ -123,10 +123,20 @@ class RunningDaemon:
         self.wait_until(ready, within=within, what=f"read {folder}")
         return next(one for one in self.get("/projects")["items"] if one["id"] == added["id"])
 
+    def _status(self) -> str:
+        """What it says of itself, for whoever has waited in vain."""
+        try:
+            return json.dumps(self.get("/status"))
+        except (OSError, AssertionError, ValueError) as error:
+            return f"it does not say how it is: {error!r}"
+
     def wait_until(self, holds: Any, *, within: float, what: str) -> None:
         deadline = time.monotonic() + within
         while not holds():
-            assert time.monotonic() < deadline, f"the daemon did not {what} within {within:.0f} s:\n{self.log[-4000:]}"
+            if time.monotonic() > deadline:
+                raise AssertionError(
+                    f"the daemon did not {what} within {within:.0f} s:\n{self.log[-4000:]}\n{self._status()}"
+                )
             time.sleep(0.02)
 
     def stop(self) -> int:
