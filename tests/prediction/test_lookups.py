@@ -9,10 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hunchd.prediction.cochange import CoChange, weight_of
 from hunchd.prediction.features import MANY, _Spread
 from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
 from hunchd.prediction.files import Folders
-from hunchd.prediction.packed import FEW_STRETCHES, stretches
+from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
 
 FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
 
@@ -34,15 +35,44 @@ def test_folders_share_their_leading_parts(paths: list[str]) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), max_size=2 * FEW_STRETCHES))
-def test_few_and_many_stretches_are_laid_one_after_the_other(given_stretches: list[tuple[int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4) | st.just(2 * LONG_STRETCH)), max_size=12))
+def test_long_and_short_stretches_are_laid_one_after_the_other(given_stretches: list[tuple[int, int]]) -> None:
     starts, sizes = (np.array([pair[side] for pair in given_stretches], "<i8") for side in (0, 1))
-    values = np.arange(100, 130, dtype="<u2")
+    values = np.arange(100, 130 + 2 * LONG_STRETCH, dtype="<u2")
 
     (laid,) = stretches(starts, sizes, values)
 
     assert laid.dtype == values.dtype
     assert laid.tolist() == [100 + start + place for start, size in given_stretches for place in range(size)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=4, max_size=4 * LONG_TO_SELECT))
+def test_the_highest_of_few_and_of_many_values_are_found(values: list[int]) -> None:
+    most = 3
+
+    found = highest(np.array(values, "<f4"), most)
+
+    assert len(set(found.tolist())) == most
+    assert sorted(values[place] for place in found.tolist()) == sorted(values)[-most:]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sets(st.integers(0, 200), min_size=1, max_size=6), max_size=12))
+def test_each_file_of_a_change_is_told_of_all_the_others(changes: list[set[int]]) -> None:
+    together = CoChange()
+    for unit, change in enumerate(changes):
+        together.learn(np.array(sorted(change), "<i4"), unit, weight_of(len(change)))
+
+    for file in range(201):
+        row, long, _ = together.neighbours(file, len(changes))
+        beside = [change - {file} for change in changes if file in change]
+        assert set(row["file"].tolist()) == set().union(*beside)
+        for other, count, last, strength in zip(row["file"], row["count"], row["last"], long, strict=True):
+            units = [unit for unit, change in enumerate(changes) if {file, other} <= change]
+            assert (count, last) == (len(units), units[-1])
+            faded = sum(weight_of(len(changes[unit])) * 0.5 ** ((len(changes) - unit) / 2_000) for unit in units)
+            assert math.isclose(strength, faded, rel_tol=1e-5)
 
 
 @settings(deadline=None)

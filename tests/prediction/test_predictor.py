@@ -70,6 +70,23 @@ def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> 
     assert prediction.confidence == max(file.confidence for file in prediction.files)
 
 
+def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:
+    predictor.learn(unit(20, "tell of views", "docs/views.md", "Cargo.toml", "tests/Cargo.toml", status="A"))
+    reasons = {
+        (seed, file.path): file.reasons
+        for seed in ("docs/views.md", "Cargo.toml")
+        for file in predictor.predict(focus(seed), now=NOW, k=20).files
+    }
+
+    assert "named alike" in reasons["docs/views.md", "tests/test_views.py"]
+    assert "named alike" in reasons["Cargo.toml", "tests/Cargo.toml"]
+    assert not any(
+        reason in told
+        for told in reasons.values()
+        for reason in ("tests this file", "imports this file", "imported by this file")
+    )
+
+
 def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
     prediction = predictor.predict(focus(query="flags of the command line"), now=NOW)
 

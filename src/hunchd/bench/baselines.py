@@ -22,7 +22,7 @@ def rankings(state: State, focus: Focus) -> dict[str, list[str]]:
     everything = np.flatnonzero(usable).astype("<i4")
     scores: dict[str, Scores] = {
         "recency": (everything, state.files.last.view[everything].astype("<f4")),
-        "popularity": (everything, state.files.faded(everything, state.now)[0]),
+        "popularity": (everything, state.files.faded_slowly(everything, state.now)),
     }
     if query.seeds:
         scores |= _by_seeds(state, query, everything)

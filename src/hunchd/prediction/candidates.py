@@ -10,7 +10,7 @@ import numpy as np
 from hunchd.prediction import blame, evidence
 from hunchd.prediction.evidence import Together
 from hunchd.prediction.messages import FURTHER, NEAREST, Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, summed
+from hunchd.prediction.packed import Array, Scores, highest, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 from hunchd.prediction.topic import Topic, past_alike, topic
@@ -63,7 +63,7 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     named = np.zeros(len(usable), "?")
     named[np.concatenate(pools)] = True
     named[list(query.seeds)] = False
-    found.files = (named & usable).nonzero()[0].astype("<i4")
+    found.files = (named & usable).nonzero()[0]
     return found
 
 
@@ -172,7 +172,7 @@ def best(files: Array, values: Array, most: int) -> Array:
     """The files of the highest values."""
     if len(files) <= most:
         return files
-    return files[np.argpartition(-values, most)[:most]]
+    return files[highest(values, most)]
 
 
 def merged(scores: list[Scores]) -> Scores:

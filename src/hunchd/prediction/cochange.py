@@ -6,6 +6,7 @@ After ROSE (Zimmermann et al., 2005), with decay instead of a window and large c
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import numpy as np
 
@@ -29,42 +30,50 @@ class CoChange:
 
     def __init__(self, rows: Rows | None = None) -> None:
         self.rows = Rows.of(ROW) if rows is None else rows
-        self._position = np.full(64, -1, "<i4")  # scratch: neighbour -> place in the row at hand
+        self._position = np.full(64, -1, "<i4")  # scratch: file -> place in the change at hand
 
     def learn(self, numbers: Array, unit: int, weight: float) -> None:
-        """These files changed together in `unit`: one vectorised row update each."""
+        """These files changed together in `unit`: all their rows at once."""
         if not 2 <= len(numbers) <= LARGEST_CHANGE:
             return
-        highest = int(numbers.max()) + 1
-        if highest > len(self._position):
-            self._position = np.full(highest * 2, -1, "<i4")
-        for number in numbers.tolist():
-            self._strengthen(number, numbers[numbers != number], unit, weight)
+        listed = numbers.tolist()
+        rows = [self.rows[number] for number in listed]
+        sizes = [len(row) for row in rows]
+        joined = concatenated(rows)
+        known = self._strengthened(joined, np.arange(len(rows)).repeat(sizes), numbers, unit, weight)
+        fresh_of, fresh = (~known).nonzero()
+        added = np.empty(len(fresh), ROW)
+        added["file"], added["long"], added["short"] = numbers[fresh], weight, weight
+        added["count"], added["last"] = 1, unit
+        until = fresh_of.searchsorted(np.arange(1, len(rows) + 1)).tolist()
+        for number, row, end, start, stop in zip(listed, rows, accumulate(sizes), [0, *until], until, strict=False):
+            same = joined[end - len(row) : end]
+            if start == stop:
+                row[:] = same
+            else:
+                longer = concatenated([same, added[start:stop]])
+                self.rows[number] = longer if len(longer) <= LONGEST_ROW else _cut(longer, unit)
 
-    def _strengthen(self, number: int, others: Array, unit: int, weight: float) -> None:
-        row = self.rows[number]
-        neighbours = row["file"]
-        if len(neighbours) and int(neighbours.max()) >= len(self._position):
-            self._position = np.full(int(neighbours.max()) * 2, -1, "<i4")
-        self._position[neighbours] = np.arange(len(row))
-        places = self._position[others]
-        self._position[neighbours] = -1
-        at = places[places >= 0]
-        if len(at):
-            elapsed = unit - row["last"][at]
-            row["long"][at] = row["long"][at] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
-            row["short"][at] = row["short"][at] * np.exp2(-elapsed / SHORT_HALF_LIFE) + weight
-            row["count"][at] = np.minimum(row["count"][at], 65_534) + 1
-            row["last"][at] = unit
-        fresh = others[places < 0]
-        if len(fresh):
-            added = np.empty(len(fresh), ROW)
-            added["file"], added["long"], added["short"] = fresh, weight, weight
-            added["count"], added["last"] = 1, unit
-            row = concatenated([row, added])
-            if len(row) > LONGEST_ROW:
-                row = _cut(row, unit)
-            self.rows[number] = row
+    def _strengthened(self, joined: Array, which: Array, numbers: Array, unit: int, weight: float) -> Array:
+        """Of several rows in one array, those elements made stronger that are among `numbers`.
+
+        By row, and by place in `numbers`: whether the row holds it, or is its own.
+        """
+        highest = max(int(numbers.max()), int(joined["file"].max(initial=0)))
+        if highest >= len(self._position):
+            self._position = np.full(highest * 2, -1, "<i4")
+        self._position[numbers] = np.arange(len(numbers))
+        places = self._position[joined["file"]]
+        self._position[numbers] = -1
+        at = (places >= 0).nonzero()[0]
+        known = np.eye(len(numbers), dtype="?")
+        known[which[at], places[at]] = True
+        elapsed = unit - joined["last"][at]
+        joined["long"][at] = joined["long"][at] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
+        joined["short"][at] = joined["short"][at] * np.exp2(-elapsed / SHORT_HALF_LIFE) + weight
+        joined["count"][at] = np.minimum(joined["count"][at], 65_534) + 1
+        joined["last"][at] = unit
+        return known
 
     def neighbours(self, number: int, unit: int) -> tuple[Array, Array, Array]:
         """The row of a file with its two weights as of `unit`: (row, long, short)."""
@@ -76,7 +85,7 @@ class CoChange:
         """Neighbours of several files, P(neighbour | file) for each, and the place of the file in `numbers`."""
         row, which = self.rows.joined(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)
-        own, _ = files.faded(numbers, unit)
+        own = files.faded_slowly(numbers, unit)
         return row["file"], weight / (own + prior)[which], which
 
     def arrays(self) -> Arrays:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hunchd.prediction.fields import Field
 from hunchd.prediction.messages import Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, among, nothing, strongest, summed
+from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, strongest, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
@@ -122,7 +122,7 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
     around, by_around = (units + STEPS).ravel(), np.tile(by, len(STEPS))
     inside = (around >= 0) & (around < state.now)
     around = around[inside]
-    around = np.unique(around[authors[around] == by_around[inside]])
+    around = distinct(around[authors[around] == by_around[inside]])
     around = around[~among(around, units[::-1])]
     beside, which_beside = state.messages.flattened(around)
     share = 1.0 / (np.log2(1.0 + state.messages.size_of(around)) * (1.0 + len(units)))
@@ -156,7 +156,7 @@ def message_words(state: State, said: Saying) -> Scores:
     counts = counts[pairs].astype("<f4")
     words, places = np.divmod(pairs, len(files))
     files = files[places]
-    changes = np.maximum(state.files.count.view[files], 1)
+    changes = np.maximum(state.files.count.view.take(files), 1)
     saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
     return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
 
@@ -194,8 +194,8 @@ def of_author(state: State, author: int) -> Scores:
 def recent(state: State) -> Scores:
     """What anybody touched in the last units."""
     files = state.messages.files_since(state.now - RECENT_UNITS)
-    unique = np.unique(files)
-    return unique, 1.0 / np.log2(2.0 + state.now - state.files.last.view[unique])
+    once = distinct(files)
+    return once, 1.0 / np.log2(2.0 + state.now - state.files.last.view[once])
 
 
 def interesting(state: State) -> Scores:

@@ -143,18 +143,11 @@ class _Spread:
 
 
 def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    seeds = len(found.together)
-    totals: dict[str, Array] = {}
-    strongest = np.zeros(len(found.files), "<f4")
-    for first in found.together:
-        of_seed = _one_seed(state, first)
-        for name, values in zip(of_seed, spread.all(first.row["file"], list(of_seed.values())), strict=True):
-            totals[name] = totals[name] + values if name in totals else values
-            if name == "together_long":
-                strongest = np.maximum(strongest, values)
-    columns: dict[str, Array | float] = {name: total / seeds for name, total in totals.items()}
-    columns["together_rank"] = _inverse_rank(totals["together_long"])
-    columns["together_best"] = strongest
+    by_seed = [spread.all(first.row["file"], _one_seed(state, first)) for first in found.together]
+    total = sum(by_seed[1:], by_seed[0])
+    columns: dict[str, Array | float] = dict(zip(_OF_ONE_SEED, total / len(by_seed), strict=True))
+    columns["together_rank"] = _inverse_rank(total[0])
+    columns["together_best"] = np.max([values[0] for values in by_seed], axis=0)
     columns["second_step"] = spread.scores(found.sparse.get("second_step"))
     columns["folders_together"] = _folders(state, found)
     for name in ("lately", "lately_author", "beside", "siblings"):
@@ -162,19 +155,31 @@ def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array
     return columns
 
 
-def _one_seed(state: State, first: Together) -> dict[str, Array]:
+_OF_ONE_SEED = (
+    "together_long",
+    "together_short",
+    "together_confidence",
+    "together_reverse",
+    "together_count",
+    "together_age",
+    "together_lift",
+)
+
+
+def _one_seed(state: State, first: Together) -> list[Array]:
+    """By feature of _OF_ONE_SEED, the values of the seed's neighbours."""
     files, count = first.row["file"], first.row["count"].astype("<f4")
     changes = state.files.count.view
     own, theirs = float(max(changes[first.seed], 1)), np.maximum(changes[files], 1)
-    return {
-        "together_long": first.shares,
-        "together_short": first.recent_shares,
-        "together_confidence": count / (own + 1.0),
-        "together_reverse": count / (theirs + 1.0),
-        "together_count": np.log1p(count),
-        "together_age": 1.0 / np.log2(2.0 + state.now - first.row["last"]),
-        "together_lift": np.log1p(count * state.now / (own * theirs)),
-    }
+    return [
+        first.shares,
+        first.recent_shares,
+        count / (own + 1.0),
+        count / (theirs + 1.0),
+        np.log1p(count),
+        1.0 / np.log2(2.0 + state.now - first.row["last"]),
+        np.log1p(count * state.now / (own * theirs)),
+    ]
 
 
 def _folders(state: State, found: Evidence) -> Array:
@@ -297,14 +302,14 @@ def _traced(found: Evidence) -> Array | float:
 
 
 def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
-    traits, depth = state.files.traits.view, state.files.depth.view
-    files = found.files
+    traits, files = state.files.traits.view, found.files
+    own = traits[files]
     columns: dict[str, Array | float] = {
-        "is_test": (traits[files] & TEST) > 0,
-        "is_document": (traits[files] & DOCUMENT) > 0,
-        "is_generated": (traits[files] & GENERATED) > 0,
-        "is_code": (traits[files] & CODE) > 0,
-        "depth": depth[files].astype("<f4"),
+        "is_test": (own & TEST) > 0,
+        "is_document": (own & DOCUMENT) > 0,
+        "is_generated": (own & GENERATED) > 0,
+        "is_code": (own & CODE) > 0,
+        "depth": state.files.depth.view[files],
         "size": np.log1p(state.contents.words.lengths(files)),
         "seeds": float(len(found.query.seeds)),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,10 +80,13 @@ class Field:
         """By key, how often a file was put that held it."""
         return self._postings.sizes_of(keys)
 
-    def holders_of(self, keys: Array) -> tuple[Array, Array, Array]:
-        """Files that hold any of these keys, how often, and the place of the key; in no certain order."""
-        slots, counts, which = self._postings.of_keys(keys)
-        files = self._file_of.view[slots]
+    def holders_of(self, keys: Array, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
+        """Files that hold any of these keys, how often, and the place of the key; in no certain order.
+
+        None of a key that was put more than `most` times.
+        """
+        slots, counts, which = self._postings.of_keys(keys, most=most)
+        files = self._file_of.view.take(slots)
         if len(self._file_of) == self.documents:
             return files, counts, which
         alive = files >= 0
@@ -115,18 +119,14 @@ class Field:
         if not self.documents or not keys:
             return nothing()
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
-        sizes = self._postings.sizes_of(wanted)
-        telling = (sizes - dead <= MOST_HOLDERS) & (sizes > 0)
-        if not telling.any():
-            return nothing()
-        files, counts, which = self.holders_of(wanted[telling])
-        holders = np.bincount(which) if dead else sizes[telling]
+        files, counts, which = self.holders_of(wanted, MOST_HOLDERS + dead)
+        holders = np.bincount(which, minlength=len(wanted))
         rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
         if dead and (holders > MOST_HOLDERS).any():
             kept = (holders <= MOST_HOLDERS)[which]
             files, counts, which = files[kept], counts[kept], which[kept]
         mean = max(self._total_length / self.documents, 1.0)
-        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view[files]
+        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view.take(files)
         return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
 
     def arrays(self) -> Arrays:

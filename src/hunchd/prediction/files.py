@@ -116,11 +116,18 @@ class Files:
 
     def faded(self, numbers: Array, unit: int) -> tuple[Array, Array]:
         """The two decayed weights of these files as of `unit`."""
-        elapsed = np.maximum(unit - self.last.view[numbers], 0)
-        return (
-            self.long.view[numbers] * np.exp2(-elapsed / LONG_HALF_LIFE),
-            self.short.view[numbers] * np.exp2(-elapsed / SHORT_HALF_LIFE),
-        )
+        fading = -self._elapsed(numbers, unit) / SHORT_HALF_LIFE
+        return self.faded_slowly(numbers, unit), self.short.view[numbers] * np.exp2(fading)
+
+    def faded_slowly(self, numbers: Array, unit: int) -> Array:
+        """The first of them alone."""
+        faded: Array = self.long.view[numbers] * np.exp2(-self._elapsed(numbers, unit) / LONG_HALF_LIFE)
+        return faded
+
+    def _elapsed(self, numbers: Array, unit: int) -> Array:
+        """Units since each was changed last."""
+        elapsed: Array = np.maximum(unit - self.last.view[numbers], 0)
+        return elapsed
 
     def faded_of(self, number: int, unit: int) -> tuple[float, float]:
         """The two decayed weights of one file."""

@@ -16,6 +16,7 @@ TOO_COMMON_AT_LEAST = 25  # … in a history long enough to tell
 MOST_TOUCHING = 64  # units remembered of one file
 NEAREST = 40  # past units that vote
 FURTHER = 250  # past units that vote softly
+LOW_BITS = np.uint64((1 << 20) - 1)  # of an id's digest: of 100,000 units one in ten shares them with another
 HALF_LIFE = 3_000.0  # units: the words of a project outlive its structure
 
 
@@ -61,6 +62,7 @@ class Messages:
         self.author = Column.of("<u4")
         self.words = Column.of("<u2")  # number of different words of the unit's text
         self._digest = Column.of("<u8")  # of the id, to find a unit again
+        self._maybe = np.zeros(int(LOW_BITS) + 1, "?")  # by the low bits of a digest: whether to look for a unit
         self._files = Column.of("<i4")
         self._touching = Rows.of("<i4")  # by file: the units that touched it, the oldest first
         self._offsets = Column(np.zeros(1, "<i8"))
@@ -77,10 +79,11 @@ class Messages:
         self.at.append(at)
         self.author.append(author)
         self.words.append(min(len(keys), 65_535))
-        self._digest.append(_digest(sha))
+        self._digest.append(digest := _digest(sha))
+        self._maybe[digest & LOW_BITS] = True
+        newest = np.array([unit], "<i4")
         for file in files.tolist():
-            row = self._touching[file]
-            self._touching[file] = np.append(row[-MOST_TOUCHING + 1 :], np.int32(unit))
+            self._touching[file] = np.concatenate((self._touching[file][-MOST_TOUCHING + 1 :], newest))
         self._files.extend(files)
         self._offsets.append(len(self._files))
         self._postings.add(unit, keys, [1] * len(keys))
@@ -91,12 +94,16 @@ class Messages:
 
     def find(self, sha: str) -> int | None:
         """The unit with this id, if it was learned."""
-        hits = np.flatnonzero(self._digest.view == np.uint64(_digest(sha)))
+        digest = _digest(sha)
+        if not self._maybe[digest & LOW_BITS]:
+            return None
+        hits = np.flatnonzero(self._digest.view == digest)
         return int(hits[-1]) if len(hits) else None
 
     def rename(self, unit: int, sha: str) -> None:
         self._moved[unit] = sha
-        self._digest.view[unit] = _digest(sha)
+        self._digest.view[unit] = digest = _digest(sha)
+        self._maybe[digest & LOW_BITS] = True
 
     def files_of(self, unit: int) -> Array:
         offsets = self._offsets.view
@@ -112,7 +119,7 @@ class Messages:
         offsets = self._offsets.view
         starts = offsets[units]
         sizes = offsets[units + 1] - starts
-        files: Array = self._files.view[spans(starts, sizes)]
+        files = self._files.view.take(spans(starts, sizes)).astype(np.intp)  # by which others are looked up
         return files, np.arange(len(units)).repeat(sizes)
 
     def size_of(self, units: Array) -> Array:
@@ -145,7 +152,7 @@ class Messages:
         # The norm of a unit is not stored (document frequencies move): its number of words stands in for it.
         norm = float((said.rarity * said.rarity).sum())
         typical = norm / max(len(said.rarity), 1)
-        similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view[found], 2))
+        similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view.take(found), 2))
         similarity *= np.exp2(-(len(self) - found) / HALF_LIFE)
         if len(found) > most:
             best = np.argpartition(-similarity, most)[:most]
@@ -196,6 +203,7 @@ class Messages:
         messages.author = Column(arrays["author"])
         messages.words = Column(arrays["words"])
         messages._digest = Column(arrays["digest"])
+        messages._maybe[arrays["digest"] & LOW_BITS] = True
         messages._files = Column(arrays["files"])
         messages._offsets = Column(arrays["offsets"])
         messages._touching = _touching(arrays["files"], arrays["offsets"])
@@ -214,5 +222,5 @@ def _touching(files: Array, offsets: Array) -> Rows:
     return Rows(units[files.argsort(kind="stable")], starts)
 
 
-def _digest(sha: str) -> int:
-    return int.from_bytes(blake2b(sha.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+def _digest(sha: str) -> np.uint64:
+    return np.uint64(int.from_bytes(blake2b(sha.encode("utf-8", "replace"), digest_size=8).digest(), "little"))

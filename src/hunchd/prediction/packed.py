@@ -16,7 +16,8 @@ Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a v
 FIRST_CAPACITY = 16
 SPARSE, FEW = 24, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
 
-FEW_STRETCHES = 40
+LONG_TO_SELECT = 8  # values
+LONG_STRETCH = 300  # numbers: longer ones are faster copied whole than one by one
 
 
 def spans(starts: Array, sizes: Array) -> Array:
@@ -28,12 +29,12 @@ def spans(starts: Array, sizes: Array) -> Array:
 
 
 def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
-    """Several stretches of each array, one after the other: a few are copied whole."""
-    if len(starts) <= FEW_STRETCHES:
+    """Several stretches of each array, one after the other."""
+    if sizes.sum() >= LONG_STRETCH * len(starts):
         slices = [slice(start, start + size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
         return [np.concatenate([array[:0], *(array[one] for one in slices)]) for array in arrays]
     every = spans(starts, sizes)
-    return [array[every] for array in arrays]
+    return [array.take(every) for array in arrays]
 
 
 def concatenated(arrays: list[Array]) -> Array:
@@ -54,14 +55,14 @@ def summed(numbers: Array, values: Array) -> Scores:
         return sparse(np.bincount(numbers, weights=values))
     order = numbers.argsort(kind="stable")
     ordered = numbers[order]
-    starts = np.concatenate(([True], ordered[1:] != ordered[:-1])).nonzero()[0]
-    return ordered[starts].astype("<i4", copy=False), np.add.reduceat(values[order], starts).astype("<f4", copy=False)
+    starts = _begins(ordered).nonzero()[0]
+    return ordered[starts], np.add.reduceat(values[order], starts).astype("<f4", copy=False)
 
 
 def sparse(values: Array) -> Scores:
     """The places that are not zero, and their values."""
     places = (values != 0).nonzero()[0]  # of truths: much faster than of numbers
-    return places.astype("<i4"), values[places].astype("<f4")
+    return places, values[places].astype("<f4")
 
 
 def nothing() -> Scores:
@@ -74,8 +75,38 @@ def strongest(numbers: Array, values: Array) -> Scores:
         return nothing()
     order = np.lexsort((-values, numbers))
     numbers, values = numbers[order], values[order]
-    first = np.concatenate(([True], numbers[1:] != numbers[:-1]))
+    first = _begins(numbers)
     return numbers[first], values[first]
+
+
+def distinct(numbers: Array) -> Array:
+    """The same numbers once each, rising."""
+    ordered = np.sort(numbers)
+    once: Array = ordered[_begins(ordered)]
+    return once
+
+
+def _begins(ordered: Array) -> Array:
+    """Of numbers in order, which are the first of their kind."""
+    begins = np.ones(len(ordered), "?")
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return begins
+
+
+def highest(values: Array, most: int) -> Array:
+    """The places of the `most` highest of more values, in no certain order.
+
+    Of many values only those as high as the best of stretches of them are looked at, where no tie is to be decided.
+    """
+    stretch = len(values) // (2 * most)
+    if stretch >= LONG_TO_SELECT:
+        tops = np.sort(values[: stretch * 2 * most].reshape(stretch, -1).max(axis=0))
+        few = (values >= tops[most]).nonzero()[0]
+        ordered = np.sort(values[few])
+        if len(few) == most or ordered[-most - 1] < ordered[-most]:
+            places: Array = few[values[few] >= ordered[-most]]
+            return places
+    return np.argpartition(-values, most)[:most]
 
 
 def among(values: Array, rising: Array) -> Array:
@@ -165,8 +196,9 @@ class Rows:
         starts = self._offsets[held]
         sizes = self._offsets[held + 1] - starts if len(self._offsets) > 1 else np.zeros(len(listed), "<i8")
         sizes[indexes != held] = 0
-        sizes[changed] = 0
-        joined, which = self._base[spans(starts, sizes)], np.arange(len(listed)).repeat(sizes)
+        if changed:
+            sizes[changed] = 0
+        joined, which = self._base.take(spans(starts, sizes)), np.arange(len(listed)).repeat(sizes)
         if not changed:
             return joined, which
         rows = [self._changed[listed[place]] for place in changed]
@@ -269,24 +301,22 @@ class Postings:
             documents, counts = documents[-newest:], counts[-newest:]
         return documents, counts
 
-    def of_keys(self, keys: Array, newest: int = sys.maxsize) -> tuple[Array, Array, Array]:
+    def of_keys(self, keys: Array, newest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
         """Documents and counts of several keys, at most the `newest` of each, and for each the place of its key.
 
-        In no certain order.
+        In no certain order; none of a key that has more than `most`.
         """
         added = [(place, self._added_of(key, newest)) for place, key in enumerate(keys.tolist()) if key in self._added]
-        documents, counts, which = self._base_documents[:0], self._base_counts[:0], np.empty(0, np.intp)
-        if len(self._keys):
-            keys = keys.astype("<u4", copy=False)
-            at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
-            ends = self._offsets[at + 1]
-            sizes = np.where(self._keys[at] == keys, ends - self._offsets[at], 0)
-            limits = np.full(len(keys), newest)
-            for place, (late, _) in added:
-                limits[place] -= len(late)
-            sizes = np.minimum(sizes, limits)
-            documents, counts = stretches(ends - sizes, sizes, self._base_documents, self._base_counts)
-            which = np.arange(len(keys)).repeat(sizes)
+        ends, sizes = self._in_base(keys)
+        for place, (late, _) in added:
+            sizes[place] += len(late)
+        sizes[sizes > most] = 0
+        added = [one for one in added if sizes[one[0]]]
+        sizes = np.minimum(sizes, newest)
+        for place, (late, _) in added:
+            sizes[place] -= len(late)
+        documents, counts = stretches(ends - sizes, sizes, self._base_documents, self._base_counts)
+        which = np.arange(len(keys)).repeat(sizes)
         if not added:
             return documents, counts, which
         return (
@@ -297,12 +327,20 @@ class Postings:
 
     def sizes_of(self, keys: Array) -> Array:
         """How many documents were added by key, whatever became of them."""
-        sizes = np.array([len(self._added[key][0]) if key in self._added else 0 for key in keys.tolist()], "<i8")
-        if len(self._keys):
-            keys = keys.astype("<u4", copy=False)
-            at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
-            sizes += np.where(self._keys[at] == keys, self._offsets[at + 1] - self._offsets[at], 0)
+        _, sizes = self._in_base(keys)
+        for place, key in enumerate(keys.tolist()):
+            if key in self._added:
+                sizes[place] += len(self._added[key][0])
         return sizes
+
+    def _in_base(self, keys: Array) -> tuple[Array, Array]:
+        """By key, where its loaded postings end, and how many there are."""
+        if not len(self._keys):
+            return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
+        keys = keys.astype("<u4", copy=False)
+        at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
+        ends = self._offsets[at + 1]
+        return ends, np.where(self._keys[at] == keys, ends - self._offsets[at], 0)
 
     def _added_of(self, key: int, newest: int | None) -> tuple[Array, Array]:
         entry = self._added.get(key)

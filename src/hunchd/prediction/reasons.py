@@ -5,7 +5,7 @@ from __future__ import annotations
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
-from hunchd.prediction.files import TEST
+from hunchd.prediction.files import CODE, TEST
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
@@ -23,7 +23,7 @@ class Reasons:
             {file: place for place, file in enumerate(first.row["file"].tolist())} for first in found.together
         ]
         self._names = [state.files.paths[first.seed].rpartition("/")[2] for first in found.together]
-        self._of_nearest: tuple[Array, Array] | None = None
+        self._of_leads: tuple[Array, Array] | None = None
 
     def of(self, file: int, row: list[float]) -> tuple[str, ...]:
         """The strongest few for a file with these features, the most telling first."""
@@ -38,7 +38,7 @@ class Reasons:
         if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
             subject = _short(self._state.messages.subjects[unit])
             said.append((2.0 + row[_VOTED], f"past work on '{subject}' touched it"))
-        said.extend((weight, text) for place, weight, text in _LINKS if row[place] > 0)
+        said.extend((weight, text) for place, weight, text in self._links(file) if row[place] > 0)
         if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
             said.append((1.2, "its contents match the words"))
         elif row[_PATH_WORDS] >= 0.8:
@@ -53,6 +53,12 @@ class Reasons:
             said.append(_faint(row))
         said.sort(key=_weight)
         return tuple(text for _, text in said[:MOST_REASONS])
+
+    def _links(self, file: int) -> tuple[tuple[int, float, str], ...]:
+        """Names that the code of one is found by in the other; only code imports, whatever a page is called."""
+        traits = self._state.files.traits.view
+        both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
+        return (*_IMPORTS, *_NAMES) if both else _NAMES
 
     def _together(self, file: int) -> list[tuple[float, str]]:
         """With the seed it changes most likely with."""
@@ -71,21 +77,21 @@ class Reasons:
 
     def _lead(self, file: int) -> str:
         """The name of the file that it changed most often with, of those that the words point to."""
-        leads = self._found.topic.leads.tolist() if self._found.topic else []
-        times: list[tuple[int, int]] = []
-        for lead in leads:
-            row = self._state.together.rows[lead]
-            times.append((int(row["count"][row["file"] == file].sum()), -len(times)))
-        most, place = max(times, default=(0, 0))
-        return self._state.files.paths[leads[-place]].rpartition("/")[2] if most else ""
+        if self._found.topic is None:
+            return ""
+        leads = self._found.topic.leads
+        if self._of_leads is None:
+            self._of_leads = self._state.together.rows.joined(leads)
+        row, which = self._of_leads
+        here = (row["file"] == file).nonzero()[0]
+        _, place = max(zip(row["count"][here].tolist(), (-which[here]).tolist(), strict=True), default=(0, 1))
+        return "" if place > 0 else self._state.files.paths[leads[-place]].rpartition("/")[2]
 
     def _supporting_unit(self, file: int) -> int | None:
         """The nearest past unit that touched the file."""
-        if self._of_nearest is None:
-            self._of_nearest = self._state.messages.flattened(self._found.nearest.units)
-        files, which = self._of_nearest
-        places = (files == file).nonzero()[0]
-        return int(self._found.nearest.units[which[places[0]]]) if len(places) else None
+        nearest = self._found.nearest
+        places = (nearest.files == file).nonzero()[0]
+        return int(nearest.units[nearest.which[places[0]]]) if len(places) else None
 
 
 def _weight(reason: tuple[float, str]) -> float:
@@ -97,9 +103,11 @@ _VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX
 _WITH_LEAD = INDEX["with_lead"]
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
-_LINKS = (
+_IMPORTS = (
     (INDEX["importers"], 1.4, "imports this file"),
     (INDEX["imports"], 1.3, "imported by this file"),
+)
+_NAMES = (
     (INDEX["uses"], 1.1, "uses its names"),
     (INDEX["defines"], 1.1, "defines names it uses"),
 )
@@ -107,6 +115,8 @@ _LINKS = (
 
 def _kinship(state: State, seed: int, file: int) -> str:
     traits = state.files.traits.view
+    if not traits[file] & traits[seed] & CODE:
+        return "named alike"
     if traits[file] & TEST and not traits[seed] & TEST:
         return "tests this file"
     if traits[seed] & TEST and not traits[file] & TEST:

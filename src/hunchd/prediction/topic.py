@@ -9,7 +9,7 @@ import numpy as np
 
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.messages import Saying
-from hunchd.prediction.packed import Array, Scores, nothing, strongest, summed
+from hunchd.prediction.packed import Array, Scores, distinct, nothing, strongest, summed
 from hunchd.prediction.state import State
 
 SOURCES = ("paths", "words", "voted", "message_words")
@@ -50,7 +50,7 @@ def topic(
             strength[files] += values / max(float(values.max()), 1e-9)
     strength *= usable
     strength[list(seeds)] = 0.0
-    reached = np.sort(strength[np.unique(likely)])[-LEADS:]
+    reached = np.sort(strength[distinct(likely)])[-LEADS:]
     leads = (strength >= max(float(reached[0]), 1e-9)).nonzero()[0] if len(reached) else likely
     leads = leads[np.argsort(-strength[leads], kind="stable")][:LEADS].astype("<i4")
     if not len(leads):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from hunchd.domain.context import PredictedUnit
@@ -25,14 +27,16 @@ def recalled(
     state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
 ) -> tuple[PredictedUnit, ...]:
     """Units whose words are near, and units that wrote what the open files consist of or touched them lately."""
-    nearest, lately = found.nearest, _lately(state, query)
-    spoken = _spoken(state, query)
+    meant = _meant(state, query)
+    shares = {seed: _shares(state, seed) for seed in query.seeds}
+    nearest, lately = found.nearest, _lately(state, meant)
+    spoken = _spoken(state, query, meant)
     in_lines = (spoken[0], OF_LINES * np.sqrt(spoken[1]))
-    parts = [(nearest.units, OF_WORDS * nearest.similarity), in_lines, *_parts(state, query), *lately]
+    parts = [(nearest.units, OF_WORDS * nearest.similarity), in_lines, *_parts(shares, meant), *lately]
     units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
     best = (-scores).argsort(kind="stable")[:most]
     likeness = dict(zip(nearest.units.tolist(), nearest.similarity.tolist(), strict=True))
-    owned = _by_unit(_owned(state, query))
+    owned = _by_unit([(units, share / len(shares)) for units, share in shares.values()])
     said, touched = set(spoken[0].tolist()), _by_unit(lately)
     return tuple(
         _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in said, unit in touched, now)
@@ -40,12 +44,11 @@ def recalled(
     )
 
 
-def _parts(state: State, query: Query) -> list[Scores]:
+def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
     """By open file, the part each unit has in it: by the root of its lines, as a change of some of them meets many."""
-    seeds = _meant(state, query)
     parts = []
     for seed in seeds:
-        units, share = _shares(state, seed)
+        units, share = shares[seed]
         roots = np.sqrt(share)
         parts.append((units, roots / (max(float(roots.sum()), 1e-9) * len(seeds))))
     return parts
@@ -57,9 +60,8 @@ def _shares(state: State, seed: int) -> Scores:
     return page.shares if page is not None and len(page.units) else state.ownership.shares(seed)
 
 
-def _spoken(state: State, query: Query) -> Scores:
+def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
     """Units that wrote the lines of the open files where the words of the question stand, and their share of these."""
-    seeds = _meant(state, query)
     pages = [page for seed in seeds if (page := state.pages.of(seed)) is not None]
     if not pages or not query.keys:
         return nothing()
@@ -73,15 +75,9 @@ def _meant(state: State, query: Query) -> list[int]:
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
 
-def _owned(state: State, query: Query) -> list[Scores]:
-    """By open file, the share of its lines that each unit wrote."""
-    shares = [_shares(state, seed) for seed in query.seeds]
-    return [(units, share / len(query.seeds)) for units, share in shares]
-
-
-def _lately(state: State, query: Query) -> list[Scores]:
+def _lately(state: State, seeds: list[int]) -> list[Scores]:
     """By open file, the units that touched it: 1 for its newest, half for each HALVING further back."""
-    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in _meant(state, query)]
+    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in seeds]
     return [(units, (OF_RECENCY / len(touching)) * _FADING[: len(units)]) for units in touching]
 
 
@@ -119,4 +115,6 @@ def _unit(
 
 
 def _paths(state: State, files: Array) -> tuple[str, ...]:
-    return tuple(state.files.paths[file] for file in files.tolist() if state.files.alive.view[file])
+    paths = state.files.paths
+    alive = state.files.alive.view[files]
+    return tuple(paths[file] for file in files[alive].tolist())
