@@ -150,13 +150,14 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
                               zip(batch, made, strict=True)])  # fmt: skip
         if await collection.needs_optimising():
             await collection.optimise()
+            await collection.prune()  # as the upkeep does, while nobody asks
         spent += time.perf_counter() - before
         kept += len(batch)
         vectors += made
         ids += [memory.id for memory in batch[:: AT_ONCE // 10]]
         fts.executemany("INSERT INTO texts VALUES (?, ?)", [(one.id, f"{one.title}\n{one.content}") for one in batch])
     before = time.perf_counter()
-    await collection.optimise(force=True)
+    await collection.tidy()
     print(f"{kept:,} memories written in {spent:.0f} s, indexed at last in {time.perf_counter() - before:.0f} s")
     await collection.close()
     fts.commit()

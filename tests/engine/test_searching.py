@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -61,6 +62,15 @@ async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreCl
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
     assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
     assert await found(searching, "when is the quarterly audit of the vault") == []
+
+
+async def test_the_store_knows_how_long_nobody_has_waited_for_an_answer(store: StoreClient) -> None:
+    assert store.unasked == float("inf")
+    asked = asyncio.create_task(found(Searching(HotTier(), store, now=lambda: NOW), "which cache for thumbnails"))
+    while store.unasked:
+        await asyncio.sleep(0)
+    await asked
+    assert 0.0 < store.unasked < float("inf")
 
 
 async def test_neighbours_pass_the_same_filters(store: StoreClient) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import HunchError, NotFound, Unavailable
-from hunchd.protocol.child import Child
+from hunchd.protocol.child import LOOKS_IN_VAIN, Child
 
 SCRIPT = textwrap.dedent(
     """
@@ -42,6 +43,12 @@ SCRIPT = textwrap.dedent(
     async def die(params):
         os._exit(9)
 
+    async def die_once(params):
+        if not os.path.exists(params["file"]):
+            open(params["file"], "w").close()
+            os._exit(9)
+        return os.getpid()
+
     async def count(params):
         global made
         for n in range(params["n"]):
@@ -51,7 +58,7 @@ SCRIPT = textwrap.dedent(
     async def made_so_far(params):
         return made
 
-    handlers = {f.__name__: f for f in (double, missing, broken, written, pid, slow, die, count, made_so_far)}
+    handlers = {f.__name__: f for f in (double, missing, broken, written, pid, slow, die, die_once, count, made_so_far)}
     serve(handlers, idle_after=float(sys.argv[1]))
     """
 )
@@ -116,10 +123,55 @@ async def test_a_process_that_dies_fails_its_calls_and_is_started_again(child: C
     assert (child.starts, child.failures) == (2, 1)
 
 
+async def test_what_may_be_asked_again_is_asked_of_the_next_process_once(child: Child, tmp_path: Path) -> None:
+    first = await child.call("pid")
+    answered = await child.call("die_once", {"file": str(tmp_path / "died")}, again=True)
+    assert answered not in (None, first)
+    assert (child.starts, child.failures, child.calls) == (2, 1, 0)
+    with pytest.raises(Unavailable, match="helper ended"):
+        await child.call("die", again=True)
+    assert (child.starts, child.failures, child.calls) == (3, 3, 0)
+
+
 async def test_a_slow_call_times_out_and_the_process_goes_on(child: Child) -> None:
     with pytest.raises(Unavailable, match="did not answer 'slow'"):
         await child.call("slow", timeout=0.05)
     assert await child.call("double", {"n": 1}) == 2
+
+
+async def test_a_process_that_stands_still_is_ended_and_another_one_answers(tmp_path: Path) -> None:
+    script = tmp_path / "child.py"
+    script.write_text(SCRIPT)
+    child = Child([sys.executable, str(script), "60"], name="helper", look=0.05)
+    first = await child.call("pid")
+    os.kill(first, signal.SIGSTOP)
+    with pytest.raises(Unavailable, match="helper ended"):
+        await child.call("double", {"n": 1})
+    assert not is_alive(first)
+    assert await child.call("double", {"n": 2}) == 4
+    assert (child.starts, child.failures, child.calls) == (2, 1, 0)
+    await child.stop()
+
+
+async def test_a_process_that_takes_long_is_left_alone_as_long_as_it_gives_signs_of_life(tmp_path: Path) -> None:
+    script = tmp_path / "child.py"
+    script.write_text(SCRIPT)
+    child = Child([sys.executable, str(script), "60"], name="helper", look=0.25)
+    first = await child.call("pid")
+    with pytest.raises(Unavailable, match="did not answer 'slow'"):
+        await child.call("slow", timeout=0.25 * (LOOKS_IN_VAIN + 3))
+    assert await child.call("pid") == first
+    await child.stop()
+
+
+async def test_a_call_is_given_up_in_time_also_while_its_question_does_not_fit_into_the_pipe(child: Child) -> None:
+    pid = await child.call("pid")
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(Unavailable, match="did not answer 'double'"):
+        await child.call("double", {"n": "much" * 1_000_000}, timeout=0.1)
+    assert child.calls == 0  # or it would never be let go as idle
+    os.kill(pid, signal.SIGCONT)
+    assert await child.call("double", {"n": 3}) == 6
 
 
 async def test_stop_leaves_no_process(child: Child) -> None:

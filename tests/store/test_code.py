@@ -10,6 +10,7 @@ import pytest
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
+from hunchd.store import code
 from hunchd.store.code import CodeCache
 
 
@@ -97,6 +98,35 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
         assert cache.blobs() == {}
         cache.put([outline("a.py")])
         assert cache.get("a.py") is not None
+
+
+def test_a_cache_that_somebody_holds_for_long_is_in_use_and_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "code.sqlite"
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="in use"):
+        CodeCache(path, writable=True)
+    other.execute("CREATE TABLE kept (name)")
+    other.commit()
+    other.close()
+    with sqlite3.connect(path) as file:  # and not another one in its place
+        assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("kept",)]
+
+
+def test_two_writers_may_begin_a_cache_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "code.sqlite"
+    begun = sqlite3.connect(path)  # as one finds it who saw no version, and had to wait for the other
+    begun.executescript(code._SCHEMA)
+    begun.close()
+    (tmp_path / "first").hardlink_to(path)
+    with CodeCache(path, writable=True) as cache:
+        cache.put([FileOutline("a.py", "1", "python", 1, 1)])
+        assert cache.blobs() == {"a.py": "1"}
+    assert path.samefile(tmp_path / "first")
 
 
 def test_a_cache_of_another_version_is_not_read_and_is_made_again(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""A project may be erased while somebody still reads, writes or tidies what was kept of it."""
+"""What goes on while somebody still reads, writes or tidies: a project may be erased, versions may be forgotten."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,54 @@ async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> 
     rest = [one["id"] async for batch in export for one in batch["memories"]]
     assert (first["id"], rest) == ("m1", [])
     await service.close()
+
+
+async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hunchd.daemon.store_upkeep.TIDY_QUIET", 0.0)
+    service = StoreService(tmp_path, new_session(), None)
+    for number in range(1, 13):
+        await service.handlers["put"]({"memories": [plain(memory(number, f"heron {number}", project="p"))]})
+    [collection] = service.opened
+    assert (await collection.state("model"))["versions"] > 12
+    before = sum(path.is_file() for path in tmp_path.rglob("*"))
+    await Upkeep(service, None)._step()
+    state = await collection.state("model")
+    assert (state["versions"], state["rows"], state["fragments"]) == (1, 12, 1)
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) < before
+    assert {row["id"] for row in await collection.get([f"m{number}" for number in range(1, 13)])} == {
+        f"m{number}" for number in range(1, 13)
+    }
+    assert not await collection.tidy()
+    await service.close()
+
+
+async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hunchd.store.tidying.COMMITS", 3)
+    service = StoreService(tmp_path, new_session(), None)
+    for asked, kept in ((False, False), (True, True)):
+        for number in range(1, 6):
+            text = f"heron {number} {asked}"
+            await service.handlers["put"]({"memories": [plain(memory(number, text, project="p"))]})
+        service.last_question = time.monotonic() if asked else float("-inf")
+        [collection] = service.opened
+        await Upkeep(service, None)._step()
+        assert ((await collection.state("model"))["versions"] > 1) is kept
+        assert collection.counters.since_optimise == 0
+    await service.close()
+
+
+async def test_what_somebody_still_reads_stays_until_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunchd.store.collection.PRUNE_PATIENCE", 0.05)
+    collection = await opened(tmp_path)
+    export = collection.rows()
+    first = await anext(export)
+    assert not await collection.tidy()
+    assert (await collection.state("model"))["versions"] > 1
+    assert {first["id"], *[row["id"] async for row in export]} == {"m1", "m2"}
+    assert await collection.tidy()
+    assert (await collection.state("model"))["versions"] == 1
+    await collection.close()

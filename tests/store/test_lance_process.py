@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hunchd.domain.errors import InvalidInput, NotFound, StoreClosed
+from hunchd.domain.errors import InvalidInput, NotFound, StoreClosed, Unavailable
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.protocol.child import Child
@@ -147,6 +147,33 @@ async def test_what_is_deleted_leaves_the_disk_by_itself_even_if_the_process_die
             await asyncio.sleep(0.1)
     assert [found.id for found in await store.get(["m1", "m2"], "p")] == ["m2"]
     await child.stop()
+
+
+async def test_who_reads_does_not_notice_that_the_process_was_killed(tmp_path: Path) -> None:
+    child = started(tmp_path)
+    store = StoreClient(child)
+    kept = memory(1, "the journal was torn")
+    await store.put([kept])
+    for reading in (store.search("torn", P, 5), store.list(P, 5), store.get(["m1"], "p"), store.stats()):
+        await answered_by_the_next(child, reading)
+    assert [hit.memory for hit in (await store.search("torn", P, 5)).hits] == [kept]
+    with pytest.raises(Unavailable, match="ended while it was working"):  # nobody knows whether it was written
+        await answered_by_the_next(child, store.put([memory(2)]))
+    await child.stop()
+
+
+async def answered_by_the_next(child: Child, call: Coroutine[Any, Any, Any]) -> Any:
+    """What `call` brings when the process that was asked is killed before it can say anything."""
+    assert child.pid is not None
+    asked = child.pid
+    os.kill(asked, signal.SIGSTOP)
+    answer = asyncio.create_task(call)
+    while not child.calls:
+        await asyncio.sleep(0)
+    os.kill(asked, signal.SIGKILL)
+    said = await answer
+    assert child.pid not in (None, asked)
+    return said
 
 
 async def test_without_a_model_words_still_find_and_the_lack_is_said(tmp_path: Path) -> None:

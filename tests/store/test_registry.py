@@ -38,6 +38,10 @@ def test_a_project_is_there_after_a_restart(path: Path, repository: Path) -> Non
     assert Registry(path).get(project.id) == project
 
 
+def test_the_root_of_the_file_system_has_a_name_too(path: Path) -> None:
+    assert Registry(path).add(Path("/")).name == "/"
+
+
 def test_adding_twice_by_any_spelling_is_adding_once(path: Path, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(repository)
     registry = Registry(path)

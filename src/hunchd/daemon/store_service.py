@@ -62,6 +62,7 @@ class StoreService:
         self._erased: set[str] = set()  # projects, whose ids never come back: what still comes of them is not kept
         self._waking: asyncio.Task[object] | None = None
         self.last_request = time.monotonic()
+        self.last_question = float("-inf")
         self.pending = 0  # memories that wait for their vector, as far as is known
 
     @property
@@ -194,6 +195,7 @@ class StoreService:
         self, asked: dict[str, Any], read: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:
         """What a question finds and why, and what could not be used for finding it."""
+        self.last_question = time.monotonic()
         filters, k = filters_of(asked["filters"]), int(asked["k"])
         degraded: list[str] = []
         if not self._exists(filters.project):

@@ -30,6 +30,7 @@ ERASE_QUIET: Final = 5.0  # seconds
 ERASE_LATEST: Final = 20.0  # seconds
 AFTER_FAILURE: Final = 5.0  # seconds
 TIDY_QUIET: Final = 30.0  # seconds
+UNASKED: Final = 5.0  # seconds without a question, before the next may have to wait
 # Texts embedded between two looks at whether somebody asks; one batch keeps a core busy for about 50 ms.
 EMBEDDED_AT_ONCE: Final = 4
 COMMITTED_AT_ONCE: Final = 128
@@ -130,13 +131,15 @@ class Upkeep:
         for collection in self._service.opened:
             await self._erase_if_due(collection)
             if await collection.optimise(quiet=self._quiet(QUIET)):
+                # Each tidying leaves all rows behind as they were: a long history would take up gigabytes for minutes.
+                if time.monotonic() - self._service.last_question >= UNASKED:
+                    await collection.prune()
                 give_memory_back()
         await self._embed()
         if self._quiet(TIDY_QUIET) and self._tidied_at < self._service.last_request:
             self._tidied_at = time.monotonic()
             for collection in self._service.opened:
-                if collection.counters.since_optimise:
-                    await collection.optimise(force=True)
+                await collection.tidy()
             give_memory_back()
         if self._model is not None:
             self._model.release_if_idle()

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -33,7 +34,10 @@ from hunchd.store.hot import HotTier
 logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 5_000  # memories; what comes above that is looked at in the night
-PAUSE: Final = 0.1  # seconds between two memories, each of which takes 20 ms of the front: questions come first
+PAUSE: Final = 0.1  # seconds between two memories, each of which takes 20 ms of the front
+# Questions come first: while one follows the other a memory is looked at only so often.
+QUIET: Final = 0.25  # seconds without a question
+LONGEST_WAIT: Final = 3.0  # seconds
 PATIENCE: Final = 0.0  # seconds to wait for an embedding: words find what says something about the same
 REMEMBERED: Final = 2_000  # pairs that need not be read again when something else of a memory changes
 KINDS: Final = (Kind.FACT, Kind.EPISODE)
@@ -90,6 +94,13 @@ class Contradicting:
                 except HunchError as error:  # the night looks again
                     logger.warning("'%s' could not be held against the others: %s", memory.id, error.message)
                 await asyncio.sleep(PAUSE)
+                await self._questions_over()
+
+    async def _questions_over(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT):
+                while (quiet := self._store.unasked) < QUIET:
+                    await asyncio.sleep(QUIET - quiet)
 
     async def look(self, memory: Memory) -> list[Memory]:
         """Open the contradictions of one memory that were never asked about; which they are."""

@@ -1,9 +1,10 @@
 """Helper processes that come and go: JSON lines over a pipe, answers by number, streams with credit.
 
 A frame is one line of JSON. To the child: `{"i": n, "m": method, "p": params}` asks, `{"a": n}` takes one more
-item of stream n, `{"c": n}` cancels n. From the child: `{"i": n, "r": result}`, `{"i": n, "s": item}`,
-`{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and `{"bye": 1}` when it has been idle long enough: it
-still serves whatever arrives until the parent, which alone knows what is under way, closes the pipe.
+item of stream n, `{"c": n}` cancels n, `{"q": 1}` asks for a sign of life, which is the same frame. From the child:
+`{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and
+`{"bye": 1}` when it has been idle long enough: it still serves whatever arrives until the parent, which alone knows
+what is under way, closes the pipe.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ STREAM_CREDIT: Final = 4
 GIVE_WAY_AFTER: Final = 0.0005  # seconds
 # An answer of forty memories in one piece: the system's 64 kB make it two or three, with a wait between them.
 PIPE_BYTES: Final = 1024 * 1024
+# A process that is silent while something is asked of it is asked for a sign of life at each look, and ended after so
+# many in vain. Looks are counted, not time, which jumps where a machine sleeps. Before its first word a process loads
+# libraries, on a starved machine for minutes.
+LOOK: Final = 15.0  # seconds
+LOOKS_IN_VAIN, LOOKS_AT_START = 4, 20
 STOP_GRACE: Final = 0.8  # seconds a child gets to end by itself once its pipe is closed; the daemon has 2 in all
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
@@ -51,11 +57,18 @@ _ERRORS: Final = {
 _END: Final = object()
 
 
+class _Ended(errors.Unavailable):
+    """The process ended with a call under way: what it did of it nobody knows."""
+
+
 class Child:
     """The parent's side: starts the process on the first call, again after it has ended, never twice at once."""
 
-    def __init__(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None, look: float = LOOK
+    ) -> None:
         self.name = name
+        self._look = look  # seconds
         self._argv = tuple(argv)
         self._env = dict(env) if env is not None else None
         self._process: asyncio.subprocess.Process | None = None
@@ -65,6 +78,7 @@ class Child:
         self._next = 0
         self._leaving = False
         self._stopped = False
+        self._heard = False  # something since the last look
         self.starts = 0
         self.failures = 0  # times it ended without being asked to
 
@@ -84,20 +98,40 @@ class Child:
         """Calls and streams under way."""
         return len(self._waiting)
 
-    async def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = 60.0) -> Any:
-        """The answer of one method. Raises the error it raised, or Unavailable if the process fails or is too slow."""
-        number, inbox = await self._ask(method, params)
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = 60.0,
+        again: bool = False,
+    ) -> Any:
+        """The answer of one method. Raises the error it raised, or Unavailable if the process fails or is too slow.
+
+        `again`: for what changes nothing. If the process ends meanwhile, the next one is asked once, in what is left
+        of `timeout` seconds.
+        """
+        until = asyncio.get_running_loop().time() + timeout
         try:
-            async with asyncio.timeout(timeout):
-                return _result(await inbox.get())
+            try:
+                return await self._call(method, params, until)
+            except _Ended:
+                if not again:
+                    raise
+            return await self._call(method, params, until)
         except TimeoutError:
-            self._send({"c": number})
             raise errors.Unavailable(f"{self.name} did not answer '{method}' in {timeout:.0f} s") from None
-        except asyncio.CancelledError:
-            self._send({"c": number})
-            raise
-        finally:
-            self._done_with(number)
+
+    async def _call(self, method: str, params: Mapping[str, Any] | None, until: float) -> Any:
+        async with asyncio.timeout_at(until):
+            number, inbox = await self._ask(method, params)
+            try:
+                return _result(await inbox.get())
+            except asyncio.CancelledError:
+                self._send({"c": number})
+                raise
+            finally:
+                self._done_with(number)
 
     async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
         """The items that one method yields, at the pace in which they are taken."""
@@ -130,8 +164,14 @@ class Child:
             self._send({"i": number, "m": method, "p": params or {}})
         process = self._process
         if process is not None and process.stdin is not None:
-            with contextlib.suppress(ConnectionError):
+            try:
                 await process.stdin.drain()
+            except ConnectionError:  # it ended, and the reader says so
+                pass
+            except asyncio.CancelledError:
+                self._send({"c": number})
+                self._done_with(number)
+                raise
         return number, inbox
 
     async def _ensure(self) -> None:
@@ -140,7 +180,7 @@ class Child:
         if self._process is not None and self._process.returncode is None and not self._leaving:
             return
         await self._end()
-        self._leaving = False
+        self._leaving = self._heard = False
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self._argv,
@@ -175,21 +215,40 @@ class Child:
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
+        watch = asyncio.create_task(self._watch(process), name=f"{self.name}-watch")
         try:
             while line := await process.stdout.readline():
+                self._heard = True
                 self._take(json.loads(line))
         except Exception:  # whatever it sent: left alone it would never be read again
             logger.exception("%s sent what cannot be read; it is ended", self.name)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         code = await process.wait()
+        watch.cancel()
         if not self._leaving:
             self.failures += 1
             logger.warning("%s ended by itself (exit status %s)", self.name, code)
         for inbox in self._waiting.values():
-            inbox.put_nowait(errors.Unavailable(f"{self.name} ended while it was working (exit status {code})"))
+            inbox.put_nowait(_Ended(f"{self.name} ended while it was working (exit status {code})"))
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """End a process that stands still while something is asked of it: whatever is asked next would wait as well."""
+        silent, patience = 0, LOOKS_AT_START
+        while silent < patience:
+            await asyncio.sleep(self._look)
+            if self._heard:
+                self._heard, silent, patience = False, 0, LOOKS_IN_VAIN
+            elif self._waiting or silent:
+                silent += 1
+                self._send({"q": 1})
+        logger.error("%s gives no sign of life and is ended", self.name)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
 
     def _take(self, frame: dict[str, Any]) -> None:
+        if "q" in frame:
+            return
         if "bye" in frame:
             if not self._waiting and self._process is not None and self._process.stdin is not None:
                 self._leaving = True
@@ -287,6 +346,9 @@ class _Server:
             await asyncio.wait(list(self._running.values()), timeout=STOP_GRACE / 2)
 
     def _take(self, frame: dict[str, Any]) -> None:
+        if "q" in frame:
+            self._writer.write(_line(frame))
+            return
         self._last = time.monotonic()
         if "a" in frame:
             if credit := self._credit.get(frame["a"]):

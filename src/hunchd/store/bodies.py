@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-# For about 100,000 memories; of a larger table the rest is read from the disk, which takes four milliseconds more.
-MOST_BYTES: Final = 34 * 1024 * 1024
+# For some 140,000 memories. Of a larger table the rest is read from the disk, which takes four milliseconds and more;
+# and a question looks at sixty, so that it meets one of the rest as soon as a few in a hundred are not here.
+MOST_BYTES: Final = 48 * 1024 * 1024
 # A body is a kilobyte: a larger window finds no more in it, and takes longer to be made.
 _LEVEL: Final = 6
 _WINDOW: Final = -13  # 8 kB, without a head

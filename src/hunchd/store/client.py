@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -83,6 +84,8 @@ class StoreClient:
 
     def __init__(self, child: Child) -> None:
         self._child = child
+        self._questions = 0  # that wait for their answer
+        self._answered_at = float("-inf")
         self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": []}
 
     async def put(self, memories: Sequence[Memory]) -> None:
@@ -95,14 +98,14 @@ class StoreClient:
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         """Those of the memories that are there, in the order asked for."""
-        answer = await self._call("get", {"ids": list(ids), "project": project})
+        answer = await self._read("get", {"ids": list(ids), "project": project})
         found = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
         """A page of what passes. Raises InvalidInput for a cursor that is none of ours."""
         asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
-        answer = await self._call("list", asked)
+        answer = await self._read("list", asked)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
         following = json.dumps(answer["next"]) if answer["next"] else None
         return Page(items, following, answer["total"])
@@ -129,7 +132,7 @@ class StoreClient:
             "depth": depth,
             "patience": patience,
         }
-        answer = await self._call("search", asked)
+        answer = await self._read("search", asked)
         # The store compares what it has at hand in short; here each memory is read anyway.
         hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
         return Findings(tuple(hits), tuple(answer["degraded"]))
@@ -164,13 +167,23 @@ class StoreClient:
             "now": now.isoformat(),
             "at_hand": [plain_hit(hit) for hit in at_hand],
         }
-        told = await self._call("answer", asked)
+        self._questions += 1
+        try:
+            told = await self._read("answer", asked)
+        finally:
+            self._questions -= 1
+            self._answered_at = time.monotonic()
         return Answer(tuple(told["results"]), tuple(told["degraded"]))
+
+    @property
+    def unasked(self) -> float:
+        """Seconds since somebody waited for the answer to a question."""
+        return 0.0 if self._questions else time.monotonic() - self._answered_at
 
     async def contradict(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
         """How probable it is of each pair of statements that both cannot hold, as a model reads them, behind whoever
         asks something; None: no model can be loaded."""
-        answer = await self._call("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
+        answer = await self._read("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
         said = answer["probabilities"]
         return tuple(float(one) for one in said) if said is not None else None
 
@@ -212,7 +225,7 @@ class StoreClient:
 
     async def stats(self) -> dict[str, Any]:
         """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
-        answer = await self._call("stats", {})
+        answer = await self._read("stats", {})
         return dict(answer["stats"])
 
     async def optimise(self) -> None:
@@ -227,8 +240,14 @@ class StoreClient:
         """Take the nightly snapshot of every project; the newest `keep` stay."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
-    async def _call(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout)
+    async def _read(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
+        """The answer to what changes nothing: a process that ends meanwhile is not noticed."""
+        return await self._call(method, params, timeout=timeout, again=True)
+
+    async def _call(
+        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0, again: bool = False
+    ) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, again=again)
         self.last_stats = {**self.last_stats, **answer.get("stats", {})}
         return answer
 

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,25 +22,26 @@ from hunchd.domain.errors import StoreError
 logger = logging.getLogger(__name__)
 
 # A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
-VERSION = 2
+VERSION = 3
 MOST_USES = 4_000  # names kept of one file
 BUSY_SECONDS = 10.0  # the writer's transactions last milliseconds
 
+# Two may be at it at once: the index of a project, and the parsing of what was saved meanwhile.
 _SCHEMA = """
-CREATE TABLE files (
+CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
   lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
 );
-CREATE TABLE views (
+CREATE TABLE IF NOT EXISTS views (
   path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL,
   uses TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE symbols (
+CREATE TABLE IF NOT EXISTS symbols (
   file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
   signature TEXT NOT NULL, container TEXT NOT NULL, doc TEXT NOT NULL
 );
-CREATE INDEX symbols_of_file ON symbols (file);
-CREATE INDEX symbols_by_name ON symbols (name);
+CREATE INDEX IF NOT EXISTS symbols_of_file ON symbols (file);
+CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name);
 """
 
 
@@ -213,7 +215,9 @@ class CodeCache:
     def _opened_for_writing(self) -> sqlite3.Connection:
         try:
             return _ready(self.path)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # somebody at work, on a busy disk
+                raise StoreError(f"{self.path} is in use: {error}") from error
             logger.warning("%s is damaged or of another version and is made again", self.path)
             for ending in ("", "-wal", "-shm"):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)
@@ -265,14 +269,15 @@ def _version(connection: sqlite3.Connection) -> int:
 def _ready(path: Path) -> sqlite3.Connection:
     """Open for writing, with the tables of this version; sqlite3.DatabaseError when the file has others."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its side files the same mode
+    with suppress(FileExistsError):  # closing it would take the locks away from this process's other connections
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives its side files the same mode
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: synced at checkpoints only, never torn
         if _version(connection) == 0:
             with connection:
-                connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+                connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         if _version(connection) != VERSION:
             raise sqlite3.DatabaseError(f"version {_version(connection)}, not {VERSION}")
         connection.execute("SELECT COUNT(*) FROM files").fetchone()

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 # Long enough for whoever reads one. Tidying writes all rows anew: while a long history comes in, each minute of them is
 # some hundred megabytes.
 KEEP_VERSIONS: Final = timedelta(minutes=1)
+PRUNE_PATIENCE: Final = 0.5  # seconds; an export reads one version for as long as it likes
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
 
@@ -132,6 +134,19 @@ class Collection:
             return False
         await self._turns.write(self._optimise)
         return True
+
+    async def tidy(self) -> bool:
+        """Merge and index what is there, and leave nothing else on the disk unless somebody goes on reading. Whether
+        anything went. For when nobody asks: at the end whoever does waits."""
+        if not self.writable or not await self._turns.read(self._has_past):
+            return False
+        await self._turns.write(self._optimise)  # seconds, in which others read
+        return await self.prune()
+
+    async def prune(self) -> bool:
+        """Keep the newest version alone, unless somebody goes on reading; who comes waits for a quarter of a second.
+        Whether it was done. Right behind tidying: what is not merged yet would be merged meanwhile."""
+        return await self._turns.write(self._prune)
 
     async def index_words(self, count: Counting = counted) -> bool:
         """Have some more of the rows indexed that are not yet, as after an update. Whether there are more of them."""
@@ -365,6 +380,24 @@ class Collection:
             self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
             await self._sync()
         self.counters.optimise_failures = 0
+
+    async def _has_past(self) -> bool:
+        return not all([await table.is_only_now() for table in self._tables.values()])
+
+    async def _prune(self) -> bool:
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(PRUNE_PATIENCE):
+                    await stack.enter_async_context(self._turns.alone())
+            except TimeoutError:
+                return False
+            try:
+                for table in self._tables.values():
+                    await table.only_now()
+            finally:
+                await self._follow()  # what was read so far may be gone
+                await self._sync()
+        return True
 
     async def _verify(self) -> dict[str, int]:
         checked = damaged = 0

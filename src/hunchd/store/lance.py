@@ -267,8 +267,12 @@ class Table:
         for _ in range(3):  # the first run makes new versions itself: of the merged files, of the indexes
             await asyncio.sleep(_NOW.total_seconds() * 5)
             await self.optimise(keep=_NOW, alone=True)
-            if len(await self._run(self._inner.list_versions())) == 1:
+            if await self.is_only_now():
                 return
+
+    async def is_only_now(self) -> bool:
+        """Whether no version is kept but the newest."""
+        return len(await self._run(self._inner.list_versions())) == 1
 
     async def version(self) -> int:
         """Grows with every commit."""

@@ -101,7 +101,8 @@ class Nearness:
             np.bitwise_count(word, out=counted)
             np.add.reduce(counted, axis=0, dtype=np.uint16, out=some)
         differing[~passing] = dimensions + 1
-        most = min(int(np.partition(differing, FINALISTS - 1)[FINALISTS - 1]), dimensions)
+        # Counted, not sorted: a third of the time.
+        most = min(int(np.searchsorted(np.bincount(differing).cumsum(), FINALISTS)), dimensions)
         return np.flatnonzero(differing <= most)
 
 

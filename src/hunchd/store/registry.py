@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +18,7 @@ from hunchd.store.files import FULL, Files, private_folder, replace_file
 logger = logging.getLogger(__name__)
 
 FORMAT_VERSION = 1
+_ID = re.compile(r"p[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,18 @@ class Registry:
         return next(same_path, None) or next(same_repository, None)
 
     def add(
-        self, path: Path, *, name: str | None = None, common_dir: Path | None = None, created: datetime | None = None
+        self,
+        path: Path,
+        *,
+        name: str | None = None,
+        common_dir: Path | None = None,
+        created: datetime | None = None,
+        identifier: str | None = None,
     ) -> Project:
         """The project of `path`, the one that was there or a new one; adding twice changes nothing.
 
-        A project whose own folder is gone follows its repository to the worktree that is added.
+        A project whose own folder is gone follows its repository to the worktree that is added. A new one gets
+        `identifier`, if that is an id of ours and nobody has it.
         """
         known = self.find(path, common_dir=common_dir)
         if known is not None:
@@ -83,7 +92,15 @@ class Registry:
         else:
             when = (created or datetime.now(UTC)).astimezone(UTC)
             place = _real(path) or str(path)
-            current = Project(_new_id(), place, name or Path(place).name, when.isoformat(), _real(common_dir))
+            if identifier is None or not _ID.fullmatch(identifier) or identifier in self._projects:
+                identifier = _new_id()
+            current = Project(
+                identifier,
+                place,
+                name or Path(place).name or place,
+                when.isoformat(),
+                _real(common_dir),
+            )
         if current != known:
             self._keep({**self._projects, current.id: current})
         return current

@@ -1,0 +1,80 @@
+"""When a new memory is held against the others: soon, and behind the questions of whoever waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Kind, Memory
+from hunchd.engine import contradicting
+from hunchd.engine.contradicting import Contradicting
+from hunchd.store.client import Findings
+from hunchd.store.hot import HotTier
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+pytestmark = pytest.mark.asyncio
+
+
+class Store:
+    """Knows nothing, and notes what it is asked."""
+
+    unasked = float("inf")
+
+    def __init__(self) -> None:
+        self.looked: list[str] = []
+
+    async def search(self, question: str, *_: Any, **__: Any) -> Findings:
+        self.looked.append(question)
+        return Findings()
+
+
+@asynccontextmanager
+async def at_work(store: Store) -> AsyncIterator[None]:
+    """Two statements were made, and are looked at."""
+    work = Contradicting(cast(Any, None), HotTier(), cast(Any, store), now=lambda: NOW)
+    facts = tuple(
+        Memory(id=name, kind=Kind.FACT, title="", content=f"the {name} listens on port 80", at=NOW, created=NOW,
+               updated=NOW, project="p")
+        for name in ("server", "proxy")
+    )  # fmt: skip
+    work.note(Change(facts, project="p"))
+    task = asyncio.create_task(work.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def looked_at(store: Store, many: int) -> None:
+    async with asyncio.timeout(10):
+        while len(store.looked) < many:
+            await asyncio.sleep(0.01)
+
+
+async def test_it_waits_while_questions_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradicting, "LONGEST_WAIT", 60.0)
+    store = Store()
+    store.unasked = 0.0
+    async with at_work(store):
+        await looked_at(store, 1)
+        await asyncio.sleep(contradicting.PAUSE + 2 * contradicting.QUIET)
+        assert len(store.looked) == 1
+        store.unasked = contradicting.QUIET
+        await looked_at(store, 2)
+
+
+async def test_questions_without_end_do_not_keep_it_from_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradicting, "LONGEST_WAIT", 0.05)
+    store = Store()
+    store.unasked = 0.0
+    async with at_work(store):
+        await looked_at(store, 2)
+    assert len(store.looked) == 2
