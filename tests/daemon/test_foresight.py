@@ -84,3 +84,22 @@ def test_a_colleague_who_joins_is_told_of(daemon: RunningDaemon, shop: Path) -> 
     items = daemon.get("/context", project=str(shop), file="shop/basket.py")["items"]
     assert [item["kind"] for item in items].count("collaborator") == 1
     assert "Grace Hopper joined just now" in daemon.get("/context", project=str(shop), file="shop/basket.py")["context"]
+
+
+def test_the_name_of_the_branch_that_everybody_shares_says_nothing_of_the_work(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    git(shop, "branch", "-m", "colours")
+    git(shop, "update-ref", "refs/remotes/origin/colours", "HEAD")
+    git(shop, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/colours")
+    daemon.add(shop)
+
+    def why() -> str:
+        """Of the page that only the branch's name leads to."""
+        told = daemon.post("/context/predict", {"project": str(shop), "file_opened": "shop/basket.py"})
+        found = [file["reasons"] for file in told["predicted_files"] if file["path"] == "docs/colours.md"]
+        return "; ".join(itertools.chain(*found))
+
+    assert "past work on" not in why()
+    git(shop, "checkout", "-q", "-b", "new-colours")
+    daemon.wait_until(lambda: "past work on 'Colours: blue at last'" in why(), within=60, what="read a branch's name")

@@ -21,6 +21,7 @@ from hunchd.domain.facts import (
     ruled,
     undone,
     withdrawn,
+    without,
 )
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
@@ -289,3 +290,28 @@ def test_what_is_withdrawn_can_be_said_again(steps: int) -> None:
     assert kept.value(place, START + 7 * DAY) is None
     assert kept.value(place, START + 100 * DAY) == "npm"
     assert kept.rows[place].status is Status.ACTIVE
+
+
+@given(st.permutations(range(6)), st.integers(1, 6))
+def test_what_is_forgotten_was_never_said(order: list[int], most: int) -> None:
+    """A history without some of its values, in whatever order they go, is that of those who said the others."""
+    kept, place = Kept(), claim("0").id
+    for day in range(6):
+        kept.claim(claim(str(day), day), START)
+    for day in order[:most]:
+        going = {one.id for one in kept.rows.values() if one.value == str(day)}
+        change = without(kept.rows[place], kept.rows, going, START + 50 * DAY) or Change()
+        kept.apply(change)
+        for identifier in going.difference(one.id for one in change.memories):
+            del kept.rows[identifier]
+    expected = Kept()
+    for day in sorted(order[most:]):
+        expected.claim(claim(str(day), day), START)
+
+    left = chain(kept.rows[place], kept.rows) if kept.rows else []
+    wanted = chain(expected.rows[place], expected.rows) if expected.rows else []
+    assert len(left) == len(kept.rows)
+    assert [(one.value, one.status, one.valid_to) for one in left] == [
+        (one.value, one.status, one.valid_to) for one in wanted
+    ]
+    assert all(one.superseded_by == place for one in left[1:])

@@ -47,6 +47,45 @@ def error(path: str | None) -> SeenError:
     return SeenError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
 
 
+def convention(key: str, value: str, part: str = "") -> Memory:
+    key = f"{key} in {part}" if part else key
+    source = {"type": "convention", "path": f"{part}/manifest" if part else "manifest"} | (
+        {"part": part} if part else {}
+    )
+    line = f"{key}: {value}"
+    return fact(
+        line, line, category="convention", key=key, value=value, trust=Trust.PROJECT, source=source, importance=0.5
+    )
+
+
+def test_conventions_are_offered_where_they_hold_and_in_the_language_they_are_about() -> None:
+    facts = [
+        convention("tests", "pytest"),
+        convention("indent", "4 spaces"),
+        convention("ci systems", "ubuntu"),
+        convention("tests", "vitest", part="web"),
+        convention("format", "prettier", part="web"),
+    ]
+
+    def offered(file: str | None) -> set[str]:
+        return {piece.id for piece in pieces(known(facts=facts, focus=Focus(project="p", file=file)))}
+
+    assert offered("shop/basket.py") == {"tests: pytest", "indent: 4 spaces"}
+    assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "indent: 4 spaces"}
+    assert offered("docs/index.md") == {"indent: 4 spaces"}
+    assert offered("pyproject.toml") == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}
+    assert offered(None) == {fact.id for fact in facts}
+
+
+def test_a_sentence_that_asks_for_a_command_that_is_told_anyway_is_left_out() -> None:
+    lint = convention("lint", "eslint (`pnpm run lint`)")
+    again = fact("again", "Run `pnpm lint` before you push.", category="instruction")
+    more = fact("more", "Run `pnpm lint` and `pnpm e2e` before you push.", category="instruction")
+    focus = Focus(project="p", file="web/cart.ts")
+    offered = {piece.id for piece in pieces(known(facts=[lint, again, more], focus=focus))}
+    assert offered == {lint.id, "more"}
+
+
 def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> None:
     sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
     gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})

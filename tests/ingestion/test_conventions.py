@@ -107,6 +107,21 @@ def test_each_fact_names_its_file_and_the_surest_statement_wins(tmp_path: Path) 
     assert tests[0].levels.summary == "tests: vitest"
 
 
+def test_a_part_of_the_project_speaks_for_itself_only_and_where_it_says_something_else(tmp_path: Path) -> None:
+    facts = found(tmp_path, {
+        "pyproject.toml": '[tool.ruff]\nline-length = 100\n[dependency-groups]\ndev = ["pytest"]\n',
+        ".pre-commit-config.yaml": "repos:\n- hooks:\n  - id: ruff-format\n",
+        "web/.prettierrc.json": '{"printWidth": 100}',
+        "web/package.json": '{"scripts": {"test": "vitest"}}',
+    })  # fmt: skip
+    told = {fact.key: (fact.value, fact.source.get("part")) for fact in facts}
+    assert told["tests"] == ("pytest", None)
+    assert told["tests in web"] == ("vitest (`npm test`)", "web")
+    assert told["format"] == ("ruff-format", None)
+    assert told["format in web"] == ("prettier", "web")
+    assert "line length in web" not in told  # the same as everywhere
+
+
 def test_facts_keep_their_id_while_their_value_changes(tmp_path: Path) -> None:
     before = found(tmp_path, {"pyproject.toml": '[project]\nrequires-python = ">=3.10"\n'})
     after = found(tmp_path, {"pyproject.toml": '[project]\nrequires-python = ">=3.11"\n'})
@@ -171,6 +186,15 @@ def test_a_record_without_a_decision_states_none() -> None:
 def test_instructions_are_the_lines_that_ask_for_something() -> None:
     text = "# Rules\n\nThis is prose.\n- Always run `just check` before pushing.\n* Never log tokens.\n```\nuse this code\n```\n1. Fork it.\n"
     assert list(instructions_in(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
+
+
+def test_how_to_get_in_touch_is_no_instruction_for_the_work() -> None:
+    text = """Only issues that have been marked as accepted will be reviewed.
+PLEASE DO NOT POST GENERAL QUESTIONS that are not about bugs.
+Make sure your bug hasn't already been reported.
+Do not add docstrings only to address silenced lint issues.
+"""
+    assert list(instructions_in(text)) == ["Do not add docstrings only to address silenced lint issues."]
 
 
 def test_an_instruction_is_told_whole_however_its_lines_are_wrapped() -> None:

@@ -73,6 +73,9 @@ NOTHING: list[tuple[Voice, str]] = [
     ("commit", "Use a set instead of a list"),
     ("commit", "move the server from lib to src"),
     ("commit", "Update README.md"),
+    ("commit", "Fix the parser\n\nWe decided to split this up."),
+    ("commit", "Fix the parser\n\nWe decided to make sure it worked."),
+    ("commit", "Fix the parser\n\nI decided to add a _V1 macro."),
 ]  # fmt: skip
 
 
@@ -111,6 +114,15 @@ def test_a_message_of_several_sentences_gives_each_key_once() -> None:
     stated = stated_in(message, "commit")
 
     assert [(one.key, one.instead_of) for one in stated] == [("package manager", "npm"), ("commit the lock file", "")]
+
+
+def test_of_what_a_commit_decided_that_may_last_which_has_its_reason() -> None:
+    message = "Add gc\n\nWe decided to keep the gc commands in cargo clean because users look there."
+    [stated] = stated_in(message, "commit")
+
+    assert (stated.key, stated.value) == ("keep the gc commands in cargo clean", "yes")
+    assert stated.line == "keep the gc commands in cargo clean (because users look there)"
+    assert stated_in("we decided against microservices", "owner")[0].line == "not: microservices"
 
 
 def test_a_rule_reads_as_a_sentence() -> None:

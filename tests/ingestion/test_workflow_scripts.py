@@ -209,6 +209,70 @@ git push --tags
     assert found.purpose == "release"
 
 
+DISPATCHER = """#!/bin/sh
+set -eu
+usage() {
+    cat <<'TEXT'
+./dev check        everything that must hold
+./dev fix          mend what can be mended
+TEXT
+}
+cd "$(dirname -- "$0")"
+set_up() {
+    if "$candidate" -c 'import sys'; then python3 -m venv .venv; fi
+}
+command=${1:-help}
+case $command in
+    check) set_up; ruff check .; exec "$venv/bin/python" -m pytest ;;
+    fix | mend) ruff check --fix . ;;
+    help | --help) usage ;;
+    *) usage; exit 2 ;;
+esac
+"""
+
+
+def test_a_script_that_is_told_what_to_do_is_a_workflow_for_each_of_its_tasks() -> None:
+    found = {one.name: one for one in workflows_in("dev", DISPATCHER)}
+
+    assert {name: [step.command for step in one.steps] for name, one in found.items()} == {
+        "./dev check": ["ruff check .", 'exec "$venv/bin/python" -m pytest'],
+        "./dev fix": ["ruff check --fix ."],
+    }
+    assert [one.purpose for one in found.values()] == ["check", "lint"]
+    assert list(map(hint_of, found.values())) == [
+        "./dev check: everything that must hold",
+        "./dev fix: ruff check --fix .",
+    ]
+
+
+def test_what_a_script_only_says_asks_or_begins_with_is_no_step() -> None:
+    text = DISPATCHER.partition("command=")[0] + "hash make\nmake all\ncat notes\n"
+
+    assert told("scripts/all.sh", text) == {"scripts/all.sh": ["python3 -m venv .venv", "make all", "cat notes"]}
+
+
+def test_a_loop_of_a_makefile_is_what_it_runs() -> None:
+    recipe = "\t@hash golint 2>&1; if [ $$? -ne 0 ]; then \\\n\t\tgo get golint; \\\n\tfi\n"
+    recipe += '\techo "mode: count" > out\n\tfor d in $(DIRS); do \\\n\t\tgo test $$d; \\\n\tdone\n'
+    [found] = workflows_in("Makefile", f"test:\n{recipe}")
+
+    assert [step.command for step in found.steps] == ["go get golint", 'echo "mode: count" > out', "go test $d"]
+    assert hint_of(found) == "make test: go get golint → go test $d"
+
+
+def test_the_scripts_of_a_package_are_called_by_the_program_of_its_workspace(tmp_path: Path) -> None:
+    for path in ("web/package.json", "web/parts/a/package.json", "other/package.json"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text('{"scripts": {"test": "vitest"}}')
+    files = ["web/pnpm-lock.yaml", "web/package.json", "web/parts/a/package.json", "other/package.json"]
+
+    assert sorted(one.name for one in workflows(tmp_path, files)) == [
+        "npm run test (in other)",
+        "pnpm run test (in web)",
+        "pnpm run test (in web/parts/a)",
+    ]
+
+
 def test_the_same_workflow_comes_back_from_its_memory() -> None:
     [workflow] = workflows_in("justfile", "test:\n  cargo test\n")
     memory = memory_of(workflow, "p1", NOW)

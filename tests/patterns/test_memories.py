@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hunchd.domain.context import Focus
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory, Status, Usage
 from hunchd.engine.known_patterns import KnownPatterns
@@ -94,3 +95,29 @@ def test_a_memory_of_a_later_version_is_no_pattern_and_no_failure(kept: Memory) 
     strange = replace(kept, source={**kept.source, "place": {"somewhere": 1}})
 
     assert known_from(strange) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "enough"),
+    [
+        ("type ‹name›Binding: Name, Bind, BindBody", True),
+        ("method of Context Get‹name›: getTyped", True),
+        ("function create: getScope → report", True),
+        ("test: New → GET → PerformRequest", True),
+        ("error handling: NotConfigured", True),
+        ("how we write readers", True),  # in its owner's words
+        ("method: (project)", False),
+        ("function: (memory) → replace", False),
+        ("function exec: Ok", False),
+        ("method dispose", False),
+        ("class: dispose, show", False),
+        ("statement: info → dim", False),
+    ],
+)
+def test_only_what_tells_what_to_write_is_told_unasked(kept: Memory, title: str, enough: bool) -> None:
+    patterns = KnownPatterns()
+    patterns.notice(Change(memories=(replace(kept, title=title),)))
+    focus = Focus(project="p", file="formats/toml.py")
+    assert [piece.id for piece in patterns.pieces(focus)] == ([kept.id] if enough else [])
+    assert [one["id"] for one in patterns.predicted(focus.file)] == ([kept.id] if enough else [])
+    assert [known.id for known, _ in patterns.at("formats/toml.py")] == [kept.id]

@@ -41,6 +41,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _CONTROL_TOKEN = re.compile(r"\|>|\[/?INST\]|<</?SYS>>|\[(?=(?:data|end) [0-9a-f]{4,})", re.IGNORECASE)
+_HOLE = re.compile(r"‹(\w{1,16})>")  # `<path>` in the template of a command
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # What begins a block in Markdown, at the start of a line.
 _BLOCK_START = re.compile(r"^(\s*)(#{1,6}(?=\s|$)|>|[-*_=](?:\s*[-*_=]){2,}\s*$|\[[^\]]+\]:)", re.MULTILINE)
@@ -62,7 +63,7 @@ def neutral(text: str, *, keep_quotations: bool = False) -> str:
     """`text` in which nothing begins a heading, a fence, a tag or, unless kept, one of our quotations. Idempotent."""
     plain = visible(text)
     plain = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), plain)
-    plain = _TAG.sub("‹", plain)
+    plain = _HOLE.sub(r"‹\1›", _TAG.sub("‹", plain))
     plain = _FENCE.sub(lambda mark: "'" * 3, plain)
     plain = _BLOCK_START.sub(r"\1\\\2", plain)
     return plain if keep_quotations else plain.translate(_OWN_MARKS)
@@ -110,7 +111,7 @@ _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|the|system)\b"
     r"|\byou (?:are now|must now|will now|have been)\b|\bnew instructions?\b|\bsystem prompt\b|\bdeveloper mode\b"
     r"|\b(?:as an?|dear|hey|attention) (?:ai|llm|assistant|agent|model)s?\b|\bdo not (?:tell|inform|mention|reveal)\b"
-    r"|\b(?:system|assistant|developer)\s*:\s|\bjailbreak|\bact as (?:an?|the)\b|\bexfiltrat"
+    r"|(?<!\w-)\b(?:system|assistant|developer)\s*:\s|\bjailbreak|\bact as (?:an?|the)\b|\bexfiltrat"
     r"|\b(?:ignora|olvida|omite)\b.{0,40}\b(?:instrucci|anterior|reglas)|\bignorez?\b.{0,40}\b(?:instructions?|consignes)"
     r"|\b(?:ignoriere|vergiss|missachte)\b.{0,40}\b(?:anweisung|vorherig|regeln)|\bignore as instruç"
     r"|忽略.{0,12}(?:指令|指示|提示|以上|之前)|无视.{0,12}(?:指令|指示)|(?:以前|これまで|上記).{0,12}(?:指示|命令).{0,8}無視"

@@ -7,7 +7,7 @@ before. Whatever changes a place is a `Change`: all of it is kept or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -218,6 +218,44 @@ def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
         seen.add(before)
         versions.append(family[before])
     return versions
+
+
+def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], now: datetime) -> Change | None:
+    """What is left of the place of `head` when the values of the ids in `gone` are forgotten, as if nobody had said
+    them: each follows the one before it, and the newest holds if the one that held goes. None when that changes
+    nothing."""
+    versions = chain(head, family)
+    left = [place for place, one in enumerate(versions) if one.id not in gone]
+    if not left or len(left) == len(versions):
+        return None
+    newest, moved = versions[left[0]], left[0] > 0
+    told: list[Memory] = []
+    for place in left:
+        one, newer = versions[place], told[-1] if told else None
+        if place and versions[place - 1].id in gone:
+            one = _followed(one, versions[place - 1], newer)
+        if newer is None:
+            one = replace(one, id=head.id, superseded_by=None if moved else one.superseded_by)
+        else:
+            told[-1] = replace(newer, supersedes=one.id)
+            if one.superseded_by is None or one.superseded_by in gone or one.superseded_by == newest.id:
+                one = replace(one, superseded_by=head.id)
+        told.append(one)
+    told[-1] = replace(told[-1], supersedes=None)
+    changed = tuple(replace(one, updated=now) for one in told if one != family.get(one.id))
+    return Change(changed, (newest.id,) if moved else (), head.project)
+
+
+def _followed(memory: Memory, gone: Memory, newer: Memory | None) -> Memory:
+    """`memory`, the place of which `gone` took, as if `newer` had taken it, or nobody."""
+    withdrawn = bool(memory.source.get(_WITHDRAWN))
+    if memory.valid_to == since(gone) and not withdrawn:
+        memory = _uncut(memory)
+        if newer is not None and (memory.valid_to is None or memory.valid_to >= since(newer)):
+            memory = _cut(memory, since(newer))
+    if newer is None and memory.status is Status.SUPERSEDED and not withdrawn:
+        return replace(memory, status=Status.ACTIVE)
+    return memory
 
 
 def _holds_at(head: Memory, moment: datetime) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from hunchd.domain.history import Unit
 
@@ -35,6 +36,7 @@ _FORWARD_PORT = re.compile(
 )
 
 
+@lru_cache(maxsize=8)  # asked several times of the same unit
 def plain_title(subject: str) -> str:
     """The subject without the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
     shorter = _REFERENCE.sub("", subject)

@@ -256,6 +256,8 @@ class Answers:
     def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:
         if project.predictor is None:
             return Prediction()
+        if focus.branch == project.main.trunk:  # its name tells nothing of the work: `devel`, `unstable`
+            focus = replace(focus, branch="")
         return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
 
     def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:

@@ -14,6 +14,7 @@ from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
 from hunchd.engine.ages import ago
+from hunchd.engine.convention_place import commands_told, says_again, that_matter
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 DECISION_HERE = 0.8  # a decision that speaks of the current file
@@ -54,7 +55,7 @@ def told_pieces(
 ) -> list[Piece]:
     """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
     contradicts itself."""
-    here = list(_on_branch(facts, focus.branch))
+    here = that_matter(_on_branch(facts, focus.branch), focus.file)
     at_hand = _words(" ".join((*map(_near, filter(None, (focus.file, *focus.open_files))), focus.branch, focus.query)))
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
@@ -137,7 +138,10 @@ def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memo
     """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences, and of
     what colleagues shared first what speaks of what is at hand."""
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
-    asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact)][:MOST_SENTENCES]
+    told = commands_told(facts)
+    asked = [
+        fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)
+    ][:MOST_SENTENCES]
     shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & _words(f"{fact.title} {fact.content}")))
     enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
     kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}

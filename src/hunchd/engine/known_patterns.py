@@ -11,6 +11,7 @@ from hunchd.domain.context import Focus, Piece, PredictedFile
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Trust
 from hunchd.patterns.memories import KnownPattern, is_pattern, known_from
+from hunchd.patterns.wording import tells_enough
 
 SHOWN: Final = 3  # patterns in one bundle
 # How much a hint helps against a file that will certainly be needed (1.0): whoever writes a new instance wants it,
@@ -51,6 +52,13 @@ class KnownPatterns:
 
     def at(self, path: str) -> list[tuple[KnownPattern, float]]:
         """The patterns that a new line of the file `path` could belong to, with how likely it helps to know them."""
+        return self._at(path)[:SHOWN]
+
+    def worth_telling(self, path: str) -> list[tuple[KnownPattern, float]]:
+        """Of those the ones that say something to who has not asked for them."""
+        return [one for one in self._at(path) if tells_enough(one[0].title)][:SHOWN]
+
+    def _at(self, path: str) -> list[tuple[KnownPattern, float]]:
         found = []
         for pattern in self._known.values():
             lives = path in pattern.paths
@@ -61,14 +69,14 @@ class KnownPatterns:
             share = pattern.place.share if not pattern.place.file else 1.0
             narrow = 1.0 if lives or pattern.place.prefix or pattern.place.folder else 0.6
             found.append((pattern, value * narrow * share * (WEAKEST + (1 - WEAKEST) * pattern.strength)))
-        return sorted(found, key=lambda one: (-one[1], one[0].id))[:SHOWN]
+        return sorted(found, key=lambda one: (-one[1], one[0].id))
 
     def pieces(self, focus: Focus) -> list[Piece]:
         """The hints for what is at hand."""
         if not focus.file:
             return []
         more = BUILDING if focus.activity == "new_feature" else 1.0
-        return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in self.at(focus.file)]
+        return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in self.worth_telling(focus.file)]
 
     def predicted(self, path: str | None) -> list[dict[str, Any]]:
         """The same as predicted memories, in the contract's shape."""
@@ -80,7 +88,7 @@ class KnownPatterns:
                 "confidence": round(value, 4),
                 "reasons": list(_reasons(pattern, path or "")),
             }
-            for pattern, value in (self.at(path) if path else ())
+            for pattern, value in (self.worth_telling(path) if path else ())
         ]
 
     def companions(self, path: str, besides: Collection[str]) -> list[PredictedFile]:

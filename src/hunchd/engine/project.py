@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.ingestion.workflows.memories import workflow_from
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
-from hunchd.repository.layout import Layout, head
+from hunchd.repository.layout import Layout, default_branch, head
 from hunchd.repository.reflog import writer
 from hunchd.store.code import CodeCache
 
@@ -65,6 +66,7 @@ class Tree:
     root: Path
     layout: Layout
     branch: str = ""
+    trunk: str = ""  # the branch that everybody shares, whatever it is called; "" where that cannot be told
     sha: str | None = None
     opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
     user: str = ""  # mail address of whoever works in it
@@ -75,6 +77,7 @@ class Tree:
         branch = redacted_name(now.branch or "")
         changed = (branch, now.sha) != (self.branch, self.sha)
         self.branch, self.sha = branch, now.sha
+        self.trunk = redacted_name(default_branch(self.layout) or "")
         self.user = writer(self.layout)
         return changed
 
@@ -96,6 +99,14 @@ class Progress:
     @property
     def pair(self) -> tuple[int, int]:
         return self.done, self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What was told last of a reading under way, and when: seconds of a clock that never jumps."""
+
+    step: str
+    at: float
 
 
 @dataclass(slots=True)
@@ -136,6 +147,7 @@ class Project:
     code: CodeCache | None = None
     indexing: bool = True
     index_error: str = ""
+    reading: Sign | None = None
     learnt: str | None = None  # sha of the newest unit that the predictor knows
     commits: Progress = field(default_factory=Progress)
     files: Progress = field(default_factory=Progress)
@@ -180,6 +192,10 @@ class Project:
     def users(self) -> frozenset[str]:
         """Mail addresses of those who work in its trees, in lower case."""
         return frozenset(tree.user.lower() for tree in (self.main, *self.trees.values()) if tree.user)
+
+    def reached(self, step: str) -> None:
+        """The reading got on."""
+        self.reading = Sign(step, time.monotonic())
 
     def touch(self) -> None:
         self.revision += 1
@@ -254,6 +270,9 @@ class Project:
         shown["worktrees"] = [str(root) for root in self.trees if root != self.root]
         shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
         shown["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
+        if self.state == "indexing" and self.reading is not None:
+            silent = round(time.monotonic() - self.reading.at)
+            shown["reading"] = {"step": self.reading.step, "silent_seconds": silent}
         if self.index_error:
             shown["index_error"] = self.index_error
         return shown

@@ -19,6 +19,7 @@ from hunchd.prediction.next_step import Expected, Moment, NextStep
 TOUCHED: Final = 6  # kinds of files saved between two commands
 KNOWN_TWICE: Final = 500  # newest commands among which one that comes again is recognised
 SHOWN_FROM: Final = 0.35  # probability of a next step that is shown unasked
+SEEN_BEFORE: Final = 3  # times that a step was taken before it is shown unasked: once is no habit
 FRESH: Final = 900.0  # seconds after a command in which somebody may wonder what comes next
 
 
@@ -100,7 +101,9 @@ class Routine:
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH:
             return None
         best = next(iter(self.expected(now, branch, 1)), None)
-        return best if best is not None and best.probability >= SHOWN_FROM else None
+        if best is None or best.probability < SHOWN_FROM:
+            return None
+        return best if sum(ran.template == best.step for ran in self.log) >= SEEN_BEFORE else None
 
     @property
     def last(self) -> Ran | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.context import Focus, Level, Piece
 from hunchd.domain.memory import Memory, Trust
 from hunchd.domain.workflow import Trigger, Workflow
+from hunchd.engine.convention_place import commands_told, plain_command
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.routine import reason_of
 from hunchd.ingestion.workflows.memories import hint_of, workflow_from
@@ -34,7 +35,7 @@ def workflow_pieces(project: Project, focus: Focus, now: datetime) -> list[Piece
     return [
         *_next_step(project, focus, [workflow for _, workflow in known], now),
         *_habits(known, project, focus, now),
-        *_scripts(known, focus),
+        *_scripts(known, focus, commands_told(project.facts.values())),
     ]
 
 
@@ -125,8 +126,8 @@ def _habits(known: list[tuple[Memory, Workflow]], project: Project, focus: Focus
         )
 
 
-def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus) -> Iterator[Piece]:
-    """The scripts for every day, of each purpose the nearest to the file at hand."""
+def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus, told: Collection[str]) -> Iterator[Piece]:
+    """The scripts for every day that are not `told` anyway, of each purpose the nearest to the file at hand."""
     folder = (focus.file or "").rpartition("/")[0]
     ranked = []
     for memory, workflow in known:
@@ -137,11 +138,13 @@ def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus) -> Iterator[Pie
         if where and not here:
             continue  # of another part of the project
         ranked.append((not here, _EVERYDAY.index(workflow.purpose), len(workflow.name), memory.id, memory, workflow))
-    purposes: set[str] = set()
+    purposes = {workflow.purpose for _, workflow in known if plain_command(workflow.name) in told}
+    left = MOST_SCRIPTS
     for far, _, _, _, memory, workflow in sorted(ranked, key=lambda one: one[:4]):
-        if workflow.purpose in purposes or len(purposes) >= MOST_SCRIPTS:
+        if workflow.purpose in purposes or not left:
             continue
         purposes.add(workflow.purpose)
+        left -= 1
         yield Piece(
             id=memory.id,
             kind="workflow",

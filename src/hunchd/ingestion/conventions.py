@@ -64,8 +64,8 @@ def speaks(path: str) -> bool:
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
-    """The most certain statement of each key, the shallower file first."""
-    best: dict[str, tuple[Statement, str]] = {}
+    """The most certain statement of each key, for the project and for each of its parts that does it otherwise."""
+    best: dict[tuple[str, str], tuple[Statement, str]] = {}
     workflows = [path for path in paths if path.startswith(".github/workflows/")]
     workflows = sorted(workflows, key=lambda path: not _CHECKS.search(path))[:MAX_WORKFLOWS]
     shallow = [
@@ -74,11 +74,29 @@ def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterato
     nearest = _nearest(shallow)
     for path in [*nearest, *workflows]:
         for statement in statements(path, _text(root, path)):
-            known = best.get(statement.key)
+            place = (_part(path), statement.key)
+            known = best.get(place)
             if known is None or known[0].confidence < statement.confidence:
-                best[statement.key] = (statement, path)
-    for statement, path in best.values():
-        yield _fact(statement, path, project, now)
+                best[place] = (statement, path)
+    for (part, key), (statement, path) in best.items():
+        whole = best.get(("", key))
+        if not part or whole is None or whole[0].value != statement.value:
+            yield _fact(statement, path, part, project, now)
+
+
+def part_of(fact: Memory) -> str:
+    """The folder below which a convention holds; "" for the whole project."""
+    return str(fact.source.get("part") or "")
+
+
+def key_in(part: str, key: str) -> str:
+    """The key under which a part of the project has its own convention."""
+    return f"{key} in {part}" if part else key
+
+
+def _part(path: str) -> str:
+    """The folder that a manifest speaks for: what CI does concerns all."""
+    return "" if path.startswith(".github/") else path.rpartition("/")[0]
 
 
 def _nearest(paths: list[str]) -> list[str]:
@@ -89,22 +107,24 @@ def _nearest(paths: list[str]) -> list[str]:
     return list(nearest.values())
 
 
-def _fact(statement: Statement, path: str, project: str, now: datetime) -> Memory:
-    line = f"{statement.key}: {statement.value}"
+def _fact(statement: Statement, path: str, part: str, project: str, now: datetime) -> Memory:
+    key = key_in(part, statement.key)
+    line = f"{key}: {statement.value}"
     return _memory(
-        f"convention:{statement.key}",
+        f"convention:{key}",
         project,
         now,
         title=line,
         content=line,
         path=path,
+        part=part,
         category="convention",
-        key=statement.key,
+        key=key,
         value=statement.value,
         confidence=statement.confidence,
         importance=_IMPORTANCE.get(statement.key, _OTHER),
         trust=Trust.PROJECT,
-        levels=Levels(summary=line, compressed=line, index=statement.key),
+        levels=Levels(summary=line, compressed=line, index=key),
     )
 
 
@@ -160,7 +180,7 @@ def _for_agents(path: str) -> bool:
     return not path.upper().rpartition("/")[2].startswith("CONTRIBUTING")
 
 
-def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) -> Memory:
+def _memory(ref: str, project: str, now: datetime, *, path: str, part: str = "", **told: Any) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **told}
     memory = Memory(
         id="",
@@ -170,7 +190,7 @@ def _memory(ref: str, project: str, now: datetime, *, path: str, **told: Any) ->
         project=project,
         ref=ref[:200],
         scope=Scope.PROJECT,
-        source={"type": "convention", "path": path},
+        source={"type": "convention", "path": path} | ({"part": part} if part else {}),
         **fields,
     )
     return replace(memory, id=place_of(memory) or "")

@@ -40,6 +40,12 @@ _STRONG = re.compile(
 _STEP = re.compile(
     r"\b(?:fork|clone|pull request|star|sponsor|join|click|sign|email|issue tracker|mailing|thank)\b", re.I
 )
+# How to get in touch, not how to work.
+_TALK = re.compile(
+    r"\b(?:post|open|file|report|reported|reviewed|ask)\b.{0,40}\b(?:issues?|questions?|bugs?|discussions?)\b"
+    r"|\b(?:issues?|bugs?)\b.{0,60}\b(?:reported|reviewed)\b",
+    re.IGNORECASE,
+)
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _RULER = re.compile(r"([=\-~^*#])\1{2,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
@@ -116,7 +122,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
                 asks
                 and not sentence.endswith(":")
                 and 15 <= len(sentence) <= MAX_INSTRUCTION
-                and not _STEP.search(sentence)
+                and not (_STEP.search(sentence) or _TALK.search(sentence))
             ):
                 told[sentence.rstrip()] = None
     yield from list(told)[:MAX_INSTRUCTIONS]

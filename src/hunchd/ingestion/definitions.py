@@ -16,9 +16,12 @@ _WINDOW = 4000  # bytes of a node that are looked at
 TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "union", "impl"})
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "generator_function"})
 _COMMENT_MARKS = re.compile(r"^\s*(?:/\*+!?|//[/!]?|#+!?|--+|;+|\*+/|\*+|<!--)\s?|\s*(?:\*+/|-->)\s*$")
+_FILE_TAG = re.compile(r"^[@\\](?:fileoverview|file|brief)\s+(?=\S+ \S)")
+_WORDS = re.compile(r"[A-Za-z]{3,} \w")
 _NO_DOC = re.compile(
     r"(?i)copyright|licen[sc]e|spdx|all rights reserved|eslint|@ts-|prettier-|pylint|noqa|type:\s*ignore|usr/bin|"
-    r"coding[:=]|nolint|rustfmt|istanbul|webpack|vim:|@format|@flow|code generated|go:build|^/\S*bin/|^\+build|"
+    r"coding[:=]|nolint|rustfmt|istanbul|webpack|vim:|@format|@flow|go:build|^/\S*bin/|^\+build|"
+    r"code generated|auto-?generated|do not edit|"
     r"^[\s*=\-#/@_~]*$|"
     r"^@\w+|^</?\w+>$|^\W*todo|^\W*fixme"
 )
@@ -393,9 +396,15 @@ def is_licence(text: str) -> bool:
 
 def doc_line(text: str) -> str:
     """The first line of a comment or docstring that tells something; "" for licences and orders to tools."""
+    passed_over = False  # a sentence that goes on
     for raw in text.splitlines()[:12]:
         line = _COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", raw)).strip().strip("\"'").strip()
-        if line and not _NO_DOC.search(line):
+        line = _FILE_TAG.sub("", line)
+        if _NO_DOC.search(line):
+            passed_over = bool(_WORDS.search(line)) and not line.endswith((".", "!", ":", ">"))
+        elif passed_over and line[:1].islower():
+            passed_over = not line.endswith((".", "!", ":"))
+        elif line:
             return line if len(line) <= MAX_DOC else line[: MAX_DOC - 1].rstrip() + "…"
     return ""
 

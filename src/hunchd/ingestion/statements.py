@@ -41,6 +41,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"^[\w./-]{2,30}: (?=[A-Z]?[a-z]+ )")
+_POINTS_BACK = re.compile(r"\b(?:it|this|that|these|those|them)\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[A-Z][\w-]+(?:-by|-on|-id|-to): \S|^(?:Co-authored-by|Signed-off-by|Change-Id)", re.I | re.M)
 
 
@@ -63,8 +64,15 @@ class Stated:
         """The fact in a line of its own."""
         other = f", not {self.instead_of}" if self.instead_of else ""
         because = f" (because {self.reason})" if self.reason else ""
-        head = f"{self.value} {self.key}" if self.category == "instruction" else f"{self.key}: {self.value}"
-        return f"{head}{other}{because}"
+        return f"{self._head}{other}{because}"
+
+    @property
+    def _head(self) -> str:
+        if self.category == "instruction":
+            return f"{self.value} {self.key}"
+        if self.rule == "decided" and self.value in ("yes", "no"):
+            return self.key if self.value == "yes" else f"not: {self.key}"
+        return f"{self.key}: {self.value}"
 
 
 def stated_in(text: str, voice: Voice) -> list[Stated]:
@@ -143,7 +151,8 @@ def _rules(sentence: str, voice: Voice) -> Iterator[Stated]:
         value = f"not {what}" if against else what
         if subject:
             yield Stated("decision", subject, value, sentence, "decided", importance=0.6)
-        yield Stated("decision", _lowered(what), "no" if against else "yes", sentence, "decided", importance=0.6)
+        if voice != "commit" or _outlives_its_commit(what, sentence):
+            yield Stated("decision", _lowered(what), "no" if against else "yes", sentence, "decided", importance=0.6)
     if voice != "commit" and (found := patterns.PREFERS.match(sentence)):
         x, y = _named(found["x"]), _named(found["y"])
         if subject := _subject(x, y):
@@ -162,6 +171,12 @@ def _chosen(what: str, sentence: str) -> Stated | None:
     key = (subject_of(x) if _surely(x) else "") or _lowered(_named(found["k"])) or f"in place of {y}"
     reason = (found["why"] or "").strip().rstrip(".")
     return Stated("decision", key, x, sentence, "decided on", instead_of=y, reason=reason, importance=0.6)
+
+
+def _outlives_its_commit(what: str, sentence: str) -> bool:
+    """Most of what a commit says was decided is about itself: "decided to split it up". What gives its reason and
+    says what it speaks of may hold longer."""
+    return patterns.BECAUSE.search(sentence) is not None and not _POINTS_BACK.search(what)
 
 
 def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -31,6 +32,11 @@ _HTTP: Final = frozenset(
         "endpoint",
     }
 )
+LEAST_STEPS: Final = 3  # of a title without a name that tell what to write
+# What any code has; an endpoint, a fixture or a migration tells more, and so does whatever its owner calls it.
+_PLAIN: Final = frozenset(
+    "function method class type impl call statement declaration registration test handler".split()  # noqa: SIM905
+)
 _NOUNS: Final = {
     "function": "function",
     "class": "class",
@@ -48,6 +54,17 @@ def title_of(group: Group) -> str:
     told = steps_of(group, besides=name)
     text = f"{head}: {told}" if told else head
     return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+
+
+def tells_enough(title: str) -> bool:
+    """Whether a title alone tells somebody what to write: `test test_‹name›: app → client` does, `method: (path)` and
+    `function exec: Ok` do not."""
+    head, _, told = title.partition(": ")
+    if head.split(" ", 1)[0] not in _PLAIN or "‹name›" in head:
+        return True
+    steps = [step for step in re.split(r" → |, ", told) if step and not step.startswith("(")]
+    named = len(head.split()) > 1
+    return len(steps) >= (LEAST_STEPS - 1 if named else LEAST_STEPS)
 
 
 def noun_of(group: Group) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.workflows.shell_files import step_of
+from hunchd.domain.workflow import Step, Workflow
+from hunchd.ingestion.workflows.shell_files import commands, step_of
 
 MOST_NEEDED: Final = 12  # targets that one needs first
 _RULE = re.compile(r"^([A-Za-z0-9_./%$(){} -]+?)\s*(::?)(?!=)\s*([^=#;]*?)(?:;\s*(.*?))?\s*(?:##?\s*(.*))?$")
@@ -16,6 +16,7 @@ _VARIABLE = re.compile(r"^\s*(?:export\s+|override\s+)?[\w.-]+\s*(?:::?|[?+!])?=
 _TARGET = re.compile(r"[A-Za-z][\w./-]*")
 _RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)((?:\s+[^:=]*?)?)\s*:(?!=)\s*(.*?)\s*(?:#.*)?$")
 _SAYS = re.compile(r"(?:echo|printf)\b(?![^\n]*[>|])|\$\((?:info|warning)\b|true$|:$")
+_CONTROL = re.compile(r"(?:^|[;&|]\s*)(?:if|for|while|case)\s")
 _SHEBANG = re.compile(r"#!")
 
 
@@ -46,7 +47,8 @@ def _workflow(target: _Target, program: str, path: str) -> Workflow:
     where = f" -C {folder}" if folder and program == "make" else f" -f {path}" if folder else ""
     needed = [step_of(f"{program}{where} {name}") for name in target.needs[:MOST_NEEDED] if _TARGET.fullmatch(name)]
     # What only says something is no step, unless that is all there is.
-    own = [step_of(line) for line in target.recipe if not _SAYS.match(line)] or list(map(step_of, target.recipe[:4]))
+    own = [step for line in target.recipe if not _SAYS.match(line) for step in _steps(line)]
+    own = own or list(map(step_of, target.recipe[:4]))
     return Workflow(
         name=f"{program}{where} {target.name}",
         steps=(*needed, *own),
@@ -55,6 +57,11 @@ def _workflow(target: _Target, program: str, path: str) -> Workflow:
         line=target.line,
         about=target.about[:160],
     )
+
+
+def _steps(line: str) -> Sequence[Step]:
+    """A line of a recipe as it stands there; of one that loops or decides, what it runs."""
+    return commands(line.replace("$$", "$")) if _CONTROL.search(line) else (step_of(line),)
 
 
 def _targets(text: str) -> list[_Target]:

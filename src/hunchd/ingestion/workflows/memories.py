@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ LINE: Final = 200  # characters of the one-line hint
 HINTED: Final = 5  # steps in it
 MOST_STEPS: Final = 60
 MOST_TEXT: Final = 6_000  # characters
+_SAYS_NOTHING: Final = re.compile(r"(?:echo|printf)\b|(?:\w+=\S+ )?(?:exec )?[\"']?\$(?!\(|\{\{)")
 _IMPORTANCE: Final = {"test": 0.6, "check": 0.6, "release": 0.6, "build": 0.55, "lint": 0.55, "run": 0.5}
 
 
@@ -87,15 +89,33 @@ def workflow_from(memory: Memory) -> Workflow | None:
 def hint_of(workflow: Workflow) -> str:
     """The workflow in one line: what it is called, what is done, what it is for."""
     habit = workflow.origin == "habit"
-    done = [step.template if habit else step.command.partition("\n")[0] or step.name for step in workflow.steps]
+    done = [step.template if habit else _first_line(step) for step in workflow.steps]
+    if not habit:
+        done = [workflow.about] if workflow.about and not _is_short(done) else [one for one in done if _tells(one)]
     shown = list(dict.fromkeys(done))
     if len(shown) > HINTED:
         shown = [*shown[: HINTED - 1], "…", shown[-1]]
     line = " → ".join(_cut(one, 70) for one in shown)
     when = "; ".join(trigger.words for trigger in workflow.triggers)
-    head = "" if habit else f"{workflow.name}{f' ({when})' if when else ''}: "
-    tail = f" ({when})" if when and habit else ""
-    return _cut(f"{head}{line}", LINE) + tail
+    if habit:
+        return _cut(line, LINE) + (f" ({when})" if when else "")
+    name = f"{workflow.name}{f' ({when})' if when else ''}"
+    return _cut(f"{name}: {line}" if line else name, LINE)
+
+
+def _first_line(step: Step) -> str:
+    return step.command.partition("\n")[0].rstrip("\\ ") or step.name
+
+
+def _is_short(done: Sequence[str]) -> bool:
+    """Whether a line holds what is done; else what it is for says more."""
+    return len(" → ".join(done)) <= LINE and all(map(_tells, done))
+
+
+def _tells(command: str) -> bool:
+    """Whether a command alone says what is done; nothing is said by one that only talks, or whose program is a
+    variable of the file it stands in."""
+    return not _SAYS_NOTHING.match(command)
 
 
 def same(one: Memory, other: Memory) -> bool:

@@ -45,7 +45,7 @@ _BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PR
 
 # Who runs it says nothing of what it is for, and of a job its own name more than that of its file.
 _RUNNER: Final = re.compile(
-    r"^(?:(?:npm|pnpm|yarn|bun|hatch|pdm|pixi|poe|tox|make|just|task|nox|cargo|composer|deno)\b"
+    r"^(?:\./\S+(?= \S)|(?:npm|pnpm|yarn|bun|hatch|pdm|pixi|poe|tox|make|just|task|nox|cargo|composer|deno)\b"
     r"(?: run| task)?(?: -[Cf] \S+)?(?: -[es])?|CI \S+ /|CI)\s*"
 )
 

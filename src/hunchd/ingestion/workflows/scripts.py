@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,20 +28,47 @@ MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
 MOST_FILES: Final = 120  # of one project, the nearest to its root first
 MOST_OF_A_FILE: Final = 80  # workflows
 MOST: Final = 400  # of one project
+_LOCKS: Final = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
 Reader = Callable[[str, str], Iterable[Workflow]]
 
 
 def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
     """What the files below `root` say, those of its own first."""
-    told = filter(is_script, files)
+    paths = list(files)
+    locks = {folder: program for path in paths for folder, program in _locks(path)}
     found: list[Workflow] = []
-    for path in sorted(told, key=lambda path: (not path.startswith("."), path.count("/"), path))[:MOST_FILES]:
+    for path in sorted(filter(is_script, paths), key=lambda path: (not path.startswith("."), path.count("/"), path))[
+        :MOST_FILES
+    ]:
         source = read_file(root, path, limit=MAX_BYTES)
         if source is not None and b"\0" not in source:
-            found += workflows_in(path, source.decode("utf-8", "replace").removeprefix("\ufeff"))
+            told = workflows_in(path, source.decode("utf-8", "replace").removeprefix("\ufeff"))
+            found += told if form_of(path) is not Form.NPM else _called_by(_nearest(locks, path), told)
         if len(found) >= MOST:
             break
     return found[:MOST]
+
+
+def _locks(path: str) -> Iterator[tuple[str, str]]:
+    """The folder whose packages a lock file is for, and the program that wrote it."""
+    folder, _, name = path.rpartition("/")
+    if name in _LOCKS:
+        yield folder, _LOCKS[name]
+
+
+def _nearest(locks: Mapping[str, str], path: str) -> str:
+    """The program of the nearest folder above `path` that has a lock file."""
+    folder = path
+    while folder:
+        folder = folder.rpartition("/")[0]
+        if folder in locks:
+            return locks[folder]
+    return "npm"
+
+
+def _called_by(program: str, told: Iterable[Workflow]) -> list[Workflow]:
+    """Scripts of a package.json that names no program itself: part of a workspace, which is run by one."""
+    return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in told]
 
 
 def workflows_in(path: str, text: str) -> list[Workflow]:

@@ -1,0 +1,81 @@
+"""Where the conventions of a project matter: below the folder that says them, in the language they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from hunchd.domain.memory import Memory
+from hunchd.ingestion.conventions import key_in, part_of
+from hunchd.ingestion.languages import language_of
+from hunchd.ingestion.manifests import reader_of
+
+# What a convention names, and the languages in which that is of use.
+_LANGUAGES: Final = tuple(
+    (re.compile(rf"\b(?:{names})\b"), frozenset(languages.split()))
+    for names, languages in (
+        (
+            "python|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
+            "python cython",
+        ),
+        (
+            "node|typescript|modules|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
+            "javascript typescript tsx vue",
+        ),
+        ("rust|cargo|clippy|rustfmt", "rust"),
+        ("go|gofmt|gofumpt|golangci-lint", "go"),
+        ("java|junit|testng|gradle|maven", "java kotlin groovy scala"),
+    )
+)
+_COMMAND: Final = re.compile(r"`([^`]+)`")
+# What matters only to who builds and ships it, or changes how that is done.
+_SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
+
+
+def that_matter(facts: Iterable[Memory], file: str | None) -> list[Memory]:
+    """The facts without the conventions that are of no use to whoever is at `file`: those of another part of the
+    project, those of the whole that a part above the file has its own of, and those about another language."""
+    here = [fact for fact in facts if not _is_convention(fact) or _is_above(part_of(fact), file)]
+    own = {fact.key for fact in here if part_of(fact)} if file is not None else set()
+    parts = {part_of(fact) for fact in here if part_of(fact)}
+    return [
+        fact
+        for fact in here
+        if not _is_convention(fact)
+        or (_serves(fact, file) and not any(key_in(part, fact.key or "") in own for part in parts))
+    ]
+
+
+def commands_told(facts: Iterable[Memory]) -> frozenset[str]:
+    """The commands that conventions name, as `plain_command` writes them: `make test`, `pnpm lint`."""
+    values = (fact.value or "" for fact in facts if fact.category == "convention")
+    return frozenset(plain_command(command) for value in values for command in _COMMAND.findall(value))
+
+
+def says_again(sentence: str, told: Collection[str]) -> bool:
+    """Whether a sentence asks for a command that is told anyway, and for nothing else."""
+    commands = _COMMAND.findall(sentence)
+    return bool(commands) and all(plain_command(command) in told for command in commands)
+
+
+def plain_command(command: str) -> str:
+    """Two ways to call a script are one: `pnpm run lint`, `pnpm lint`."""
+    return command.replace(" run ", " ", 1)
+
+
+def _is_convention(fact: Memory) -> bool:
+    return fact.category == "convention" and fact.source.get("type") == "convention"
+
+
+def _is_above(part: str, file: str | None) -> bool:
+    return not part or file is None or file.startswith(f"{part}/")
+
+
+def _serves(fact: Memory, file: str | None) -> bool:
+    """Whether it helps in this file; who opens a manifest or looks at no file may want all of it."""
+    if file is None or reader_of(file) is not None:
+        return True
+    told = f"{fact.key}: {fact.value}"
+    languages = frozenset[str]().union(*(of for pattern, of in _LANGUAGES if pattern.search(told)))
+    return not _SELDOM.match(told) and (not languages or language_of(file) in languages)

@@ -1,0 +1,68 @@
+"""Of the ways in which things are done here those are offered that help at hand and that nothing else says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hunchd.domain.context import Focus
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.signal import CommandFinished
+from hunchd.engine.project import Project, Tree
+from hunchd.engine.workflow_pieces import workflow_pieces
+from hunchd.ingestion.workflows.memories import memory_of
+from hunchd.ingestion.workflows.scripts import workflows_in
+from hunchd.repository.layout import Layout
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+MAKEFILE = "test:\n\tpytest -q\ntest-all:\n\ttox\nlint:\n\truff check .\n"
+
+
+def test_a_script_that_a_convention_names_is_not_told_twice(tmp_path: Path) -> None:
+    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    project.workflows = {
+        memory.id: memory for memory in (memory_of(one, "p", NOW) for one in workflows_in("Makefile", MAKEFILE))
+    }
+
+    def offered() -> list[str]:
+        return sorted(piece.forms[0][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), NOW))
+
+    assert offered() == ["make lint: ruff check .", "make test: pytest -q"]
+    commands = convention("commands", "`make test`, `make fmt`")
+    project.facts[commands.id] = commands
+    assert offered() == ["make lint: ruff check ."]
+    tests = replace(convention("lint", "ruff (`make run lint`)"), id="lint")
+    project.facts[tests.id] = tests
+    assert offered() == []
+
+
+def test_what_was_done_once_is_not_told_as_what_comes_next(tmp_path: Path) -> None:
+    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    told = []
+    for minute in range(4):
+        at = NOW + timedelta(minutes=minute)
+        command = "python3 tools/build.py"
+        ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)
+        project.routine.ran(ended, "main")
+        told.append([piece.forms[-1][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), at)])
+
+    assert told[:2] == [[], []]
+    assert told[2:] == 2 * [["next command: `python3 tools/build.py`"]]
+
+
+def convention(key: str, value: str) -> Memory:
+    line = f"{key}: {value}"
+    return Memory(
+        id=key,
+        kind=Kind.FACT,
+        title=line,
+        content=line,
+        at=NOW,
+        created=NOW,
+        updated=NOW,
+        category="convention",
+        key=key,
+        value=value,
+        trust=Trust.PROJECT,
+    )
