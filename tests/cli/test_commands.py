@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hunchd.cli.answers import progress_of
 from hunchd.cli.command import GROUPS
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.main import main
@@ -44,6 +47,17 @@ def test_each_command_teaches_itself(name: str) -> None:
     assert ("--no-start" in told) == command.asks_daemon
 
 
+@pytest.fixture
+def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A zone in which days end later than they do in UTC."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("west")
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -54,6 +68,10 @@ def test_each_command_teaches_itself(name: str) -> None:
         (["context", "a.py", "--wait", "nan"], "argument --wait: must be a number of seconds, at most 3600; got 'nan'"),
         (["logs", "-n", "-1"], "argument -n/--lines: must be a whole number, 0 or more; got '-1'"),
         (["import-transcripts", "--since", "soon"], "argument --since: must be a date like 2026-03-01; got 'soon'"),
+        (
+            ["import-transcripts", "--since", "9999-12-31T23:59"],
+            "argument --since: must be a date like 2026-03-01; got '9999",
+        ),
         (["context", "--activity", "sleeping"], "argument --activity: invalid choice: 'sleeping'"),
         (["predict"], "the following arguments are required: FILE"),
         (["remember", "x", "--importance", "2"], "argument --importance: must be a number from 0 to 1; got '2'"),
@@ -92,6 +110,48 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(fake: FakeDaemon) -
     with command:
         assert command.stderr.read() == b""
     assert command.returncode == 141
+
+
+@pytest.mark.parametrize(
+    ("closed", "argv", "code", "told"),
+    [
+        (">&-", ["projects", "--json"], 0, ""),
+        (">&- 2>&- <&-", ["projects", "--json"], 0, ""),
+        ("<&-", ["remember", "-"], 2, "hunch: there is nothing to remember: TEXT is empty.\n"),
+        ("<&-", ["mcp"], 0, ""),
+    ],
+)
+def test_a_stream_that_was_closed_is_an_empty_one(
+    closed: str, argv: list[str], code: int, told: str, fake: FakeDaemon
+) -> None:
+    fake.routes["GET /projects"] = (200, {"items": [], "next": None, "total": 0})
+
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *HUNCH, *argv], capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_a_folder_that_is_gone_is_told(fake: FakeDaemon, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && "$@"', "sh", *HUNCH, "search", "x"], cwd=gone, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == "hunch: the folder you are in is not there any more; go to another one.\n"
+
+
+@pytest.mark.parametrize("words", ["show", "show /reference/", "forget", "undo", "sessions end", "consolidate --undo"])
+def test_a_name_that_is_no_utf_8_is_asked_for_as_it_is(words: str, fake: FakeDaemon, capsys: Output) -> None:
+    *before, last = words.split(" ")
+    odd = [*before, f"{last}\udcff"] if last.startswith("/") else [*before, last, "\udcff"]
+
+    assert main(odd) == 1
+
+    assert "\N{REPLACEMENT CHARACTER}" in fake.asked[-1][0]
+    assert capsys.readouterr().err.startswith("hunch: there is no ")
 
 
 def test_ctrl_c_ends_the_command_quietly(fake: FakeDaemon, repository: Path) -> None:
@@ -140,6 +200,14 @@ def test_colours_are_for_terminals_that_want_them(fake: FakeDaemon, monkeypatch:
     assert b"\033[" not in _on_a_terminal("status")
 
 
+def test_a_name_of_two_lines_breaks_no_table(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /projects"] = (200, {"items": [project_at(Path("/code/two\nlines"))], "next": None, "total": 1})
+
+    assert main(["projects"]) == 0
+
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def _on_a_terminal(*argv: str) -> bytes:
     """What a command writes to a terminal."""
     ours, theirs = os.openpty()
@@ -149,6 +217,17 @@ def _on_a_terminal(*argv: str) -> bytes:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+def test_status_tells_what_was_heard_last_of_a_reading(fake: FakeDaemon, capsys: Output) -> None:
+    shop = project_at(Path("/shop"), state="indexing", reading={"step": "history", "silent_seconds": 75})
+    fake.routes["GET /status"] = (200, {"projects": [shop, project_at(Path("/other"))], "degraded": []})
+
+    assert main(["status"]) == 0
+
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in told if line.startswith("reading")] == ["reading shop: last told 1 min ago: history"]
+    assert progress_of(shop).endswith("last told 1 min ago: history")
 
 
 def test_status_tells_what_foresight_was_worth_and_what_the_last_night_did(fake: FakeDaemon, capsys: Output) -> None:

@@ -38,7 +38,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository in a folder whose name is a trap; $LOG is where hooks of the tests write."""
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
-    return shutil.copytree(example, tmp_path / 'it\'s a "trap" \\n $HOME')
+    return shutil.copytree(example, tmp_path / 'it\'s a "trap" \\n $HOME\nand so on')
 
 
 def write_hook(file: Path, text: str = SH, mode: int = 0o755) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,6 +172,40 @@ def test_what_is_no_message_is_refused_and_the_rest_goes_on(fake: FakeDaemon, re
         it.send({"jsonrpc": "2.0", "id": 5, "result": {}})  # an answer to nothing: passed over
         assert it.ask("no/such")["code"] == -32601
         assert it.ask("tools/call", name="search", arguments=[])["code"] == -32602
+
+
+def test_an_id_that_is_none_is_not_said_again(repository: Path) -> None:
+    with agent("--no-start") as it:
+        for odd in (b"NaN", b"1e999", b'{"a": NaN}', b"true", b"[1]"):
+            it.send(b'{"jsonrpc": "2.0", "method": "ping", "id": ' + odd + b"}")
+            answer = it.read()
+            assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+def test_hundreds_of_requests_at_once_are_asked_a_few_at_a_time(fake: FakeDaemon, repository: Path) -> None:
+    asked, most, lock = 0, 0, threading.Lock()
+
+    def slowly(_: Any) -> tuple[int, Any]:
+        nonlocal asked, most
+        with lock:
+            asked += 1
+            most = max(most, asked)
+        time.sleep(0.01)
+        with lock:
+            asked -= 1
+        return 200, {"results": [], "status": "empty", "took_ms": 1}
+
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)], "next": None, "total": 1})
+    fake.routes["POST /search"] = slowly
+    with agent() as it:
+        for number in range(200):
+            asked_for = {"name": "search", "arguments": {"query": "x"}}
+            it.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked_for})
+        answers = [it.read() for _ in range(200)]
+
+    assert {answer["id"] for answer in answers} == set(range(200))
+    assert not any(answer["result"]["isError"] for answer in answers), answers[0]
+    assert 1 < most <= 4
 
 
 def test_feedback_about_a_file_is_given_for_the_file(fake: FakeDaemon, repository: Path) -> None:

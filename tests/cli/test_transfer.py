@@ -44,6 +44,20 @@ def test_add_can_wait_until_all_is_read(fake: FakeDaemon, repository: Path, caps
     assert "shop: ready" in capsys.readouterr().out
 
 
+def test_who_waits_is_told_what_goes_wrong(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    reading = project_at(repository, state="indexing")
+    failing = reading | {"index_error": "the store process cannot be started"}
+    answers = iter([reading, failing, failing, reading, failing, project_at(repository)])
+    fake.routes["POST /projects"] = (200, reading)
+    fake.routes["GET /projects"] = lambda _: (200, {"items": [next(answers)]})
+
+    assert main(["add", "--wait"]) == 0
+
+    told = capsys.readouterr()
+    assert told.err.count("hunch: shop: the store process cannot be started") == 1
+    assert "shop: ready" in told.out
+
+
 def test_add_of_no_folder_is_wrong_usage(fake: FakeDaemon, repository: Path) -> None:
     assert main(["add", "nowhere"]) == 2
     assert fake.asked == []

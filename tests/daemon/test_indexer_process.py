@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hunchd.daemon.attempts import Attempts
+from hunchd.daemon.indexer_process import NICENESS, _stepping_back
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.parsing import blob_id
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import Child
 from hunchd.store.code import CodeCache
+
+IOPRIO_GET = {"x86_64": 252, "aarch64": 31}  # the number of the system call, which the standard library does not know
+IOPRIO_IDLE = 3
 
 
 def git(root: Path, *args: str) -> str:
@@ -73,6 +80,22 @@ async def test_a_project_that_was_read_in_the_background_leaves_the_next_one_its
     await steps(indexer, "index", params(root))
     nice = int(Path(f"/proc/{indexer.pid}/stat").read_text().rpartition(")")[2].split()[16])
     assert nice == os.nice(0)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in IOPRIO_GET,
+    reason="elsewhere threads have no class of their own",
+)
+def test_behind_the_first_model_the_processor_gives_way_and_the_disk_is_not_left_to_the_idle_class() -> None:
+    def stepped_back() -> tuple[int, int]:
+        for _ in _stepping_back(iter([{"stage": "model"}, {"stage": "files"}])):
+            pass
+        return os.nice(0), ctypes.CDLL(None).syscall(IOPRIO_GET[platform.machine()], 1, 0) >> 13
+
+    with ThreadPoolExecutor(1) as thread:  # there is no way back
+        nice, class_of_disk = thread.submit(stepped_back).result()
+    assert nice == max(NICENESS, os.nice(0))
+    assert class_of_disk != IOPRIO_IDLE
 
 
 async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, indexer: Child) -> None:

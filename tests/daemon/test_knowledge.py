@@ -50,6 +50,14 @@ def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
     return found + [("a row", word) for row in asyncio.run(rows_of(daemon.home)) for word in words if word in row]
 
 
+def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) -> None:
+    identifier = say(daemon, "we use pnpm, not npm")["id"]
+
+    daemon.post("/feedback", {"items": [{"id": identifier, "outcome": "cited"}] * 2})
+
+    assert daemon.get(f"/memories/{identifier}")["usage"]["cited"] == 2
+
+
 def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningDaemon) -> None:
     first = say(daemon, "we use pnpm, not npm")
     before = datetime.now(UTC)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.daemon.running import RunningDaemon
+from tests.daemon.running import RunningDaemon, running_daemon
 from tests.repositories import commit, git, make_shop
 
 
@@ -24,6 +27,12 @@ def context(daemon: RunningDaemon, shop: Path, file: str, **more: Any) -> dict[s
 def predicted(daemon: RunningDaemon, shop: Path, **asked: Any) -> list[str]:
     answer = daemon.post("/context/predict", {"project": str(shop), **asked})
     return [file["path"] for file in answer["predicted_files"]]
+
+
+def end_helper(daemon: RunningDaemon, module: str) -> None:
+    for process in psutil.Process(daemon.pid).children():
+        if any(module in word for word in process.cmdline()):
+            process.kill()
 
 
 def stored(daemon: RunningDaemon) -> bool:
@@ -165,6 +174,49 @@ def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon
     shop.with_name("elsewhere").rename(shop)
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=10, what="find it again")
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
+
+
+def test_a_folder_that_comes_after_the_daemon_is_read_then(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    daemon.stop()
+    shutil.rmtree(daemon.places.cache)  # or there is nothing to read
+    shop.rename(shop.with_name("elsewhere"))
+    daemon.start()
+    assert daemon.get("/projects")["items"][0]["state"] == "missing"
+    shop.with_name("elsewhere").rename(shop)
+    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=60, what="read it")
+    assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
+
+
+def test_a_reading_that_stands_still_tells_what_it_is_at_and_is_no_reading_done_when_its_helper_ends(
+    hunchd_home: Path, tmp_path: Path, shop: Path
+) -> None:
+    gate, slow = tmp_path / "gate", tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    waits = f'case "$*" in *rev-list*) while [ ! -e "{gate}" ]; do sleep 0.05; done;; esac'
+    slow.write_text(f'#!/bin/sh\n{waits}\nexec "{shutil.which("git")}" "$@"\n')
+    slow.chmod(0o700)
+    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    with running_daemon(hunchd_home, environment={"PATH": path}) as daemon:
+        daemon.post("/projects", {"path": str(shop)})
+
+        def silent() -> int:
+            [project] = daemon.get("/status")["projects"]
+            assert project["state"] == "indexing"
+            assert project["reading"]["step"] == "asked for"
+            return int(project["reading"]["silent_seconds"])
+
+        daemon.wait_until(silent, within=30, what="count the seconds")
+        end_helper(daemon, "indexer_process")
+
+        def failed() -> bool:
+            status = daemon.get("/status")
+            assert status["projects"][0]["state"] == "indexing"  # another one is asked: nothing is read yet
+            return any(task["failures"] for task in status["tasks"])
+
+        daemon.wait_until(failed, within=30, what="notice that its helper ended")
+        gate.touch()
+        assert "reading" not in daemon.add(shop)
 
 
 def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, shop: Path) -> None:

@@ -115,6 +115,45 @@ def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
     assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []
 
 
+def test_what_an_erased_session_stated_is_told_in_no_bundle_and_in_no_other_session(
+    daemon: RunningDaemon, shop: str
+) -> None:
+    daemon.add(Path(shop))
+    talk = [said(1, f"We use {CANARY} instead of MySQL for the ledger, because we need JSON columns.")]
+    daemon.post("/sessions/stated/messages", {"messages": talk, "project": shop})
+    daemon.post("/sessions/stated/end", {})
+    daemon.post("/sessions/other/messages", {"messages": [said(1, "Fix the basket")], "project": shop})
+
+    def told() -> list[bool]:
+        bundle = daemon.get("/context", project=shop)
+        prompt = daemon.post("/context/compile", {"session": "other", "message": "go on"})
+        return [CANARY in str(answer) for answer in (bundle, prompt)]
+
+    before = told()
+    daemon.request("DELETE", "/sessions/stated")
+
+    assert (before, told()) == ([True, True], [False, False])
+
+
+def test_what_an_erased_session_had_replaced_holds_again(daemon: RunningDaemon) -> None:
+    for session, before in (("pnpm", "npm"), ("yarn", "pnpm"), ("bun", "yarn")):
+        daemon.post(f"/sessions/{session}/messages", {"messages": [said(1, f"We use {session} instead of {before}.")]})
+        daemon.post(f"/sessions/{session}/end", {})
+
+    def values() -> list[str]:
+        fact = daemon.get("/facts", key="package manager")["fact"]
+        return [one["value"] for one in daemon.get(f"/memories/{fact['id']}/history")["items"]]
+
+    told = [values()]
+    for session in ("yarn", "bun"):
+        daemon.request("DELETE", f"/sessions/{session}")
+        told.append(values())
+
+    assert told == [["bun", "yarn", "pnpm"], ["bun", "pnpm"], ["pnpm"]]
+    daemon.request("DELETE", "/sessions/pnpm")
+    assert daemon.request("GET", "/facts", query={"key": "package manager"})[0] == 404
+
+
 def test_a_session_of_which_a_signal_says_that_it_ended_is_closed(daemon: RunningDaemon, shop: str) -> None:
     daemon.add(Path(shop))
     daemon.post("/sessions/told/messages", {"messages": [said(1, "Fix the basket")], "project": shop})

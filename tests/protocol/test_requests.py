@@ -10,6 +10,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
 from hunchd.protocol.decoding import Malformed
+from hunchd.protocol.memories import memory_draft
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -210,3 +211,14 @@ def test_a_list_of_memories_takes_several_kinds_and_pages() -> None:
     )
     assert (request.limit, request.cursor) == (10, "abc")
     assert memories_of_query("").filters == Filters()
+
+
+def test_an_empty_project_is_refused_and_not_taken_for_none() -> None:
+    for ask in (
+        lambda: search_of_body({"query": "q", "project": ""}),
+        lambda: expand_of_body({"topic": "t", "project": " "}),
+        lambda: feedback_of_body({"items": [{"id": "m1", "outcome": "cited", "project": ""}]}),
+        lambda: memory_draft({"kind": "fact", "content": "we use pnpm", "project": ""}),
+    ):
+        with pytest.raises(InvalidInput, match="project' is empty; name a project or leave it out"):
+            ask()

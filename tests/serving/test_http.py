@@ -191,6 +191,41 @@ async def test_an_import_names_its_bad_lines_and_keeps_the_rest(daemon: Daemon) 
     assert [each["index"] for each in answer["rejected"]] == [1, 2, 4, 5, 6, 7]
 
 
+async def test_a_reader_of_an_export_who_leaves_is_no_error(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(10):
+        await daemon.post("/memories", {"memories": [{"kind": "fact", "content": "word " * 10_000}] * 10})
+    reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
+    writer.write(
+        f"GET /export HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+    )
+    assert await reader.readexactly(1_000)  # far more is waiting: it fills every buffer on the way
+    writer.transport.abort()
+
+    counted = 'hunchd_http_requests_total{method="GET",route="/export"'
+    async with asyncio.timeout(5):
+        while counted not in await (await daemon.get("/metrics")).text():
+            await asyncio.sleep(0.01)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize("path", ["/import", "/memories"])
+async def test_who_leaves_in_the_middle_of_a_body_is_no_error(
+    path: str, daemon: Daemon, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{{".encode())
+    await writer.drain()
+    await (await daemon.get("/health")).read()  # by now it waits for the rest
+    writer.transport.abort()
+
+    counted = f'hunchd_http_requests_total{{method="POST",route="{path}"'
+    async with asyncio.timeout(5):
+        while counted not in await (await daemon.get("/metrics")).text():
+            await asyncio.sleep(0.01)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_an_export_that_breaks_is_cut_off_and_not_ended(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     await daemon.post("/memories", {"memories": [{"kind": "fact", "content": "a"}, {"kind": "fact", "content": "b"}]})
     known = daemon.engine.known

@@ -38,13 +38,18 @@ async def test_a_body_over_the_limit_is_refused_when_its_length_is_not_told(hunc
         assert response.status == 413
 
 
-async def test_an_imported_line_has_a_limit_and_an_import_has_none(hunchd_home: Path) -> None:
+async def test_an_imported_line_has_a_limit_and_is_refused_by_itself_and_an_import_has_none(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(body=10_000, line=20_000)) as daemon:
         kind = {"Content-Type": "application/x-ndjson"}
         long = await daemon.client.post(daemon.url + "/import", data=b"\n" * 50_000, headers=kind)
-        wide = await daemon.client.post(daemon.url + "/import", data=b"x" * 50_000, headers=kind)
+        wide = await daemon.client.post(daemon.url + "/import", data=b"x" * 50_000 + b"\n{}\n", headers=kind)
+        answers = [await answer.json() for answer in (long, wide)]
 
-    assert (long.status, wide.status) == (200, 413)
+    assert [(answer["refused"], [each["index"] for each in answer["rejected"]]) for answer in answers] == [
+        (0, []),
+        (2, [0, 1]),
+    ]
+    assert answers[1]["rejected"][0]["error"]["code"] == "too_large"
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for(hunchd_home: Path) -> None:

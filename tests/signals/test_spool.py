@@ -46,6 +46,12 @@ def test_a_shell_hook_leaves_a_file_and_a_line(spool: Path) -> None:
     assert letters.set_aside == 0
 
 
+def test_a_name_may_hold_a_tab_as_it_is(spool: Path) -> None:
+    put(spool, "a.json", b'{"kind":"commit","project":"/a\tb"}')
+
+    assert [entry.raw for entry in drain(spool)] == [{"kind": "commit", "project": "/a\tb"}]
+
+
 def test_nothing_goes_away_before_it_is_acknowledged_and_names_stay(spool: Path) -> None:
     put(spool, "a.json", {"kind": "commit"})
     (spool / "lines").write_text('{"n":1}\n{"n":2}\n')

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.client import Client
 from hunchd.cli.errors import Refused
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json
+from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json, span
 from hunchd.cli.progress import watched
 from hunchd.cli.targets import root_of, text_file
 
 NEXT_COMMANDS: Final = 3  # shown behind the files
+SILENT: Final = 10  # seconds without news of a reading, from which on it is told what was heard last
 _LOOK: Final = 0.1  # seconds between two looks at a project that is being read
 
 
@@ -120,4 +122,12 @@ def progress_of(project: dict[str, Any]) -> str:
         for name, told in project["progress"].items()
         if told["total"] and told["done"] < told["total"]
     ]
+    if (project.get("reading") or {}).get("silent_seconds", 0) >= SILENT:
+        parts.append(heard_of(project))
     return f"reading {clean(project['name'])}" + (f": {', '.join(parts)}" if parts else " …")
+
+
+def heard_of(project: Mapping[str, Any]) -> str:
+    """What was told last of a reading under way, and how long ago; empty if there is none."""
+    told = project.get("reading") or {}
+    return f"last told {span(told['silent_seconds'])} ago: {clean(told['step'])}" if told else ""

@@ -110,8 +110,13 @@ def address_of(daemon: Rendezvous) -> http.Address:
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 
 
+def part(text: str) -> str:
+    """What somebody typed as one part of a path: a name need be no UTF-8."""
+    return quote(os.fsencode(text), safe="")
+
+
 def _query(values: Mapping[str, object]) -> str:
-    pairs = [f"{name}={quote(os.fsencode(str(value)), safe='')}" for name, value in values.items() if value is not None]
+    pairs = [f"{name}={part(str(value))}" for name, value in values.items() if value is not None]
     return "?" + "&".join(pairs) if pairs else ""
 
 

@@ -6,9 +6,8 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
-from hunchd.cli.client import Client
+from hunchd.cli.client import Client, part
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
@@ -146,4 +145,4 @@ def _patient(client: Client) -> Client:
 
 
 def _address(run: str) -> str:
-    return f"/consolidate/{quote(run, safe='')}"
+    return f"/consolidate/{part(run)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ def is_document(identity: str) -> bool:
 
 
 def address_of(path: str) -> str:
-    return f"/documents/{quote(path.strip('/'))}"
+    return f"/documents/{quote(os.fsencode(path.strip('/')))}"
 
 
 def show_document(client: Client, arguments: Namespace) -> int:

@@ -19,6 +19,7 @@ PIPE_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `hunch ARGV`; the exit code: 0 done, 1 the work failed, 2 wrong usage, 3 no daemon."""
+    _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
     if words[:2] == ["run", "--"] and len(words) > 2:
         return _run_at_once(words[2:], alone=argv is None)
@@ -45,9 +46,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        _say(CommandError(f"{error.filename or 'system'}: {error.strerror or error}"))
+        _say(CommandError(_told(error)))
         return 1
     return code
+
+
+def _open_standard_streams() -> None:
+    """Whoever has closed one of them neither says nor hears anything through it; what is opened next must not get its
+    number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _told(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        try:
+            os.getcwd()  # noqa: PTH109 - pathlib is not loaded here
+        except FileNotFoundError:
+            return "the folder you are in is not there any more; go to another one."
+    return f"{error.filename or 'system'}: {error.strerror or error}"
 
 
 def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
@@ -60,7 +78,7 @@ def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except OSError as error:
-        os.write(2, f"hunch: {error.filename or 'system'}: {error.strerror or error}\n".encode("utf-8", "replace"))
+        os.write(2, f"hunch: {_told(error)}\n".encode("utf-8", "replace"))
         code = 1
     if alone:
         os._exit(code)

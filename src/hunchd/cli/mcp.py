@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # A client that has closed its end gets what it had asked for, if it still comes soon.
 _LAST_ANSWERS: Final = 10.0  # seconds
+# Requests that wait for the daemon at the same time: it takes no more from all its clients than it can answer.
+_AT_ONCE: Final = 4
 # Where agents say what they work in, for those that start servers in another folder.
 _PLACE_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
@@ -124,6 +126,7 @@ class StdioServer:
         self._daemon = daemon
         self._answers = answers
         self._writing = threading.Lock()
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
         self._running: dict[str, threading.Thread] = {}
 
     def read(self, messages: BinaryIO) -> None:
@@ -162,7 +165,8 @@ class StdioServer:
 
     def _finish(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
         try:
-            response = self._daemon.hold(conversation)
+            with self._slots:
+                response = self._daemon.hold(conversation)
         except Exception:  # a mistake of ours must not leave the agent without an answer
             import logging  # which costs every start a tenth of its time
 

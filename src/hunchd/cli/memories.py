@@ -7,10 +7,9 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from hunchd.cli.answers import bundle_for, known_first
-from hunchd.cli.client import Client
+from hunchd.cli.client import Client, part
 from hunchd.cli.documents import address_of, edit_document, is_document, show_document
 from hunchd.cli.errors import CommandError, Refused, WrongUsage
 from hunchd.cli.launching import connect
@@ -257,7 +256,7 @@ def _in_project(client: Client, root: str | None, ask: Any) -> Any:
 
 
 def _address(identity: str) -> str:
-    return f"/memories/{quote(identity, safe='')}"
+    return f"/memories/{part(identity)}"
 
 
 def _described(memory: dict[str, Any]) -> str:

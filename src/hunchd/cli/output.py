@@ -47,7 +47,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Columns as wide as they must be; those numbered in `right` are set flush right."""
-    cells = [tuple(header), *(tuple(row) for row in rows)]
+    cells = [tuple(header), *(tuple(" ".join(cell.splitlines()) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [
         "  ".join(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from typing import Any
-from urllib.parse import quote
 
-from hunchd.cli.client import Client
+from hunchd.cli.client import Client, part
 from hunchd.cli.documents import address_of, is_document
 from hunchd.cli.errors import Refused, WrongUsage
 from hunchd.cli.launching import connect
@@ -20,7 +19,7 @@ def undo(arguments: Namespace) -> int:
     """Take back the last change of a memory, a document, or how a contradiction was settled."""
     client = connect(start=not arguments.no_start)
     identity = _identity(client, arguments.id)
-    memory = client.post(f"/memories/{quote(identity, safe='')}/undo", {})
+    memory = client.post(f"/memories/{part(identity)}/undo", {})
     if arguments.json:
         print_json(memory)
     else:
@@ -55,7 +54,7 @@ def history(arguments: Namespace) -> int:
 def _versions(client: Client, arguments: Namespace) -> int:
     try:
         identity = _identity(client, arguments.subject)
-        versions = items(client.get(f"/memories/{quote(identity, safe='')}/history"))
+        versions = items(client.get(f"/memories/{part(identity)}/history"))
     except Refused as refusal:
         if refusal.status != 404:
             raise
@@ -96,7 +95,7 @@ def _resolve(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.winner:
         raise WrongUsage("what holds? hunch contradictions resolve ID a|b|both|merged")
     body = {"resolution": RESOLUTIONS[arguments.winner], "note": arguments.note, "value": arguments.value}
-    address = f"/contradictions/{quote(arguments.id, safe='')}/resolve"
+    address = f"/contradictions/{part(arguments.id)}/resolve"
     settled = client.post(address, {name: value for name, value in body.items() if value})
     if arguments.json:
         print_json(settled)

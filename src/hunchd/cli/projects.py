@@ -33,10 +33,15 @@ def add(arguments: Namespace) -> int:
 
 
 def _indexed(client: Client, identity: str) -> dict[str, object]:
-    """The project once it is no longer being read."""
+    """The project once it is no longer being read; what goes wrong meanwhile is told, each thing once."""
+    told: set[str] = set()
     with watched(sys.stderr) as show:
         while True:
             project = known_project(client, identity)
+            wrong = clean(project.get("index_error", ""))
+            if wrong and wrong not in told:
+                told.add(wrong)
+                note(f"{clean(project['name'])}: {wrong}")
             if project["state"] != "indexing":
                 return project
             show(progress_of(project))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from typing import Any
-from urllib.parse import quote
 
-from hunchd.cli.client import Client
+from hunchd.cli.client import Client, part
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, confirmed, line, note, number, print_json, table
@@ -49,7 +48,7 @@ def _list(client: Client, arguments: Namespace) -> int:
 
 
 def _show(client: Client, arguments: Namespace) -> int:
-    path = f"/sessions/{quote(arguments.id, safe='')}"
+    path = f"/sessions/{part(arguments.id)}"
     head, messages = client.get(path), _messages(client, path)
     if arguments.json:
         print_json(head | {"items": messages})
@@ -75,7 +74,7 @@ def _messages(client: Client, path: str) -> list[dict[str, Any]]:
 
 
 def _end(client: Client, arguments: Namespace) -> int:
-    answer = client.post(f"/sessions/{quote(arguments.id, safe='')}/end", {})
+    answer = client.post(f"/sessions/{part(arguments.id)}/end", {})
     if arguments.json:
         print_json(answer)
         return 0
@@ -87,7 +86,7 @@ def _end(client: Client, arguments: Namespace) -> int:
 
 
 def _delete(client: Client, arguments: Namespace) -> int:
-    path = f"/sessions/{quote(arguments.id, safe='')}"
+    path = f"/sessions/{part(arguments.id)}"
     head = client.get(path)
     question = (
         f"Erase {number(head['messages'])} messages of “{line(head['title'], 60)}” and all that was made of them?"

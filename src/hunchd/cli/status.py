@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hunchd.cli.answers import heard_of
 from hunchd.cli.consolidation import done
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span, table
@@ -28,6 +29,8 @@ def status(arguments: Namespace) -> int:
     if told.get("projects"):
         print()
         print(projects_table(told["projects"]))
+        for line in readings(told["projects"]):
+            print(line)
     prefetch = told.get("prefetch") or {}
     if any((prefetch.get(name) or {}).get("opened") for name in SPANS):
         print()
@@ -147,6 +150,11 @@ def projects_table(projects: list[dict[str, object]]) -> str:
         for project in projects
     ]
     return table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
+
+
+def readings(projects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of each project that is being read, what was heard of that last."""
+    return [f"  reading {clean(project['name'])}: {heard}" for project in projects if (heard := heard_of(project))]
 
 
 def _share(project: dict[str, object], what: str) -> str:

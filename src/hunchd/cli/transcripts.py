@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
-from hunchd.cli.client import Client
+from hunchd.cli.client import Client, part
 from hunchd.cli.errors import Refused, WrongUsage
 from hunchd.cli.launching import connect
 from hunchd.cli.output import clean, line, note, number, print_json, table
@@ -117,7 +116,7 @@ def _written_by(file: Path) -> str:
 
 def _sent(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
     """How many messages were new. The session is closed, unless its agent may still be at work."""
-    path = f"/sessions/{quote(transcript.session, safe='')}"
+    path = f"/sessions/{part(transcript.session)}"
     accepted = 0
     for batch in _batches(transcript.messages):
         body = {"messages": batch} | ({"project": project["id"]} if project is not None else {})

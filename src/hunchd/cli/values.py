@@ -27,7 +27,7 @@ def share(text: str) -> float:
 def date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):  # the first and the last days of all lie outside in some zones
         raise ArgumentTypeError(f"must be a date like 2026-03-01; got {text!r}") from None
 
 

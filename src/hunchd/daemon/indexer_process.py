@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import os
-import platform
 import re
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -25,9 +22,6 @@ from hunchd.repository.git import Git
 
 IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
 NICENESS: Final = 10
-# The number of ioprio_set, which the standard library does not know, and the class that only takes idle disk time.
-_IOPRIO_SET: Final = {"x86_64": 251, "aarch64": 30}
-_IOPRIO_IDLE: Final = 3 << 13
 
 
 _first_answers = Urgent()  # projects without a model, about which nothing can be said yet
@@ -144,14 +138,12 @@ def _stepping_back(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _step_back() -> None:
     """Once somebody waiting for a first answer has it, whoever works at this machine comes first.
 
-    Less processor, and the disk only when nobody else wants it. There is no way back, but the thread is short-lived:
-    on Linux this holds for the thread that asks, and for what it starts; elsewhere for the process.
+    There is no way back, but the thread is short-lived: on Linux this holds for the thread that asks, and for what it
+    starts; elsewhere for the process. The disk follows the processor, a little behind. It must not be left to the idle
+    class: on a busy disk each sync of ours waited ten seconds, and so did whoever synced in the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))
-    call = _IOPRIO_SET.get(platform.machine())
-    if sys.platform == "linux" and call is not None:
-        ctypes.CDLL(None, use_errno=True).syscall(call, 1, 0, _IOPRIO_IDLE)
 
 
 def main() -> None:

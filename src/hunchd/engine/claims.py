@@ -38,19 +38,20 @@ class Claims:
         line = side_line(project)
         facts = [on_line(fact, line) for fact in said]
         places = [fact.id for fact in facts] + [fact.id for fact in said]
-        heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
         claims, changes, stated = list[Memory](), list[Change](), set[str]()
-        for fact, elsewhere in zip(facts, said, strict=True):
-            head = heads.get(fact.id)
-            if fact.status is not Status.ACTIVE:  # a decision that stands no more
-                changes += _laid_down(fact, head)
-            elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
-                continue  # as on the main line
-            elif head is None or not await is_no_news(self._memories, fact, head):
-                claims.append(fact)
-            stated.add(fact.id)
-        changes += await self._gone(project, stated, line)
-        await self._memories.commit(changes)
+        async with self._memories.changing:  # what somebody says meanwhile is said behind it
+            heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
+            for fact, elsewhere in zip(facts, said, strict=True):
+                head = heads.get(fact.id)
+                if fact.status is not Status.ACTIVE:  # a decision that stands no more
+                    changes += _laid_down(fact, head)
+                elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
+                    continue  # as on the main line
+                elif head is None or not await is_no_news(self._memories, fact, head):
+                    claims.append(fact)
+                stated.add(fact.id)
+            changes += await self._gone(project, stated, line)
+            await self._memories.commit(changes)
         await self._claim(claims)
 
     async def said_by_commits(self, project: Project, said: Sequence[Memory]) -> None:

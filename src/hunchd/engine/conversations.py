@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -60,9 +60,11 @@ class _Folded:
 
 @dataclass(frozen=True, slots=True)
 class _Background:
-    """What is known of the project, as it was when the history was compacted last: it changes only with it."""
+    """What is known of the project, as it was when the history was compacted last: it changes only with it, or when
+    something of it is forgotten."""
 
     compactions: int
+    facts: frozenset[str]  # ids
     lines: tuple[str, ...]
 
 
@@ -156,8 +158,14 @@ class Conversations:
         name = redacted_name(session)
         for key in [key for key in self._folded if key[0] == name]:
             del self._folded[key]
-        self._backgrounds.pop(name, None)
+        self._backgrounds.clear()  # what it stated is told in other sessions
         return erased
+
+    def forgotten(self, identifiers: Collection[str]) -> None:
+        """What was forgotten is told in no prompt any more."""
+        for session, known in list(self._backgrounds.items()):
+            if not known.facts.isdisjoint(identifiers):
+                del self._backgrounds[session]
 
     async def compile(self, request: CompileRequest) -> dict[str, Any]:
         """The prompt for the session's next request. Nothing is added to the log."""
@@ -212,15 +220,17 @@ class Conversations:
         return folded
 
     def _background(self, session: str, project: str | None, view: View) -> Sequence[str]:
-        """What is known of the project. It stays as it is until the history is compacted, for the cache's sake."""
+        """What is known of the project. It stays as it is until the history is compacted, for the cache's sake, but
+        what is forgotten is told no more."""
         if project is None:
             return ()
         known = self._backgrounds.get(session)
         if known is None or known.compactions != view.compactions:
-            facts = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
             own = session_tag(session)  # what this session stated is in its history, or found when it is asked for
-            lines = fact_lines(fact for fact in facts if own not in fact.tags)
-            known = self._backgrounds[session] = _Background(view.compactions, lines)
+            listed = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
+            facts = [fact for fact in listed if own not in fact.tags]
+            ids = frozenset(fact.id for fact in facts)
+            known = self._backgrounds[session] = _Background(view.compactions, ids, fact_lines(facts))
             while len(self._backgrounds) > VIEWS:
                 self._backgrounds.popitem(last=False)
         self._backgrounds.move_to_end(session)

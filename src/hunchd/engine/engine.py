@@ -403,6 +403,7 @@ class Engine:
     def _noticed(self, change: Change) -> None:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
         self._sessions.changed(change)
+        self.conversations.forgotten(change.deletions)
         self._contradicting.note(change)
         if change.project is None:
             self._own.notice(change)

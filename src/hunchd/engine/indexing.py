@@ -12,7 +12,7 @@ from typing import Any
 
 from hunchd.config.settings import IndexSettings
 from hunchd.domain.code import FileOutline, Symbol
-from hunchd.domain.errors import HunchError
+from hunchd.domain.errors import HunchError, Unavailable
 from hunchd.domain.history import Unit, unit_from
 from hunchd.domain.sharing import SHARED
 from hunchd.engine import collaborators
@@ -83,6 +83,8 @@ class Indexing:
     async def index(self, project: Project) -> None:
         """Bring everything up to date: from scratch the first time, else what changed since."""
         project.indexing, project.index_error = True, ""
+        project.reached("asked for")
+        again = False
         try:
             if project.predictor is not None and project.learnt is not None:
                 await self.catch_up(project)
@@ -92,9 +94,10 @@ class Indexing:
                 await self._conventions(project)
         except HunchError as error:
             project.index_error = error.message
+            again = isinstance(error, Unavailable)  # a helper ended: another one is asked in a moment
             raise
         finally:
-            project.indexing = False
+            project.indexing = again
             project.touch()
         self.remember(project)
         self._events.tell("indexed", project=project.id)
@@ -118,6 +121,7 @@ class Indexing:
         """Learn the commits that came since the last one learnt; what only has a new id is known already."""
         params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
         answer = await self._indexer.call("units", params, timeout=300)
+        project.reached("commits")
         if answer.get("rewritten"):  # maybe another repository altogether
             await self._from_scratch(project)
             return await self._conventions(project)
@@ -138,6 +142,7 @@ class Indexing:
         params = {**self._where(project), "paths": list(paths) if paths is not None else None}
         async with aclosing(self._indexer.stream("parse", params)) as steps:
             async for step in steps:
+                project.reached("files")
                 if paths is None:
                     project.files.done, project.files.total = step["done"], step["total"]
                 if project.predictor is not None:
@@ -161,6 +166,7 @@ class Indexing:
                 await self._take(project, step)
 
     async def _take(self, project: Project, step: dict[str, Any]) -> None:
+        project.reached(step["stage"])
         match step["stage"]:
             case "history":
                 project.commits.done, project.commits.total = step["done"], step["total"]
@@ -179,7 +185,9 @@ class Indexing:
         self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
 
     async def _conventions(self, project: Project) -> None:
+        project.reached("asked what its files say")
         answer = await self._indexer.call("conventions", self._where(project), timeout=120)
+        project.reached("what its files say")
         project.topics = tuple(answer["topics"])
         await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
         await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])

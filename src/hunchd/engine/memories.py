@@ -12,7 +12,7 @@ from typing import Any
 
 from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
-from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone
+from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone, without
 from hunchd.domain.filters import Filters, matches, of_family
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_id, memory_of, without_secrets
@@ -235,17 +235,17 @@ class Memories:
     async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> list[str]:
         """Count what was cited or ignored; returns the ids that are not memories."""
         unknown: list[str] = []
-        changed: list[Memory] = []
+        changed: dict[str, Memory] = {}  # one may be named twice
         async with self.changing:
             for item in items:
                 try:
-                    memory = await self.get(item.id, projects)
+                    memory = changed.get(item.id) or await self.get(item.id, projects)
                 except NotFound:
                     unknown.append(item.id)
                     continue
-                changed.append(replace(memory, usage=_counted(memory.usage, item.outcome)))
+                changed[item.id] = replace(memory, usage=_counted(memory.usage, item.outcome))
             if changed:
-                await self.keep(changed)
+                await self.keep(list(changed.values()))
         return unknown
 
     # Forgotten
@@ -258,24 +258,29 @@ class Memories:
             gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
             for conflict in await self.conflicts_about(gone, memory.project):
                 gone[conflict.id] = conflict
-            if relinked := await self._relinked(memory):
-                await self.commit([Change((relinked,), project=memory.project)])
-            records = [
-                Record(id=secrets.token_hex(8), type="forget", project=one.project, data={"id": one.id}, at=0.0)
-                for one in gone.values()
-            ]
-            last = 0
-
-            def queue(sequences: list[int]) -> None:
-                nonlocal last
-                last = sequences[-1]
-                for sequence, one in zip(sequences, gone.values(), strict=True):
-                    self._hot.tombstone(one.id)
-                    self._writer.add(Write(sequence, deletions=((one.project, one.id),)))
-                self._noticed(Change(deletions=tuple(gone), project=memory.project))
-
-            await self._writer.accept(records, queue)
+            if "." in identifier:  # a version: what was said before it and after it stays
+                await self.relink([memory], memory.project)
+            last = await self.bury(tuple(gone), memory.project)
             return memory, last
+
+    async def bury(self, identifiers: Sequence[str], project: str | None) -> int:
+        """Take memories of one project out of every answer, durably; the number of the last record that says so."""
+        records = [
+            Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0)
+            for one in identifiers
+        ]
+        last = 0
+
+        def queue(sequences: list[int]) -> None:
+            nonlocal last
+            last = sequences[-1]
+            for sequence, one in zip(sequences, identifiers, strict=True):
+                self._hot.tombstone(one)
+                self._writer.add(Write(sequence, deletions=((project, one),)))
+            self._noticed(Change(deletions=tuple(identifiers), project=project))
+
+        await self._writer.accept(records, queue)
+        return last
 
     async def erased(self, memory: Memory, sequence: int) -> None:
         """Return when no file of ours holds the memory, or what it said before, any more. One that was accepted under
@@ -289,14 +294,18 @@ class Memories:
         conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
         return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]
 
-    async def _relinked(self, memory: Memory) -> Memory | None:
-        """Of a version that goes, the one that came after it, linked to the one before."""
-        root = memory.id.partition(".")[0]
-        if root == memory.id:
-            return None
-        after = (one for one in await self.family(root, memory.project) if one.supersedes == memory.id)
-        following = next(after, None)
-        return following and replace(following, supersedes=memory.supersedes, updated=self.now())
+    async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
+        """Close the gaps that forgetting `gone` will leave in histories: what one of them took the place of holds
+        again. The ids among them where something else lies now; whoever calls holds `changing`."""
+        going = frozenset(one.id for one in gone)
+        changes = []
+        for place in dict.fromkeys(one.id.partition(".")[0] for one in gone):
+            family = {one.id: one for one in await self.family(place, project)}
+            head = family.get(place)
+            if head is not None and (change := without(head, family, going, self.now())) is not None:
+                changes.append(change)
+        await self.commit(changes)
+        return going.intersection(one.id for change in changes for one in change.memories)
 
     # The beginning
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from hunchd.repository.layout import Layout
 from hunchd.store.registry import Project as ProjectRecord
 
 logger = logging.getLogger(__name__)
+
+ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
 
 
 class Projects:
@@ -52,8 +55,9 @@ class Projects:
         for record in records:
             self._adopt(record)
 
-    def add(self, path: str, *, must_exist: bool = True) -> Project:
-        """The project that `path` lies in, from now on known. Raises InvalidInput if there is no such folder."""
+    def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
+        """The project that `path` lies in, from now on known; a new one under `identifier`, where that is free. Raises
+        InvalidInput if there is no such folder."""
         folder = Path(path).expanduser()
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
@@ -62,7 +66,7 @@ class Projects:
         layout = layouts.find(folder) or layouts.plain(folder.resolve())
         if layout.bare:
             raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
-        record = self._parts.registry.add(layout.root, common_dir=layout.common_dir)
+        record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]
             self._tree(project, layout)
@@ -151,10 +155,13 @@ class Projects:
         """Bring the project's models up to date in the background."""
 
         async def work() -> None:
-            if not project.missing:
-                await self._indexing.index(project)
+            project.indexing = True
+            while project.missing:  # on a disk that is not there yet, maybe
+                await asyncio.sleep(ROOT_LOOK)
+            await self._indexing.index(project)
 
         project.indexing = True
+        project.reached("asked for")
         self._parts.tasks.start(f"index:{project.id}", work)
 
     def _tree(self, project: Project, layout: Layout) -> Tree:

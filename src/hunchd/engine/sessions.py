@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -30,7 +29,7 @@ from hunchd.engine.session_log import (
     message_of_memory,
     session_tag,
 )
-from hunchd.engine.writing import Write, Writer
+from hunchd.engine.writing import Writer
 from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.protocol.answers import iso, page_json
 from hunchd.protocol.memories import title_of
@@ -188,16 +187,20 @@ class Sessions:
         head = self.heads.get(session)
         if head is None and not new:
             raise NotFound(f"there is no session '{session}'", hint="GET /sessions lists them")
-        shelf = self._shelves.setdefault(session, _Shelf())
-        self._shelves.move_to_end(session)
-        async with shelf.lock:
-            head = self.heads.get(session)
-            if head is None and not new:
-                raise NotFound(f"there is no session '{session}'")  # it was erased while this waited
-            if shelf.log is None or head is None:
-                began = Head(session=session, project=project, began=self._now())
-                shelf.log = Log(began) if head is None else await self._read(head)
-            yield shelf.log
+        while True:
+            shelf = self._shelves.setdefault(session, _Shelf())
+            self._shelves.move_to_end(session)
+            async with shelf.lock:
+                if self._shelves.get(session) is not shelf:
+                    continue  # put away while this waited: whoever comes now has another
+                head = self.heads.get(session)
+                if head is None and not new:
+                    raise NotFound(f"there is no session '{session}'")  # it was erased while this waited
+                if shelf.log is None or head is None:
+                    began = Head(session=session, project=project, began=self._now())
+                    shelf.log = Log(began) if head is None else await self._read(head)
+                yield shelf.log
+                return
 
     async def _read(self, head: Head) -> Log:
         """The log as it was accepted: memory first, then the store, so that what moves in between is seen once."""
@@ -330,12 +333,16 @@ class Sessions:
             owners = dict.fromkeys((log.head.project, None))
             for owner in owners:
                 filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
-                ids = [memory.id async for memory in self._memories.each(filters)]
-                if owner == log.head.project:
-                    ids += [message.id for message in log.messages]
-                ids += [one.id for one in await self._memories.conflicts_about(set(ids), owner)]
-                if ids := list(dict.fromkeys(ids)):
-                    last = max(last, await self.forget(ids, owner))
+                async with self._memories.changing:
+                    made = await self._memories.all_of(filters)
+                    ids = [memory.id for memory in made]
+                    if owner == log.head.project:
+                        ids += [message.id for message in log.messages]
+                    ids += [one.id for one in await self._memories.conflicts_about(set(ids), owner)]
+                    if ids := list(dict.fromkeys(ids)):
+                        facts = [memory for memory in made if memory.kind is Kind.FACT]
+                        kept = await self._memories.relink(facts, owner)
+                        last = max(last, await self.forget([one for one in ids if one not in kept], owner))
                 gone += ids
             self.heads.pop(session, None)
             log.clear()
@@ -351,24 +358,11 @@ class Sessions:
 
     async def forget(self, ids: Sequence[str], project: str | None) -> int:
         """Take memories out of every answer, durably; the number of the last record that says so."""
-        records = [
-            Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0) for one in ids
-        ]
-        last = 0
         self._own |= set(ids)
-
-        def queue(sequences: list[int]) -> None:
-            nonlocal last
-            last = sequences[-1]
-            for sequence, one in zip(sequences, ids, strict=True):
-                self._hot.tombstone(one)
-                self._writer.add(Write(sequence, deletions=((project, one),)))
-
         try:
-            await self._writer.accept(records, queue)
+            return await self._memories.bury(ids, project)
         finally:
             self._own -= set(ids)
-        return last
 
 
 def head_json(head: Head) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from hunchd import __version__
 from hunchd.domain.errors import InvalidInput, NotFound
-from hunchd.domain.memory import Memory
+from hunchd.domain.facts import Change, place_of, retired, same_value, since
+from hunchd.domain.filters import of_family
+from hunchd.domain.memory import CHUNK, Kind, Memory, Status
 from hunchd.engine.colleagues import Colleagues
 from hunchd.engine.memories import Memories, memory_id, without_secrets
 from hunchd.engine.projects import Projects
@@ -23,6 +25,7 @@ from hunchd.store.client import StoreClient
 logger = logging.getLogger(__name__)
 
 BATCH = 256  # memories that share one sync of the journal
+_COUNTED = ("projects", "memories", "signals", "known", "skipped")
 
 
 @dataclass(slots=True)
@@ -32,7 +35,7 @@ class _Taken:
     owners: dict[str, str] = field(default_factory=dict)  # project id there → project id here
     memories: list[Memory] = field(default_factory=list)
     signals: list[dict[str, Any]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=lambda: {"projects": 0, "memories": 0, "signals": 0, "skipped": 0})
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
 
 
 class Transfer:
@@ -64,12 +67,12 @@ class Transfer:
             yield line
 
     async def take(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-        """Take over exported lines; a line that was imported before changes nothing."""
+        """Take over exported lines; one that was imported before changes nothing, and what is newer here stays."""
         taken = _Taken()
         async for line in lines:
             try:
                 self._sort(line, taken)
-            except NotFound as error:
+            except (InvalidInput, NotFound) as error:  # a folder that can be no project, or a project that is not known
                 logger.warning("an imported line is passed over: %s", redact(error.message).text)
                 taken.counts["skipped"] += 1
             if len(taken.memories) + len(taken.signals) >= BATCH:
@@ -94,8 +97,10 @@ class Transfer:
     def _sort(self, line: dict[str, Any], taken: _Taken) -> None:
         match line["type"]:
             case "project":
-                project = self._projects.add(line["data"]["path"], must_exist=False)
-                taken.owners[line["data"]["id"]] = project.id
+                there = line["data"]["id"]
+                identifier = None if self._writer.has_left(there) else there
+                project = self._projects.add(line["data"]["path"], must_exist=False, identifier=identifier)
+                taken.owners[there] = project.id
                 taken.counts["projects"] += 1
             case "memory":
                 memory = without_secrets(memory_from_json(line["data"]))
@@ -116,18 +121,74 @@ class Transfer:
         return taken.owners.get(named) or self._projects.find(named)[0].id
 
     async def _keep(self, taken: _Taken) -> None:
-        if taken.memories:
-            await self._memories.keep(taken.memories)
+        owners: dict[str | None, list[Memory]] = {}
+        for memory in taken.memories:
+            owners.setdefault(memory.project, []).append(memory)
+        async with self._memories.changing:
+            changes = [change for owner in owners for change in await self._news(owners[owner], owner)]
+            await self._memories.commit(changes)
         if taken.signals:
             await self._store.put_signals(taken.signals)
-        taken.counts["memories"] += len(taken.memories)
+        taken.counts["memories"] += len(changes)
+        taken.counts["known"] += len(taken.memories) - len(changes)
         taken.counts["signals"] += len(taken.signals)
         taken.memories, taken.signals = [], []
 
+    async def _news(self, told: Sequence[Memory], owner: str | None) -> list[Change]:
+        """What `told`, memories of one project, change here: nothing where what lies under their ids is as new. A value
+        that gives way to another stays beside it, as what was said before."""
+        ids = [name for memory in told for name in (memory.id, memory.id.partition(".")[0])]
+        found = await self._memories.known(list(dict.fromkeys(ids)), owner)
+        here = {name: one for name, one in found.items() if one.project == owner}
+        changes: dict[str, Change] = {}
+        for memory in sorted(told, key=lambda one: one.updated):
+            known = here.get(memory.id)
+            page = here.get(memory.id.partition(".")[0]) if memory.category == CHUNK else None
+            if (page is not None and page.updated > memory.updated) or memory == known:
+                continue
+            if known is None or known.updated < memory.updated:
+                gone = await self._outdated(memory) if known is not None else ()
+                aside = _aside(known, memory, self._now()) if known is not None else ()
+                changes[memory.id] = Change((*aside, memory), gone, owner)
+                here[memory.id] = memory
+                continue
+            for lost in _aside(memory, known, self._now()):
+                if not await self._memories.known([lost.id], owner):
+                    changes[lost.id] = Change((lost,), project=owner)
+        return list(changes.values())
+
+    async def _outdated(self, page: Memory) -> tuple[str, ...]:
+        """The ids of the parts that an older text of a document had."""
+        if page.kind is not Kind.DOCUMENT or "." in page.id:
+            return ()
+        family = await self._memories.family(page.id, page.project)
+        return tuple(one.id for one in family if one.category == CHUNK and one.updated < page.updated)
+
 
 def _moved(memory: Memory, owner: str | None) -> Memory:
-    """The memory under the id that its project and its ref have here, so that it meets what is read again here."""
-    if owner == memory.project:
-        return memory
-    identifier = memory_id(owner, memory.ref) if memory.ref is not None else memory.id
-    return replace(memory, project=owner, id=identifier)
+    """The memory under the id that its place, or its ref in its project, has here, so that it meets what is read
+    again here; versions stay with it."""
+    there, dot, version = memory.id.partition(".")
+    moved = replace(memory, project=owner)
+    here = place_of(moved)
+    if here is None:
+        here = memory_id(owner, memory.ref) if memory.ref is not None and owner != memory.project else there
+
+    def named(identifier: str | None) -> str | None:
+        if identifier is None or not of_family(identifier, there):
+            return identifier
+        return here + identifier[len(there) :]
+
+    return replace(
+        moved,
+        id=f"{here}{dot}{version}",
+        supersedes=named(memory.supersedes),
+        superseded_by=named(memory.superseded_by),
+    )
+
+
+def _aside(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
+    """What `older` said, as a version beside `newer`; nothing where that says the same, or holds no place."""
+    if place_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or same_value(older, newer):
+        return ()
+    return (retired(older, max(since(older), since(newer)), now),)

@@ -110,6 +110,10 @@ class Writer:
             await asyncio.wait(set(self._accepting))
         await self.drained()
 
+    def has_left(self, project: str) -> bool:
+        """Whether a project of that id was removed."""
+        return project in self._gone
+
     async def begun(self) -> None:
         """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
         await self._begun.wait()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hunchd.protocol.fields import Fields
-from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.steps import STEPS
 
 CONSOLIDATE_FIELDS: Final = ("dry_run", "steps", "project", "wait")
@@ -30,7 +29,7 @@ def consolidate_of_body(raw: Any) -> ConsolidateRequest:
     return ConsolidateRequest(
         dry_run=_flag(fields, raw, "dry_run", False),
         steps=tuple(step for step in STEPS if step in chosen),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
         wait=_flag(fields, raw, "wait", True),
     )
 

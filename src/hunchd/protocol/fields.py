@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from hunchd.domain.errors import InvalidInput
 from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
+from hunchd.protocol.paths import PATH_LIMIT
 
 # A longer text is no memory but a file. Traces and commands are shortened to it, contents are refused.
 TEXT_LIMIT: Final = 64 * 1024  # bytes of UTF-8
@@ -76,6 +77,14 @@ class Fields:
         if len(value) * 4 > limit and len(value.encode()) > limit:
             raise self.refused(name, f"is longer than {limit:,} bytes")
         return value
+
+    def project(self) -> str | None:
+        """The path or the id of a project; None when left out. An empty one means neither: it is refused, for what it
+        would ask or tell is the user's own."""
+        named = self.text("project", limit=PATH_LIMIT)
+        if named is not None and not named.strip():
+            raise self.refused("project", "is empty; name a project or leave it out")
+        return named
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
         """Like `text`, but what is too long loses its middle instead of being refused."""

@@ -79,7 +79,7 @@ def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
     """`kind` and `content` are enough; a fact also by `key` and `value`."""
     fields = Fields(raw, DRAFT_FIELDS, where=where)
     kind = Kind(fields.choice("kind", DRAFT_KINDS))
-    project = fields.text("project", limit=PATH_LIMIT) or None
+    project = fields.project()
     key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
     content = _content(fields, key, value)
     return MemoryDraft(

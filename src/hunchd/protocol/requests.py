@@ -200,7 +200,7 @@ def search_of_body(raw: Any) -> SearchRequest:
     fields = Fields(raw, SEARCH_FIELDS)
     return SearchRequest(
         query=fields.required_text("query", limit=QUERY_LIMIT),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
         depth=cast(Depth, fields.choice("depth", DEPTHS, "shallow")),
         kinds=tuple(Kind(kind) for kind in fields.choices("kinds", KINDS)),
         path_prefix=fields.text("path_prefix", limit=PATH_LIMIT) or None,
@@ -217,7 +217,7 @@ def expand_of_body(raw: Any) -> ExpandRequest:
         id=fields.text("id") or None,
         topic=fields.text("topic") or None,
         level=cast(Level, fields.choice("level", LEVELS, "full")),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
     )
     if (request.id is None) == (request.topic is None):
         raise fields.refused("id", "or 'topic' is needed, one of them")
@@ -241,13 +241,13 @@ def project_of_body(raw: Any) -> str:
 
 def project_of_query(query: str) -> str | None:
     """The optional project of GET /export."""
-    return Fields.of_query(query, ("project",)).text("project", limit=PATH_LIMIT)
+    return Fields.of_query(query, ("project",)).project()
 
 
 def import_of_query(query: str) -> tuple[str | None, str | None]:
     """Of POST /import: whose export it is and the project it is about; neither for one's own."""
     fields = Fields.of_query(query, ("colleague", "project"))
-    colleague, project = fields.text("colleague", limit=100), fields.text("project", limit=PATH_LIMIT)
+    colleague, project = fields.text("colleague", limit=100), fields.project()
     if (colleague is None) != (project is None):
         raise InvalidInput(
             "'colleague' and 'project' go together", field="colleague" if colleague is None else "project"
@@ -260,7 +260,7 @@ def memories_of_query(query: str) -> MemoriesRequest:
     fields = Fields.of_query(query, MEMORIES_FIELDS)
     statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
     filters = Filters(
-        project=fields.text("project", limit=PATH_LIMIT),
+        project=fields.project(),
         kinds=tuple(Kind(kind) for kind in fields.choices("kind", KINDS)),
         scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
         statuses=statuses or ((Status.ACTIVE, Status.SUPERSEDED) if fields.has("as_of") else (Status.ACTIVE,)),
@@ -283,7 +283,7 @@ def fact_of_query(query: str) -> FactRequest:
     fields = Fields.of_query(query, ("project", "scope", "category", "key", "branch", "as_of"))
     return FactRequest(
         key=fields.required_text("key"),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
         category=fields.text("category") or None,
         scope=Scope(fields.choice("scope", SCOPES)) if fields.has("scope") else None,
         branch=fields.text("branch"),
@@ -301,7 +301,7 @@ def conflicts_of_query(query: str) -> ConflictsRequest:
     fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
     return ConflictsRequest(
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
         limit=fields.integer("limit", LARGEST_PAGE, low=1, high=LARGEST_PAGE),
         offset=fields.integer("cursor", 0, low=0, high=2**31),
     )
@@ -332,7 +332,7 @@ def _feedback_item(raw: Any, where: str) -> FeedbackItem:
         id=fields.required_text("id"),
         outcome=cast(Outcome, fields.choice("outcome", OUTCOMES)),
         note=fields.text("note", limit=QUERY_LIMIT) or "",
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
     )
 
 

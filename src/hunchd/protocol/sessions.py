@@ -12,7 +12,6 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.session import Event, Message
 from hunchd.protocol.answers import iso
 from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shortened
-from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.requests import LARGEST_BUDGET, LARGEST_PAGE, PAGE
 
 MESSAGES_LIMIT: Final = 1000  # messages a request
@@ -94,9 +93,7 @@ def append_of_body(raw: Any) -> AppendRequest:
     entries = batch_of(raw, "messages", most=MESSAGES_LIMIT)
     good, rejected = each_good(entries, lambda entry, index: _message_draft(entry, f"messages[{index}]."))
     fields = Fields({name: value for name, value in raw.items() if name != "messages"}, APPEND_FIELDS)
-    return AppendRequest(
-        messages=tuple(good), rejected=tuple(rejected), project=fields.text("project", limit=PATH_LIMIT) or None
-    )
+    return AppendRequest(messages=tuple(good), rejected=tuple(rejected), project=fields.project())
 
 
 def compile_of_body(raw: Any) -> CompileRequest:
@@ -105,7 +102,7 @@ def compile_of_body(raw: Any) -> CompileRequest:
         session=session_id(fields.required_text("session")),
         message=fields.text("message", limit=MESSAGE_LIMIT) or "",
         budget=fields.integer("budget", COMPILE_BUDGET, low=LEAST_BUDGET, high=LARGEST_BUDGET),
-        project=fields.text("project", limit=PATH_LIMIT) or None,
+        project=fields.project(),
         system=fields.text("system", limit=SYSTEM_LIMIT) or "",
         tools=_tools(fields),
         task=fields.text("task", limit=TEXT_LIMIT) or "",
@@ -127,7 +124,7 @@ def sessions_of_query(query: str) -> PageRequest:
     return PageRequest(
         fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE),
         fields.text("cursor"),
-        fields.text("project", limit=PATH_LIMIT) or None,
+        fields.project(),
     )
 
 

@@ -35,7 +35,7 @@ async def json_body(request: web.Request, limits: Limits) -> Any:
         raise _too_slow(limits) from error
     except web.HTTPRequestEntityTooLarge as error:
         raise _too_large(limits) from error
-    except RequestPayloadError as error:
+    except (RequestPayloadError, ConnectionError) as error:
         raise Malformed("the body does not arrive as its headers say") from error
     return decoded(raw) if len(raw) <= _DECODED_AT_ONCE else await asyncio.to_thread(decoded, raw)
 
@@ -53,7 +53,9 @@ class ImportLines:
         """Each valid line as {"type", "version", "data"}."""
         index = 0
         async for raw in self._lines():
-            if raw.strip():
+            if raw is None:
+                self._refuse(index, TooLarge(f"a line may have {self._limits.line:,} bytes"))
+            elif raw.strip():
                 try:
                     line = _understood(raw)
                 except InvalidInput as error:
@@ -67,19 +69,18 @@ class ImportLines:
         if len(self.rejected) < _NAMED_REJECTIONS:
             self.rejected.append(rejection_json(index, error))
 
-    async def _lines(self) -> AsyncIterator[bytes]:
+    async def _lines(self) -> AsyncIterator[bytes | None]:
+        """The lines, and None for one that is too long to be held."""
         waiting: list[bytes] = []
         size = 0
         async for part in self._parts():
             *whole, rest = part.split(b"\n")
             for line in whole:
-                yield b"".join((*waiting, line))
+                yield b"".join((*waiting, line)) if size + len(line) <= self._limits.line else None
                 waiting, size = [], 0
-            waiting.append(rest)
             size += len(rest)
-            if size > self._limits.line:
-                raise TooLarge(f"a line may have {self._limits.line:,} bytes")
-        yield b"".join(waiting)
+            waiting = [*waiting, rest] if size <= self._limits.line else []
+        yield b"".join(waiting) if size <= self._limits.line else None
 
     async def _parts(self) -> AsyncIterator[bytes]:
         content = self._request.content
@@ -89,7 +90,7 @@ class ImportLines:
                     part = await content.readany()
             except TimeoutError as error:
                 raise _too_slow(self._limits) from error
-            except RequestPayloadError as error:
+            except (RequestPayloadError, ConnectionError) as error:
                 raise Malformed("the body does not arrive as its headers say") from error
             if not part:
                 return

@@ -284,8 +284,8 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
             await response.write(encoded(first) + b"\n")
         async for line in lines:
             await response.write(encoded(line) + b"\n")
-    except ConnectionError:
-        raise
+    except ConnectionError:  # whoever asked has gone
+        return response
     except Exception:
         logger.exception("%s was cut off", _route(request))
         request.protocol.force_close()

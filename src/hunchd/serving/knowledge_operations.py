@@ -24,7 +24,7 @@ from hunchd.serving.schemas import (
 )
 
 _JSON: Final = "application/json"
-_PROJECT: Final = text("the path or the id of a project; left out: the user's own")
+_PROJECT: Final = words("the path or the id of a project; left out: the user's own")
 _AS_OF: Final = ("as_of", TIME, False)
 
 KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {

@@ -80,7 +80,7 @@ _DRAFT: Final[dict[str, Schema]] = {
     "kind": one_of(DRAFT_KINDS),
     "content": words("kept verbatim, after redaction", most=TEXT_LIMIT),
     "title": words("made from the content when left out"),
-    "project": text("the path or the id of a project; left out: the user's own"),
+    "project": words("the path or the id of a project; left out: the user's own"),
     "ref": text("the caller's own key: sent again, it changes nothing"),
     "levels": record({"summary": text(), "compressed": text(), "index": text()}),
     "category": text("of a fact: identity, preference, constraint, instruction, decision, convention"),

@@ -254,7 +254,7 @@ class SpoolWatcher:
 
 def _entry(name: str, content: bytes) -> Entry:
     try:
-        raw = json.loads(content, parse_constant=_no_constant)
+        raw = json.loads(content, parse_constant=_no_constant, strict=False)  # hooks write a tab as it is
     except (ValueError, RecursionError) as error:
         return Entry(name, error=f"not JSON: {error}"[:200])
     return Entry(name, raw=raw) if isinstance(raw, dict) else Entry(name, error="not a JSON object")

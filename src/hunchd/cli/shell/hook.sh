@@ -6,14 +6,17 @@
 
     # $escaped: the first argument as the inside of a JSON string.
     escape() {
-        rest=$1 escaped=
+        rest=$1 escaped= newline='
+'
         while :; do
             case $rest in
-                *[\"\\]*)
-                    head=${rest%%[\"\\]*}
+                *[\"\\"$newline"]*)
+                    head=${rest%%[\"\\"$newline"]*}
                     rest=${rest#"$head"}
                     tail=${rest#?}
-                    escaped=$escaped$head\\${rest%"$tail"}
+                    one=${rest%"$tail"}
+                    [ "$one" != "$newline" ] || one=n
+                    escaped=$escaped$head\\$one
                     rest=$tail
                     ;;
                 *)

@@ -86,6 +86,9 @@ def is_notification(message: Any) -> bool:
 
 
 def error(identifier: Any, refusal: Refusal) -> dict[str, Any]:
+    """The answer to a request with that id; to what has none that can be said again, it has none."""
+    if not isinstance(identifier, str | int) or isinstance(identifier, bool):
+        identifier = None
     told = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
     return {"jsonrpc": "2.0", "id": identifier, "error": told}
 

@@ -1,0 +1,140 @@
+"""Exports taken over by real daemons: elsewhere everything is as it was, and what is newer stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.cli import http
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.repositories import make_shop
+
+PAGE = "# Plan\n\n" + "\n\n".join(f"paragraph {number} " + "word " * 200 for number in range(8))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def asked(daemon: RunningDaemon, method: str, path: str, body: bytes | None = None) -> str:
+    """The text of an answer, sent and read as lines."""
+    assert daemon.told is not None
+    response = http.request(
+        http.Address(daemon.told.socket, "127.0.0.1", 0),
+        method,
+        path,
+        headers={"Authorization": f"Bearer {daemon.told.token}", "Content-Type": "application/x-ndjson"},
+        body=body,
+        timeout=60,
+    )
+    content = response.read().decode()
+    assert response.status == 200, content
+    return content
+
+
+def exported(daemon: RunningDaemon) -> list[str]:
+    """Every line but the first, which says when it was written; when nothing is on its way any more."""
+    daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="settle")
+    return asked(daemon, "GET", "/export").splitlines()[1:]
+
+
+def imported(daemon: RunningDaemon, lines: list[str]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(asked(daemon, "POST", "/import", "\n".join(lines).encode()))
+    return answer
+
+
+def db(daemon: RunningDaemon, folder: Path, value: str) -> None:
+    daemon.post("/memories", {"kind": "fact", "key": "db", "value": value, "content": value, "project": str(folder)})
+
+
+def values(daemon: RunningDaemon, **asked: Any) -> list[str]:
+    """What a key says and what it said before, the newest first."""
+    identifier = daemon.get("/facts", **asked)["fact"]["id"]
+    return [one["value"] for one in daemon.get(f"/memories/{identifier}/history")["items"]]
+
+
+@pytest.mark.timeout(120)
+def test_an_export_taken_over_elsewhere_is_exported_again_as_it_was(
+    daemon: RunningDaemon, shop: Path, homes: Path
+) -> None:
+    daemon.add(shop)
+    db(daemon, shop, "mysql")
+    db(daemon, shop, "sqlite")
+    daemon.request("PUT", "/documents/projects/shop/plan", {"content": PAGE})
+    daemon.post(
+        "/sessions/s/messages", {"messages": [{"role": "user", "content": "I prefer tabs"}], "project": str(shop)}
+    )
+    daemon.post("/sessions/s/end", {})
+    lines = exported(daemon)
+    daemon.stop()
+    shop.rename(shop.with_name("gone"))  # elsewhere the files are not read a second time
+
+    with running_daemon(homes / "elsewhere") as other:
+        imported(other, lines)
+        assert sorted(exported(other)) == sorted(lines)
+        assert values(other, key="db", project=str(shop)) == ["sqlite", "mysql"]
+
+        db(other, shop, "duckdb")
+        held = other.get("/memories", kind="fact", key="db", project=str(shop))["items"]
+        assert [one["value"] for one in held] == ["duckdb"]
+
+        assert imported(other, lines)["memories"] == 0  # all of it is known
+        assert values(other, key="db", project=str(shop)) == ["duckdb", "sqlite", "mysql"]
+
+
+@pytest.mark.timeout(120)
+def test_a_project_that_is_known_here_keeps_its_values_and_gets_those_of_the_export(
+    daemon: RunningDaemon, shop: Path, homes: Path
+) -> None:
+    daemon.add(shop)
+    db(daemon, shop, "mysql")
+    lines = exported(daemon)
+
+    with running_daemon(homes / "elsewhere") as other:
+        other.add(shop)
+        db(other, shop, "sqlite")
+        imported(other, lines)
+        facts = [
+            (one["key"], one["value"], one["status"])
+            for status in ("active", "superseded")
+            for one in other.get("/memories", kind="fact", project=str(shop), status=status)["items"]
+        ]
+
+    assert sorted(told for told in facts if told[0] == "db") == [
+        ("db", "mysql", "superseded"),
+        ("db", "sqlite", "active"),
+    ]
+    assert len({key for key, _, status in facts if status == "active"}) == sum(one[2] == "active" for one in facts)
+
+
+def test_an_old_export_does_not_bring_back_the_text_that_a_document_had(daemon: RunningDaemon) -> None:
+    daemon.request("PUT", "/documents/reference/plan", {"content": PAGE})
+    old = exported(daemon)
+    daemon.request("PUT", "/documents/reference/plan", {"content": "# Plan\n\nshort"})
+    new = exported(daemon)
+
+    imported(daemon, old)
+    assert sorted(exported(daemon)) == sorted(new)
+
+    daemon.request("DELETE", "/documents/reference/plan")
+    imported(daemon, old)
+    imported(daemon, new)
+    assert sorted(exported(daemon)) == sorted(new)
+
+
+def test_a_folder_that_can_be_no_project_does_not_stop_an_import(daemon: RunningDaemon) -> None:
+    daemon.post("/memories", {"kind": "episode", "content": "what stays"})
+    lines = exported(daemon)
+    odd = [
+        json.dumps({"type": "project", "version": 1, "data": {"id": name, "path": path, "name": "x"}})
+        for name, path in (("p1", "relative"), ("../../p2", "/nowhere/to/be/found"))
+    ]
+
+    answer = imported(daemon, [*odd, *lines])
+
+    assert (answer["projects"], answer["skipped"], answer["known"]) == (1, 1, 1)
+    assert [".." in one["id"] for one in daemon.get("/projects")["items"]] == [False]

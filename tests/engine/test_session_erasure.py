@@ -1,0 +1,80 @@
+"""A session's log under several clients at once: one log, whatever is erased meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hunchd.domain.memory import Memory
+from hunchd.domain.session import Event
+from hunchd.engine.memories import Memories
+from hunchd.engine.sessions import Sessions
+from hunchd.engine.writing import Writer
+from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
+from hunchd.store.client import Page, StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class ForgetfulStore:
+    """Takes everything and has nothing: what a test writes stays at hand."""
+
+    async def put(self, memories: Sequence[Memory]) -> None:
+        pass
+
+    async def delete(self, ids: Sequence[str], project: str | None) -> None:
+        pass
+
+    async def purge(self, project: str | None) -> None:
+        pass
+
+    async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
+        return []
+
+    async def list(self, *_: Any) -> Page:
+        return Page((), None, 0)
+
+
+@pytest.fixture
+async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
+    async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
+        hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
+        writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
+        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        running = asyncio.create_task(writer.run())
+        await sessions.warm((None,))
+        yield sessions
+        running.cancel()
+
+
+async def say(sessions: Sessions, text: str) -> str:
+    """The id of the message."""
+    asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text=text),))
+    answer = await sessions.append("torn", asked, None)
+    return str(answer["ids"][0])
+
+
+async def test_who_waited_while_a_session_was_erased_and_who_came_after_write_one_log(sessions: Sessions) -> None:
+    await say(sessions, "what goes")
+
+    async def talk(name: str) -> list[str]:
+        return [await say(sessions, f"{name} says {number}") for number in range(5)]
+
+    erasing = asyncio.create_task(sessions.erase("torn"))
+    spoken = await asyncio.gather(*(talk(name) for name in ("Ada", "Ben", "Cleo", "Dora")))
+    await erasing
+    listed = (await sessions.page("torn", PageRequest(100, None)))["items"]
+
+    assert sorted(one["content"] for one in listed if one["content"] != "what goes") == sorted(
+        f"{name} says {number}" for name in ("Ada", "Ben", "Cleo", "Dora") for number in range(5)
+    )
+    assert {one["id"] for one in listed} == {identifier for told in spoken for identifier in told}
+    assert [one["number"] for one in listed] == list(range(1, 21))
