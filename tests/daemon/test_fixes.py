@@ -21,7 +21,7 @@ def taxed(items):
     return sum(item["{tax}"] for item in items)
 """
 CHECK = "from shop.price import taxed, total\n\nprint(total([{'cost': 3}]), taxed([{'cost': 3}]))\n"
-SEEN = 20.0  # seconds until the daemon has looked into what happened
+SEEN = 60.0  # seconds until a daemon on a busy machine has looked into what happened
 
 
 @pytest.fixture

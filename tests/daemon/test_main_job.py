@@ -79,7 +79,7 @@ def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -
     signals = [{"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}]
     assert daemon.post("/signals", {"signals": signals}) == {"accepted": 1, "rejected": []}
     daemon.wait_until(
-        lambda: daemon.get("/status")["prefetch"]["built_ahead"] >= 2, within=10, what="build bundles ahead"
+        lambda: daemon.get("/status")["prefetch"]["built_ahead"] >= 2, within=60, what="build bundles ahead"
     )
     assert context(daemon, shop, "shop/basket.py")["prefetched"]
 
@@ -103,17 +103,17 @@ def test_a_save_a_commit_and_a_checkout_are_seen_without_being_told(daemon: Runn
     daemon.add(shop)
     (shop / "shop/checkout.py").write_text("def refund(basket: object) -> None:\n    pass\n")
     daemon.wait_until(
-        lambda: "def refund" in context(daemon, shop, "shop/basket.py")["context"], within=10, what="see the save"
+        lambda: "def refund" in context(daemon, shop, "shop/basket.py")["context"], within=60, what="see the save"
     )
     commit(shop, "Vouchers", {"shop/voucher.py": "def redeem() -> None:\n    pass\n", "docs/colours.md": "Red.\n"})
     daemon.wait_until(
         lambda: "shop/voucher.py" in predicted(daemon, shop, file_opened="docs/colours.md"),
-        within=10,
+        within=60,
         what="learn the commit",
     )
     git(shop, "checkout", "-q", "-b", "vouchers")
     daemon.wait_until(
-        lambda: daemon.get("/projects")["items"][0]["branch"] == "vouchers", within=10, what="see the checkout"
+        lambda: daemon.get("/projects")["items"][0]["branch"] == "vouchers", within=60, what="see the checkout"
     )
     assert "branch vouchers" in context(daemon, shop, "shop/basket.py")["context"]
 
@@ -167,12 +167,12 @@ def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> 
 def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     shop.rename(shop.with_name("elsewhere"))
-    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "missing", within=10, what="notice")
+    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "missing", within=60, what="notice")
     assert context(daemon, shop, "shop/basket.py")["status"] == "degraded"
     asked = {"project": str(shop), "file_opened": "shop/basket.py"}
     assert "is not there" in daemon.post("/context/predict", asked)["degraded"][0]
     shop.with_name("elsewhere").rename(shop)
-    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=10, what="find it again")
+    daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=60, what="find it again")
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 

@@ -192,7 +192,7 @@ class Stage:
             shutil.move(project, project.with_name("elsewhere"))
             self.daemon.wait_until(
                 lambda: any(one["state"] == "missing" for one in self.daemon.get("/projects")["items"]),
-                within=20,
+                within=60,
                 what="notice that the folder is gone",
             )
         return project

@@ -193,14 +193,14 @@ def test_strange_repositories_are_answered_for_or_refused_in_words(
     shutil.rmtree(tmp_path / "side")  # a worktree that nobody told git about
     assert context(small, shop)["status"] == "ok"
 
-    small.wait_until(lambda: project(small, unborn)["progress"]["commits"]["done"] == 1, within=20, what="see a birth")
+    small.wait_until(lambda: project(small, unborn)["progress"]["commits"]["done"] == 1, within=60, what="see a birth")
     assert all(task["failures"] == 0 for task in small.get("/status")["tasks"])
 
 
 def test_a_repository_that_is_replaced_under_it_is_read_anew(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     small.add(shop)
     shutil.rmtree(shop)
-    small.wait_until(lambda: project(small, shop)["state"] == "missing", within=20, what="miss it")
+    small.wait_until(lambda: project(small, shop)["state"] == "missing", within=60, what="miss it")
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q", "-b", "trunk")

@@ -127,7 +127,7 @@ def tell(planted: Planted, answers: Answers, repository: Path) -> None:
     sha = commit(repository, f"On {word}: {secret}", {f"src/{word}.py": f"def f() -> None:\n    '''{secret}'''\n"})
     answers.ask("POST", "/signals", {"signals": [{"kind": "commit", "project": str(repository), "sha": sha}]})
     answers.daemon.wait_until(
-        lambda: word in json.dumps(answers.ask("GET", "/projects")), within=20, what="see the branch"
+        lambda: word in json.dumps(answers.ask("GET", "/projects")), within=60, what="see the branch"
     )
 
 

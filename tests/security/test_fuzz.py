@@ -257,5 +257,5 @@ def test_a_line_that_belongs_to_no_project_stops_nothing(shared_daemon: RunningD
     line = {"type": "memory", "version": 1, "data": {**data, "project": project}}
     assert shared_daemon.post("/import", line)["memories"] == 1
     shared_daemon.wait_until(
-        lambda: not any(shared_daemon.get("/status")["queues"].values()), within=20, what="store it"
+        lambda: not any(shared_daemon.get("/status")["queues"].values()), within=60, what="store it"
     )

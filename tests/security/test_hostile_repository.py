@@ -51,11 +51,11 @@ def test_nothing_that_a_repository_brings_is_run(
         assert files_of(repository / ".git") == before
 
         (repository / "shop/checkout.py").write_text("def refund() -> None:\n    pass\n")
-        daemon.wait_until(lambda: "def refund" in context(daemon, repository)["context"], within=20, what="see a save")
+        daemon.wait_until(lambda: "def refund" in context(daemon, repository)["context"], within=60, what="see a save")
         armed.commit_by_hand("Vouchers for the basket", {"shop/voucher.py": "def redeem() -> None:\n    pass\n"})
         armed.checkout_by_hand("vouchers")
         daemon.wait_until(
-            lambda: "branch vouchers" in context(daemon, repository)["context"], within=20, what="see a checkout"
+            lambda: "branch vouchers" in context(daemon, repository)["context"], within=60, what="see a checkout"
         )
         daemon.post("/context/predict", {"project": str(repository), "query": "vouchers"})
         daemon.post("/search", {"project": str(repository), "query": "vouchers"})
@@ -77,7 +77,7 @@ def test_the_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp
         for number in range(100):
             (repository / "shop/checkout.py").write_text(f"def pay{number}() -> None:\n    pass\n")
             context(daemon, repository)
-        daemon.wait_until(lambda: "pay99" in context(daemon, repository)["context"], within=20, what="see the last")
+        daemon.wait_until(lambda: "pay99" in context(daemon, repository)["context"], within=60, what="see the last")
         assert seen.names() == set()
         (repository / ".git/index.lock").touch()
         assert seen.names() == {"index.lock"}

@@ -8,6 +8,7 @@ import random
 import stat
 import statistics
 import struct
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -94,6 +95,29 @@ async def test_appends_share_a_sync_while_the_disk_is_busy(folder: Path) -> None
         before = files.syncs
         await asyncio.gather(*(journal.append([record(number)]) for number in range(1, 201)))
         assert files.syncs - before <= 2
+
+
+@pytest.mark.parametrize("at", ["append", "checkpoint"])
+async def test_a_disk_that_stands_still_is_known_to_for_as_long_as_it_does(folder: Path, at: str) -> None:
+    class Stalled(Files):
+        goes_on = threading.Event()
+
+        def sync(self, descriptor: int) -> None:
+            assert self.goes_on.wait(timeout=60)
+            super().sync(descriptor)
+
+    files = Stalled()
+    files.goes_on.set()
+    async with Journal.open(folder, files=files, reserve_bytes=0) as journal:
+        [first] = await journal.append(records([1]))
+        files.goes_on.clear()
+        waiting = asyncio.ensure_future(journal.append(records([2])) if at == "append" else journal.checkpoint(first))
+        await asyncio.sleep(0.05)
+        assert journal.standstill >= 0.03
+        assert not waiting.done()
+        files.goes_on.set()
+        await waiting
+        assert journal.standstill == 0.0
 
 
 async def test_appends_that_come_while_it_opens_keep_their_order(folder: Path) -> None:

@@ -22,6 +22,7 @@ from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
 
 PATIENCE = 0.1  # seconds that a status waits for the store's figures
+STANDSTILL = 5.0  # seconds that a disk may take for one write before somebody is told
 SPANS = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
 FORESIGHT = {
     "opened": ("hunchd_foresight_opened", "Files opened while something was suggested"),
@@ -90,6 +91,8 @@ class Vitals:
         journal = self._parts.journal
         if journal.failure is not None:
             told.append(journal.failure)
+        if journal.standstill >= STANDSTILL:
+            told.append(f"the disk has been at one write for {journal.standstill:.0f} s: what is accepted waits for it")
         if journal.set_aside:
             told.append(f"{journal.set_aside} damaged stretches of the journal were set aside")
         if self._parts.registry.warning:

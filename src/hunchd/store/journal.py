@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from hunchd.domain.errors import HunchError, Overloaded, StorageFull, StoreError, TooLarge, Unavailable
 from hunchd.store.files import FULL, Files
@@ -27,6 +28,8 @@ from hunchd.store.segments import FRAME_BYTES, Record, frame_bytes, key_of, payl
 __all__ = ["Journal", "Limits", "Record"]
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 # One write is at most about this long, so that the first of a burst need not wait for the last.
 _GROUP_BYTES = 1024 * 1024
@@ -53,6 +56,25 @@ class _Group:
         return len(block)
 
 
+class _Timed:
+    """Does one thing at a time, and knows since when."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def __call__(self, work: Callable[..., Result], *args: object) -> Result:
+        self._since = time.monotonic()
+        try:
+            return work(*args)
+        finally:
+            self._since = None
+
+
 class Journal:
     """Open it once a process, use it from one event loop, close it (or `async with` it).
 
@@ -63,7 +85,8 @@ class Journal:
         self._log = log
         self._limits = limits
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._preparation: Future[None] = self._writer.submit(log.prepare)
+        self._accepting, self._settling = _Timed(), _Timed()
+        self._preparation: Future[None] = self._writer.submit(self._accepting, log.prepare)
         self._is_prepared = False
         self._opening = asyncio.Lock()
         self._entering = 0  # appends that wait for the preparation
@@ -176,7 +199,8 @@ class Journal:
         while self._groups:
             group = self._being_written = self._groups.popleft()
             try:
-                await loop.run_in_executor(self._writer, self._log.write, b"".join(group.blocks), group.entries)
+                content = b"".join(group.blocks)
+                await loop.run_in_executor(self._writer, self._accepting, self._log.write, content, group.entries)
             except OSError as error:
                 self._refuse(group, error)
             except Exception as error:
@@ -240,7 +264,7 @@ class Journal:
         if self._closed:
             raise Unavailable("the journal is closed")
         if self._preparation.done():
-            self._preparation = self._writer.submit(self._log.prepare)
+            self._preparation = self._writer.submit(self._accepting, self._log.prepare)
         try:
             await asyncio.shield(asyncio.wrap_future(self._preparation))
             self._is_prepared = True
@@ -258,7 +282,7 @@ class Journal:
         """Everything up to `sequence` is durable elsewhere: it is not replayed again and its segments are dropped."""
         if sequence >= self._log.next_sequence:
             raise ValueError(f"no record {sequence} was ever accepted")
-        await asyncio.shield(asyncio.to_thread(self._settle, sequence))
+        await asyncio.shield(asyncio.to_thread(self._settling, self._settle, sequence))
 
     async def rewrite(
         self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
@@ -356,6 +380,11 @@ class Journal:
     def set_aside(self) -> int:
         """Damaged stretches found since it was opened; copies of their bytes are in the folder `set-aside`."""
         return self._log.damage.count
+
+    @property
+    def standstill(self) -> float:
+        """Seconds for which the disk has been at what it was asked for last; 0 when nothing is asked of it."""
+        return max(self._accepting.seconds, self._settling.seconds)
 
     @property
     def full(self) -> bool:
