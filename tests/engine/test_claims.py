@@ -1,21 +1,26 @@
-"""What files say gives way to what somebody says at the same moment."""
+"""What files and branches say gives way to what somebody says at the same moment."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.sharing import SHARED
 from hunchd.engine.claims import BY_FILES, Claims
-from tests.engine.test_carrying_out import bench
+from hunchd.engine.memories import Memories
+from hunchd.engine.project import Project, Tree
+from hunchd.engine.shared import Shared
+from hunchd.repository.layout import plain
+from tests.engine.test_carrying_out import Bench, bench
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=9)
@@ -31,9 +36,22 @@ THEIRS = replace(
 )  # fmt: skip
 
 
-async def test_what_is_said_while_files_are_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.engine.claims.default_branch", lambda layout: None)
-    async with bench(tmp_path, OURS) as it:
+COLLEAGUES = replace(OURS, source={"type": SHARED, "path": ".hunch/conventions/package-manager.md"})
+
+
+def by_files(it: Bench, project: Project) -> Awaitable[None]:
+    return Claims(it.memories, cast(Any, None)).said_by_files(project, [])
+
+
+def by_colleagues(it: Bench, project: Project) -> Awaitable[None]:
+    return Shared(it.memories).read(project, [])
+
+
+@pytest.mark.parametrize(("read", "before"), [(by_files, OURS), (by_colleagues, COLLEAGUES)])
+async def test_what_is_said_while_files_are_read_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Bench, Project], Awaitable[None]], before: Memory
+) -> None:
+    async with bench(tmp_path, before) as it:
         reading, go_on, known = asyncio.Event(), asyncio.Event(), it.memories.known
 
         async def slowly(ids: Sequence[str], project: str | None) -> dict[str, Memory]:
@@ -44,9 +62,9 @@ async def test_what_is_said_while_files_are_read_is_not_lost(tmp_path: Path, mon
             return found
 
         monkeypatch.setattr(it.memories, "known", slowly)
-        main = SimpleNamespace(branch=None, layout=None)
-        project = cast(Any, SimpleNamespace(id="p", name="p", main=main, facts={OURS.id: OURS}))
-        files = asyncio.create_task(Claims(it.memories, cast(Any, None)).said_by_files(project, []))
+        main = Tree(tmp_path, plain(tmp_path))
+        project = Project("p", "p", main, tmp_path, facts={OURS.id: before}, shared={OURS.id: None})
+        files = asyncio.ensure_future(read(it, project))
         async with asyncio.timeout(10):
             await reading.wait()
             person = asyncio.create_task(it.memories.claim([THEIRS]))
@@ -56,3 +74,78 @@ async def test_what_is_said_while_files_are_read_is_not_lost(tmp_path: Path, mon
             await asyncio.gather(files, person)
         held = (await it.memories.known([OURS.id], "p"))[OURS.id]
     assert (held.value, held.status) == ("pnpm", Status.ACTIVE)
+
+
+class Git:
+    """Answers when it is told to: meanwhile others go on."""
+
+    def __init__(self) -> None:
+        self.asked, self.answers = asyncio.Event(), asyncio.Event()
+
+    async def call(self, method: str, asked: dict[str, Any], *, timeout: float) -> dict[str, Any]:
+        self.asked.set()
+        await self.answers.wait()
+        return {"reached": [LEARNT_AT]}
+
+
+LEARNT_AT = "a" * 40
+ON_BRANCH = replace(OURS, branch="work", source={"type": "commit", "sha": LEARNT_AT})
+ON_BRANCH = replace(ON_BRANCH, id=place_of(ON_BRANCH) or "")
+WRITTEN_THERE = replace(
+    OURS, branch="work", key="tests run with", id="f" * 24, source={"type": BY_FILES, "path": "tox.ini"}
+)
+
+
+@asynccontextmanager
+async def while_git_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Memory
+) -> AsyncIterator[tuple[Memories, Callable[[], Awaitable[None]]]]:
+    """The memories, and what lets git answer that the main line contains what was learnt on the branch."""
+    monkeypatch.setattr("hunchd.engine.claims.default_branch", lambda layout: "main")
+    monkeypatch.setattr("hunchd.engine.claims.resolve", lambda layout, name: "b" * 40)
+    async with bench(folder, *facts) as it:
+        git = Git()
+        project = Project("p", "p", Tree(folder, plain(folder)), folder, facts={one.id: one for one in facts})
+        merging = asyncio.create_task(Claims(it.memories, cast(Any, git)).merge(project))
+
+        async def answered() -> None:
+            git.answers.set()
+            await merging
+
+        async with asyncio.timeout(10):
+            await git.asked.wait()
+            yield it.memories, answered
+
+
+async def test_what_was_learnt_on_a_branch_holds_everywhere_once_it_is_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+        await answered()
+        held = await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p")
+    assert (held[OURS.id].value, held[OURS.id].branch) == ("npm", None)
+    assert held[ON_BRANCH.id].superseded_by == OURS.id
+    assert held[WRITTEN_THERE.id].source["tip"] == "b" * 40
+
+
+async def test_what_is_forgotten_while_git_is_asked_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+        for one in (ON_BRANCH, WRITTEN_THERE):
+            await memories.forget(one.id, ["p"])
+        await answered()
+        assert await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p") == {}
+
+
+async def test_what_is_said_on_the_branch_while_git_is_asked_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+        await memories.claim([replace(THEIRS, id=ON_BRANCH.id, branch="work")])
+        await memories.edit(WRITTEN_THERE.id, {"value": "tox"}, ["p"])
+        await answered()
+        held = await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p")
+    assert OURS.id not in held
+    assert (held[ON_BRANCH.id].value, held[ON_BRANCH.id].status) == ("pnpm", Status.ACTIVE)
+    assert held[WRITTEN_THERE.id].value == "tox"

@@ -74,19 +74,23 @@ class Claims:
         except HunchError as error:  # the next commit asks again
             logger.warning("%s: what was merged cannot be told: %s", project.name, error.message)
             return
-        merged = [fact for fact in bound if proofs[fact.id] in reached]
-        # A branch that is ahead of the main line now will be proved merged by its tip.
-        ahead = [
-            replace(fact, source={**fact.source, "tip": tip})
-            for fact in bound
-            if "sha" not in fact.source and (tip := tips[fact.id]) is not None and tip not in reached
-        ]
-        await self._memories.keep([fact for fact in ahead if fact.source != project.facts[fact.id].source])
-        if not merged:
-            return
+        async with self._memories.changing:  # what was said or forgotten meanwhile stands; the next commit asks of it
+            heads = await self._memories.known([fact.id for fact in bound], project.id)
+            facts = [heads[fact.id] for fact in bound if _is_still(fact, heads.get(fact.id))]
+            # A branch that is ahead of the main line now will be proved merged by its tip.
+            ahead = [
+                replace(fact, source={**fact.source, "tip": tip})
+                for fact in facts
+                if "sha" not in fact.source and (tip := tips[fact.id]) is not None and tip not in reached
+            ]
+            await self._memories.keep([fact for fact in ahead if fact.source != heads[fact.id].source])
+            await self._move([fact for fact in facts if proofs[fact.id] in reached], project)
+
+    async def _move(self, merged: Sequence[Memory], project: Project) -> None:
+        """Make facts of branches true on the main line. Whoever calls holds `changing`."""
         now = self._memories.now()
         claims = merged_into(merged, now, sha=default_branch(project.main.layout) or "")
-        rulings = await self._memories.claim(claims)
+        rulings = await self._memories.claimed(claims)
         done = [
             replace(fact, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=now, updated=now)
             for fact, ruling in zip(merged, rulings, strict=True)
@@ -159,6 +163,11 @@ def _proof(fact: Memory) -> str:
 
 def _holds(head: Memory | None) -> bool:
     return head is not None and head.status is Status.ACTIVE
+
+
+def _is_still(fact: Memory, head: Memory | None) -> bool:
+    """Whether `fact` holds as it was looked up before, with the same proof."""
+    return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
 
 
 def _laid_down(fact: Memory, head: Memory | None) -> list[Change]:

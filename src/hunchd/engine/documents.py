@@ -90,9 +90,9 @@ class Documents:
         await self._memories.erased(memory, sequence)
 
     async def rewrite(self, page: Memory, patch: dict[str, Any]) -> Memory:
-        """Change some fields of a document."""
+        """Change some fields of a document. Raises NotFound when it was forgotten meanwhile."""
         async with self._memories.changing:
-            now = self._now()
+            page, now = await self._memories.get(page.id, self._projects.ids), self._now()
             changed = without_secrets(replace(page, **patch, updated=now))
             await self._refuse_large_profile(changed)
             change = revised(page, changed, now)
@@ -100,8 +100,9 @@ class Documents:
             return change.memories[-1]
 
     async def undo(self, page: Memory) -> Memory:
-        """The text before the last change is there again."""
+        """The text before the last change is there again. Raises NotFound when it was forgotten meanwhile."""
         async with self._memories.changing:
+            page = await self._memories.get(page.id, self._projects.ids)
             if page.status is Status.ARCHIVED:
                 raise Conflict("there is nothing to take back")
             before = await self._memories.known([page.supersedes], page.project) if page.supersedes else {}

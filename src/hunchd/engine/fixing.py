@@ -104,7 +104,7 @@ class Fixing:
             return
         changed = await self._changes(failed.root, before.picture, picture)
         if vain := in_vain(known, [change.path for change in changed]):
-            await self._commit(project, vain, {})
+            await self._commit(project, vain)
 
     async def _passed(self, project: Project, runs: Runs, passed: Passed) -> None:
         mended = runs.passed(passed)
@@ -117,11 +117,7 @@ class Fixing:
         for one in mended:
             if one.error in errors and now is not None:
                 fixes += await self._fixed(project, errors[one.error], one, now, passed)
-        cleared = {
-            identifier: replace(error, source={**error.source, "cleared": passed.at.isoformat()}, updated=self._now())
-            for identifier, error in errors.items()
-        }
-        await self._commit(project, fixes, cleared)
+        await self._commit(project, fixes, gone, cleared=passed.at)
 
     async def _fixed(
         self, project: Project, error: Memory, mended: Mended, now: Picture, passed: Passed
@@ -169,18 +165,23 @@ class Fixing:
         paths, subject = await asyncio.to_thread(working.touched_by, Path(committed.root), committed.sha)
         subject = redact(subject).text
         named = [replace(fix, commit=committed.sha, subject=subject) for fix in nameless if paths >= set(fix.paths)]
-        await self._commit(project, named, {})
+        await self._commit(project, named)
 
-    async def _commit(self, project: Project, fixes: Sequence[Fix], errors: dict[str, Memory]) -> None:
-        """Keep what is known now of fixes and of errors, all of it or nothing."""
+    async def _commit(
+        self, project: Project, fixes: Sequence[Fix], gone: Sequence[str] = (), *, cleared: datetime | None = None
+    ) -> None:
+        """Keep what is known now of fixes, and that errors are `gone` since `cleared`, all of it or nothing. What was
+        forgotten while the tree was looked at does not come back."""
         async with self._memories.changing:
             now = self._now()
-            known = await self._memories.known([fix.id for fix in fixes], project.id)
-            kept = [memory_of(fix, project.id, now, known.get(fix.id)) for fix in fixes]
+            known = await self._memories.known([*gone, *(fix.id for fix in fixes)], project.id)
+            errors = {one: _cleared(known[one], cleared, now) for one in gone if cleared is not None and one in known}
+            fixes = [fix for fix in fixes if fix.id in known or (fix.tried == 1 and fix.error in errors)]
             for fix in fixes:
                 if (error := errors.get(fix.error)) is not None:
                     links = [link for link in error.links if link.get("ref") != fix.id]
                     errors[fix.error] = replace(error, links=(*links, {"type": FIXED_BY, "ref": fix.id}))
+            kept = [memory_of(fix, project.id, now, known.get(fix.id)) for fix in fixes]
             if kept or errors:
                 await self._memories.commit([Change((*errors.values(), *kept), project=project.id)])
 
@@ -198,6 +199,10 @@ class Fixing:
     async def _changes(self, root: str, before: Picture, after: Picture) -> list[working.FileChange]:
         look = partial(working.changes, Path(root), before, after, _clean, self._ignored)
         return await asyncio.to_thread(look)
+
+
+def _cleared(error: Memory, since: datetime, now: datetime) -> Memory:
+    return replace(error, source={**error.source, "cleared": since.isoformat()}, updated=now)
 
 
 def _clean(text: str) -> str:

@@ -60,15 +60,23 @@ class Knowledge:
     async def undo(self, identifier: str) -> Memory:
         """Take back the last change of a memory, a document or the settling of a contradiction."""
         memory = await self._memories.get(identifier, self._projects.ids)
-        if (back := restored(memory)) is not None:  # archived for want of use
-            await self._memories.keep([replace(back, usage=replace(back.usage, last=self._now()))])
-            return await self._memories.get(identifier, self._projects.ids)
+        if restored(memory) is not None:  # archived for want of use
+            return await self._bring_back(identifier)
         if memory.kind is Kind.CONTRADICTION:
-            await self._unsettle(memory)
+            await self._unsettle(identifier)
             return await self._memories.get(identifier, self._projects.ids)
         if memory.kind is Kind.DOCUMENT and memory.category == "document":
             return await self.documents.undo(memory)
         return await self._memories.undo(identifier, self._projects.ids)
+
+    async def _bring_back(self, identifier: str) -> Memory:
+        async with self._memories.changing:
+            memory = await self._memories.get(identifier, self._projects.ids)
+            if (back := restored(memory)) is None:
+                return memory  # somebody did it a moment ago
+            used = replace(back, usage=replace(back.usage, last=self._now()))
+            await self._memories.keep([used])
+            return used
 
     async def forget(self, identifier: str) -> None:
         """Erase a memory with its versions and what quotes it; nothing of it is on the disk when this returns."""
@@ -149,8 +157,8 @@ class Knowledge:
 
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
         """Settle a contradiction; what loses holds no more. `undo` takes it back."""
-        conflict = await self._conflict(identifier)
         async with self._memories.changing:
+            conflict = await self._conflict(identifier)
             present = await self._concerned(conflict)
             closed, change = settled(conflict, asked, present, self._now())
             await self._memories.commit([change])
@@ -158,10 +166,11 @@ class Knowledge:
 
     async def unresolve(self, identifier: str) -> dict[str, Any]:
         """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
-        return conflict_json(await self._unsettle(await self._conflict(identifier)))
+        return conflict_json(await self._unsettle(identifier))
 
-    async def _unsettle(self, conflict: Memory) -> Memory:
+    async def _unsettle(self, identifier: str) -> Memory:
         async with self._memories.changing:
+            conflict = await self._conflict(identifier)
             opened, change = reopened(conflict, await self._concerned(conflict), self._now())
             await self._memories.commit([change])
         return opened

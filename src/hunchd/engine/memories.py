@@ -69,17 +69,21 @@ class Memories:
         """Keep what is claimed, by the rule that one key has one value."""
         await self._writer.begun()
         async with self.changing:
-            now = self.now()
-            heads = await self._heads(claims)
-            written: dict[str, Memory] = {}  # by this call
-            rulings = []
-            for claim in claims:
-                ruling = await self._ruling(claim, heads.get(claim.id), written, now)
-                written.update({memory.id: memory for memory in ruling.change.memories})
-                heads.update({memory.id: memory for memory in ruling.change.memories})
-                rulings.append(ruling)
-            await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
-            return rulings
+            return await self.claimed(claims)
+
+    async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
+        """The same, for who holds `changing`."""
+        now = self.now()
+        heads = await self._heads(claims)
+        written: dict[str, Memory] = {}  # by this call
+        rulings = []
+        for claim in claims:
+            ruling = await self._ruling(claim, heads.get(claim.id), written, now)
+            written.update({memory.id: memory for memory in ruling.change.memories})
+            heads.update({memory.id: memory for memory in ruling.change.memories})
+            rulings.append(ruling)
+        await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
+        return rulings
 
     async def _ruling(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
         if place_of(claim) is None:

@@ -32,13 +32,14 @@ class Shared:
         if not said and not before:
             project.shared = {}
             return
-        said = await self._not_our_own(project, said)
-        here = [_bound(memory, line) for memory in said]
-        stated: dict[str, str | None] = {memory.id: line for memory in here}
-        await self._withdraw(project, [name for name, on in before.items() if on == line and name not in stated])
-        await self._take_facts(project, [one for one in zip(said, here, strict=True) if one[0].kind is Kind.FACT])
-        await self._take_others(project, [memory for memory in here if memory.kind is not Kind.FACT])
-        await self._lapse(project, said)
+        async with self._memories.changing:  # what somebody says meanwhile is said behind it
+            said = await self._not_our_own(project, said)
+            here = [_bound(memory, line) for memory in said]
+            stated: dict[str, str | None] = {memory.id: line for memory in here}
+            await self._withdraw(project, [name for name, on in before.items() if on == line and name not in stated])
+            await self._take_facts(project, [one for one in zip(said, here, strict=True) if one[0].kind is Kind.FACT])
+            await self._take_others(project, [memory for memory in here if memory.kind is not Kind.FACT])
+            await self._lapse(project, said)
         project.shared = {name: on for name, on in before.items() if on != line} | stated
 
     async def _known(self, project: Project) -> dict[str, str | None]:
@@ -77,7 +78,7 @@ class Shared:
                 claims.append(replace(here, valid_from=now))
         await self._memories.commit(changes)
         for begin in range(0, len(claims), CLAIMED_AT_ONCE):
-            await self._memories.claim(claims[begin : begin + CLAIMED_AT_ONCE])
+            await self._memories.claimed(claims[begin : begin + CLAIMED_AT_ONCE])
         await self._memories.commit([_contradiction(claim, standing, now) for claim, standing in contests])
 
     async def _is_merged(self, head: Memory | None, said: Memory) -> bool:

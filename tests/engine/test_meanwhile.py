@@ -1,0 +1,123 @@
+"""What was looked up a moment ago may be forgotten, or settled otherwise, before the answer to it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hunchd.consolidation.aging import ARCHIVED, GOES_AFTER
+from hunchd.consolidation.conflicts import conflict_of
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.sharing import SHARED
+from hunchd.engine.fixing import Fixing
+from hunchd.engine.knowledge import Knowledge
+from hunchd.engine.project import Project
+from hunchd.engine.projects import Projects
+from hunchd.engine.runs import Passed, Runs
+from hunchd.engine.shared import Shared
+from hunchd.engine.writing import Writer
+from hunchd.protocol.requests import Resolution
+from tests.consolidation.made import NOW, memory
+from tests.engine.test_carrying_out import Bench, bench
+
+PAGE = memory("page", kind=Kind.DOCUMENT, category="document", key="/projects/shop/plan", content="ship on Monday")
+ERROR = memory("error", kind=Kind.ERROR, content="ValueError: no price")
+UNUSED = memory(
+    "unused", status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: NOW.isoformat()}, trust=Trust.DERIVED
+)
+THEIRS = memory("theirs", kind=Kind.FACT, content="ship on Friday", source={"type": SHARED, "path": ".hunch/a.md"})
+ONE, OTHER = (memory(name, kind=Kind.FACT, content=f"we use {name}") for name in ("tabs", "spaces"))
+OPEN = conflict_of(ONE, OTHER, NOW)
+KEPT = (PAGE, ERROR, UNUSED, THEIRS, ONE, OTHER, OPEN)
+
+
+class OneProject(list[str]):
+    """The projects that there are: one, called p."""
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self)
+
+
+def knowledge(it: Bench) -> Knowledge:
+    projects = cast(Projects, cast(Any, OneProject(["p"])))
+    return Knowledge(it.memories, projects, cast(Writer, None), now=lambda: NOW)
+
+
+def fixing(it: Bench, folder: Path) -> Fixing:
+    settings = SimpleNamespace(index=SimpleNamespace(ignore=()))
+    parts = SimpleNamespace(settings=settings, places=SimpleNamespace(data=folder), now=lambda: NOW)
+    made = Fixing(it.memories, lambda _: None, cast(Any, parts))
+    made._runs["p"] = Runs()
+    return made
+
+
+def project(folder: Path) -> Project:
+    main = SimpleNamespace(branch=None, layout=SimpleNamespace(common_dir=None))
+    return Project("p", "shop", cast(Any, main), folder, shared={THEIRS.id: None})
+
+
+def edit(it: Bench, folder: Path) -> Awaitable[object]:
+    return knowledge(it).edit(PAGE.id, {"content": "ship on Tuesday"})
+
+
+def undo(it: Bench, folder: Path) -> Awaitable[object]:
+    return knowledge(it).undo(PAGE.id)
+
+
+def bring_back(it: Bench, folder: Path) -> Awaitable[object]:
+    return knowledge(it).undo(UNUSED.id)
+
+
+def settle(it: Bench, folder: Path) -> Awaitable[object]:
+    return knowledge(it).resolve(OPEN.id, Resolution(resolution="both_valid"))
+
+
+def clear(it: Bench, folder: Path) -> Awaitable[object]:
+    return fixing(it, folder)._look_into(project(folder), Passed("/shop", (ERROR.id,), None, NOW, named=True))
+
+
+def withdraw(it: Bench, folder: Path) -> Awaitable[object]:
+    return Shared(it.memories).read(project(folder), [])
+
+
+async def meanwhile(it: Bench, does: Awaitable[object], happens: Callable[[], Awaitable[object]]) -> object:
+    """What becomes of `does` when `happens` comes first to what both change."""
+    async with it.memories.changing:
+        doing = asyncio.ensure_future(does)
+        for _ in range(50):  # as far as it comes
+            await asyncio.sleep(0.001)
+        await happens()
+    [result] = await asyncio.gather(doing, return_exceptions=True)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("does", "about"),
+    [(edit, PAGE), (undo, PAGE), (bring_back, UNUSED), (settle, OPEN), (clear, ERROR), (withdraw, THEIRS)],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+async def test_what_is_forgotten_meanwhile_does_not_come_back(
+    tmp_path: Path, does: Callable[[Bench, Path], Awaitable[object]], about: Memory
+) -> None:
+    async with bench(tmp_path, *KEPT) as it:
+        result = await meanwhile(it, does(it, tmp_path), lambda: it.memories.bury([about.id], "p"))
+        assert await it.memories.known([about.id], "p") == {}
+    assert result is None or isinstance(result, NotFound), result
+
+
+async def test_a_contradiction_is_settled_once(tmp_path: Path) -> None:
+    """The second is told so: it would undo what the first has decided without a word."""
+    async with bench(tmp_path, *KEPT) as it:
+        asked = [knowledge(it).resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")]
+        settled, refused = await asyncio.gather(*asked, return_exceptions=True)
+        held = await it.memories.known([ONE.id, OTHER.id], "p")
+    assert isinstance(settled, dict)
+    assert isinstance(refused, Conflict)
+    assert (held[ONE.id].status, held[OTHER.id].status) == (Status.ACTIVE, Status.SUPERSEDED)
