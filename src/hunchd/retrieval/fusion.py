@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 Key = TypeVar("Key", bound=Hashable)
 Candidate = tuple[Key, float | None, float | None]  # key, lexical score, cosine similarity
@@ -19,13 +21,12 @@ def fused(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
 
     What one way did not find counts as its worst: it is at least as far away as the last one that was found.
     """
-    lexical = _standardised([found for _, found, _ in candidates])
-    dense = _standardised([found for _, _, found in candidates])
-    scored = [
-        (key, LEXICAL * words + DENSE * meaning)
-        for (key, _, _), words, meaning in zip(candidates, lexical, dense, strict=True)
-    ]
-    return sorted(scored, key=lambda one: -one[1])
+    if not candidates:
+        return []
+    keys, lexical, dense = zip(*candidates, strict=True)
+    scores = LEXICAL * _standardised(lexical) + DENSE * _standardised(dense)
+    order = np.argsort(-scores, kind="stable")
+    return [(keys[place], score) for place, score in zip(order.tolist(), scores[order].tolist(), strict=True)]
 
 
 def best(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
@@ -33,13 +34,12 @@ def best(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
     return lambda candidates: [key for key, _ in fused(candidates)[:k]]
 
 
-def _standardised(scores: Sequence[float | None]) -> list[float]:
+def _standardised(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
     """How many standard deviations above the mean each score is; missing ones as the lowest."""
-    there = [score for score in scores if score is not None]
-    if not there:
-        return [0.0] * len(scores)
-    lowest = min(there)
-    filled = [lowest if score is None else score for score in scores]
-    mean = sum(filled) / len(filled)
-    deviation = math.sqrt(sum((score - mean) ** 2 for score in filled) / len(filled))
-    return [0.0 if deviation == 0.0 else (score - mean) / deviation for score in filled]
+    found = np.array(scores, np.float64)  # None: not a number
+    missing = np.isnan(found)
+    if missing.all():
+        return np.zeros(len(found))
+    found[missing] = found[~missing].min()
+    deviation = found.std()
+    return np.zeros(len(found)) if deviation == 0.0 else (found - found.mean()) / deviation

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -268,9 +268,8 @@ def environment(own: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def filters_json(filters: Filters) -> dict[str, Any]:
     """`filters` as `filters_of` reads them."""
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(filters).items()
-    }
+    values = ((entry.name, getattr(filters, entry.name)) for entry in fields(Filters))
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values}
 
 
 def filters_of(raw: Mapping[str, Any]) -> Filters:

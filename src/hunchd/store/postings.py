@@ -27,6 +27,7 @@ LONGEST: Final = 8.0
 # A posting is the number of a text and how often it says the term. More often than this counts no more.
 TIMES_BITS: Final = 6
 MOST_TIMES: Final = (1 << TIMES_BITS) - 1
+_SAMPLED: Final = 8  # of so many texts one is looked at first
 _AT_ONCE: Final = 1 << 18  # postings that are merged at once, in about ten megabytes
 
 Keys = npt.NDArray[np.uint64]
@@ -231,10 +232,16 @@ def _best(
     gains *= np.repeat(np.array([weight for weight, _ in found], np.float32), [len(one) for _, one in found])
     scores = np.bincount(texts, gains, len(slots)).astype(np.float64, copy=False)
     there = np.flatnonzero((scores > 0) & living)
+    if len(there) > k * _SAMPLED:  # what so many of a part reach, so many of all do: the others need no sorting
+        there = there[scores[there] >= _reached_by(k, scores[there[::_SAMPLED]])]
     if len(there) > k:
-        reached = scores[there]
-        there = there[reached >= np.partition(reached, len(there) - k)[len(there) - k]]
+        there = there[scores[there] >= _reached_by(k, scores[there])]
     return slots[there], scores[there]
+
+
+def _reached_by(k: int, scores: Scores) -> float:
+    """What the k best of the scores reach."""
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
 def _living(slots: Slots, living: Mask) -> Mask:
