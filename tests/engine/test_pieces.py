@@ -98,6 +98,14 @@ def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> N
     assert offered[1].value < offered[0].value
 
 
+def test_what_a_question_found_tells_its_age_where_it_has_one() -> None:
+    work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
+    shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
+    told = {piece.id: piece.reasons for piece in pieces(known(found=[(work, 0.9), (shape, 0.9)]))}
+    assert told["e1"] == ("matches what you asked, just now",)
+    assert told["m1"] == ("matches what you asked",)  # it was read just now; the code is older
+
+
 def test_old_work_is_offered_no_longer_than_it_was_condensed_to_and_with_its_abbreviations() -> None:
     levels = Levels("It moved the database because of locks.", "2026-01 moved the db: because of locks", "moved")
     text = "It moved the database because of locks. And so on, and on."

@@ -26,7 +26,7 @@ def memory(identifier: str, content: str = "", *, title: str = "", **others: obj
 
 
 def found(hot: HotTier, query: str, filters: Filters = P1, k: int = 10) -> list[str]:
-    return [identifier for identifier, _, _ in hot.search(query, filters, k)]
+    return [hit.memory_id for hit in hot.search(query, filters, k)]
 
 
 @pytest.fixture
@@ -38,11 +38,24 @@ def test_a_memory_is_found_the_moment_it_is_there_and_says_by_what(hot: HotTier)
     hot.upsert(memory("a", "sessions stay signed cookies"))
     hot.upsert(memory("b", "blueprints are registered late"))
 
-    [(identifier, score, why)] = hot.search("which cookies for sessions?", P1, 10)
+    [(identifier, score, why, _)] = hot.search("which cookies for sessions?", P1, 10)
     assert identifier == "a"
     assert score > 0
     assert why == ("words: cookies, sessions",)
     assert found(hot, "nothing of this kind") == []
+
+
+def test_words_that_say_nothing_find_nothing_and_how_much_of_a_question_is_said_is_told(hot: HotTier) -> None:
+    hot.upsert(memory("clock", "runs by the clock"))
+    hot.upsert(memory("context", "the app context is pushed"))
+    for number in range(20):
+        hot.upsert(memory(f"other{number}", f"template number{number}"))
+
+    [hit] = hot.search("How is the AppContext pushed?", P1, 10)
+    assert (hit.memory_id, hit.share) == ("context", 1.0)
+    [hit] = hot.search("why was the session cookie pushed", P1, 10)
+    assert hit.share == pytest.approx(1 / 3)
+    assert found(hot, "the") == ["clock", "context"]  # nothing else was asked for
 
 
 @pytest.mark.parametrize(
@@ -82,10 +95,10 @@ def test_common_words_alone_still_find(hot: HotTier) -> None:
 
 def test_in_a_large_collection_common_words_rank_but_do_not_find_what_rarer_ones_miss(hot: HotTier) -> None:
     for number in range(800):
-        hot.upsert(memory(f"m{number:03}", "the release" if number % 100 else "the release of the cache"))
-    hits = hot.search("the cache release", P1, 100)
+        hot.upsert(memory(f"m{number:03}", "new release" if number % 100 else "new release of the cache"))
+    hits = hot.search("new cache release", P1, 100)
     assert {hit.memory_id for hit in hits} == {f"m{number}00" for number in range(8)}
-    assert hits[0].why == ("words: cache, release, the",)
+    assert hits[0].why == ("words: cache, new, release",)
     assert len(found(hot, "the release", k=1_000)) == 800
 
 

@@ -30,7 +30,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path
 from hunchd.protocol.requests import ContextRequest, PredictRequest
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import HotHit, HotTier
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,9 @@ QUIET = 0.06  # seconds without a further open before bundles are built ahead: a
 FOUND = 4  # memories that a query may bring in
 SURE = 0.5  # confidence from which a predicted file keeps its own reasons
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
+# One that says half of the question answers it as far as its score says; what says a fourth of it has a word in common.
+WHOLE_SHARE = 0.5
+LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +269,8 @@ class Answers:
             return ()
         filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
         hits = self._hot.search(focus.query, filters, FOUND)
-        found = ((self._hot.get(hit.memory_id), hit.score) for hit in hits)
-        return tuple((memory, min(1.0, score / HOT_SCORE)) for memory, score in found if memory is not None)
+        found = ((self._hot.get(hit.memory_id), _relevance(hit)) for hit in hits if hit.share >= LEAST_SHARE)
+        return tuple((memory, relevance) for memory, relevance in found if memory is not None)
 
 
 def with_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
@@ -279,6 +282,10 @@ def with_companions(prediction: Prediction, focus: Focus, project: Project, k: i
     others = [file for file in prediction.files if file.path not in {one.path for one in more}]
     files = tuple(sorted([*others, *more], key=lambda file: -file.confidence)[:k])
     return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
+
+
+def _relevance(hit: HotHit) -> float:
+    return min(1.0, hit.score / HOT_SCORE) * min(1.0, hit.share / WHOLE_SHARE)
 
 
 def _header(focus: Focus, project: Project) -> str:

@@ -13,7 +13,7 @@ from hunchd.consolidation.abbreviations import forms_in
 from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
-from hunchd.domain.memory import Memory, Trust
+from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.ages import ago
 from hunchd.engine.fact_pieces import told_pieces
 from hunchd.engine.project import SeenError
@@ -201,13 +201,14 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     else:
         forms.append(("compressed", memory.levels.compressed))
     forms.append(("index", memory.title))
+    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # the others are as old as their last reading
     return Piece(
         id=memory.id,
         kind=str(memory.kind),
         tier=2,
         value=relevance,
         forms=tuple(form for form in forms if form[1]),
-        reasons=(f"matches what you asked, {ago(memory.at, known.now)}",),
+        reasons=(f"matches what you asked, {ago(memory.at, known.now)}" if dated else "matches what you asked",),
         source=memory.source,
         trust=memory.trust,
     )

@@ -25,6 +25,7 @@ class HotHit(NamedTuple):
     memory_id: str
     score: float  # BM25, comparable within one search only
     why: tuple[str, ...]
+    share: float  # how much of the question it says, 0..1
 
 
 @dataclass(slots=True)
@@ -140,7 +141,8 @@ class HotTier:
         every = shelf.index.search(query, self._waiting if waiting else None)
         passing = (found for found in every if matches(shelf.memories[found.id], filters))
         return tuple(
-            HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",)) for found in islice(passing, k)
+            HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",), found.share)
+            for found in islice(passing, k)
         )
 
     def list(self, filters: Filters) -> tuple[Memory, ...]:

@@ -15,23 +15,16 @@ from typing import Final
 
 from py_rust_stemmers import SnowballStemmer
 
+from hunchd.store.words import EMPTY
+
 RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
 # Words that a stem is looked up for once: nine of ten of a long history, in four megabytes.
 _KNOWN: Final = 1 << 14
 _WORD: Final = re.compile(r"[^\W_]+")
-# Of the Natural Language Toolkit's list those that are stems: words are looked at without their endings.
-_EMPTY: Final = frozenset(
-    """
-    a about after again against ain all am an and are aren as at be been below between both but by can couldn d did
-    didn do doesn don down each few for from further had hadn has hasn have haven he her here herself him himself
-    his how i if in into is isn it itself just ll m ma me mightn more most mustn my myself needn no nor not now o of
-    off on or other our out over own re s same shan she should shouldn so some such t than that the their them then
-    there these they this those through to too under until up ve was wasn we were weren what when where which while
-    who whom will with won wouldn y you your yourself
-    """.split()  # noqa: SIM905 - a list of words is read as words
-)
 _STEMMER: Final = SnowballStemmer("english")
+# Those of the empty words that are stems: words are looked at without their endings.
+_EMPTY: Final = frozenset(word for word in EMPTY if _STEMMER.stem_word(word) == word)
 _LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00))
 _LIGATURES: Final = {"æ": "ae", "œ": "oe", "ø": "o", "ß": "ss", "đ": "d", "ð": "d", "ħ": "h", "ł": "l", "þ": "th"}
 

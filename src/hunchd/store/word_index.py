@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop
 from typing import NamedTuple
 
+from hunchd.store.words import EMPTY
+
 # The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
 _SATURATION = 1.2
 _LENGTH_WEIGHT = 0.75
@@ -29,6 +31,7 @@ class Found(NamedTuple):
     id: str
     score: float
     words: tuple[str, ...]  # of the question, those it was found by, the most telling first
+    share: float  # how much of the question they are, 0..1: rare words are more of it
 
 
 def words_of(text: str) -> Counter[str]:
@@ -38,6 +41,12 @@ def words_of(text: str) -> Counter[str]:
         for part in {word.lower(), *_parts(word)}:
             counts[part] += times
     return counts
+
+
+def asked_for(question: str) -> Iterable[str]:
+    """Its words but for those that say nothing: "the" is in few templates of code, and would be taken for telling."""
+    words = words_of(question)
+    return [word for word in words if word not in EMPTY] or words
 
 
 def _parts(word: str) -> Iterable[str]:
@@ -85,9 +94,13 @@ class WordIndex:
     def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
         """Every text that shares a word with `question`, best first; equals in order of their ids. `among`: of these
         ids alone, which costs nothing for the others."""
-        asked = sorted(
-            (len(postings), word) for word in words_of(question) if (postings := self._postings.get(word)) is not None
-        )[:_ASKED_WORDS]
+        known = {word: len(postings) for word in asked_for(question) if (postings := self._postings.get(word))}
+        asked = sorted((frequency, word) for word, frequency in known.items())[:_ASKED_WORDS]
+        missing = sum(
+            known.keys().isdisjoint({word.lower(), *_parts(word)})
+            for word in set(_WORD.findall(question))
+            if word.lower() not in EMPTY
+        )
         scores: dict[str, float] = {}
         base = _SATURATION * (1 - _LENGTH_WEIGHT)
         slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
@@ -102,16 +115,18 @@ class WordIndex:
                 count = postings[identifier]
                 gain = weight * count / (count + base + slope * lengths[identifier])
                 scores[identifier] = scores.get(identifier, 0.0) + gain
-        return self._best_first(scores, asked)
+        return self._best_first(scores, asked, missing)
 
-    def _best_first(self, scores: dict[str, float], asked: list[tuple[int, str]]) -> Iterator[Found]:
+    def _best_first(self, scores: dict[str, float], asked: list[tuple[int, str]], missing: int) -> Iterator[Found]:
         # A heap, because a few are taken of what may be thousands.
         heap = [(-score, identifier) for identifier, score in scores.items()]
         heapify(heap)
+        weights = {word: self._rarity(frequency) for frequency, word in asked}
+        whole = sum(weights.values()) + missing * self._rarity(1)
         while heap:
             score, identifier = heappop(heap)
             shared = tuple(word for _, word in asked if identifier in self._postings.get(word, ()))
-            yield Found(identifier, -score, shared)
+            yield Found(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / whole)
 
     def _rarity(self, frequency: int) -> float:
         return math.log(1 + (len(self._words) - frequency + 0.5) / (frequency + 0.5))

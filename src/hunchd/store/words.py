@@ -10,6 +10,19 @@ LONGEST_TEXT: Final = 200_000  # characters
 # A question longer than this is pasted text; its first different words say what it is about.
 LONGEST_QUESTION: Final = 32  # words
 
+# The Natural Language Toolkit's list: what these words are found in has nothing to do with what is asked.
+EMPTY: Final = frozenset(
+    """
+    a about above after again against ain all am an and any are aren as at be because been before being below between
+    both but by can couldn d did didn do does doesn doing don down during each few for from further had hadn has hasn
+    have haven having he her here hers herself him himself his how i if in into is isn it its itself just ll m ma me
+    mightn more most mustn my myself needn no nor not now o of off on once only or other our ours ourselves out over
+    own re s same shan she should shouldn so some such t than that the their theirs them themselves then there these
+    they this those through to too under until up ve very was wasn we were weren what when where which while who whom
+    why will with won wouldn y you your yours yourself yourselves
+    """.split()  # noqa: SIM905 - a list of words is read as words
+)
+
 _WORD = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
