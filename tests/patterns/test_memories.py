@@ -38,6 +38,19 @@ def kept() -> Memory:
     return memory_of(PATTERN, "p1", NOW, strength=1.0)
 
 
+def test_its_line_says_nothing_that_the_language_says_already() -> None:
+    anywhere = replace(
+        PATTERN, files=1, place=Place("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
+    )
+    told = memory_of(anywhere, "p1", NOW)
+    assert told.levels.summary == "pattern: function load_‹name›: @register_format"
+    assert "2 times in one file; a new one goes in *.py" in told.content
+    assert memory_of(PATTERN, "p1", NOW).levels.summary == (
+        "pattern: function load_‹name›: @register_format; goes in formats/*.py; "
+        "changes with formats/registry.py (4 of 5), a file changes/*.md (5 of 5)"
+    )
+
+
 def test_mined_again_unchanged_it_stays_as_it_was_kept(kept: Memory) -> None:
     used = replace(kept, usage=Usage(cited=3), importance=0.9, links=({"type": "near", "ref": "m1"},))
 

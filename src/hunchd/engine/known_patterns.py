@@ -112,7 +112,7 @@ def _same_language(path: str, pattern: KnownPattern) -> bool:
 
 def _reasons(pattern: KnownPattern, path: str) -> Sequence[str]:
     here = "instances in this file" if path in pattern.paths else "this is where new ones go"
-    return f"{pattern.count} times in {pattern.files} files", here
+    return pattern.seen, here
 
 
 def _piece(pattern: KnownPattern, value: float, focus: Focus) -> Piece:
@@ -123,7 +123,7 @@ def _piece(pattern: KnownPattern, value: float, focus: Focus) -> Piece:
         tier=2 if near else 3,
         value=round(value, 4),
         forms=(("summary", pattern.line), ("compressed", f"pattern: {pattern.title}")),
-        reasons=(f"{pattern.count} times in {pattern.files} files", f"hunch show {pattern.id}"),
+        reasons=(pattern.seen, f"hunch show {pattern.id}"),
         source={"type": "pattern", "ref": pattern.id},
         trust=Trust.PROJECT,
     )

@@ -38,10 +38,17 @@ class KnownPattern:
     @property
     def line(self) -> str:
         """The hint, with where a new one goes and what changes with it."""
-        told = [f"pattern: {self.title}", f"goes in {self.place.text}"]
-        if self.companions:
-            told.append(f"changes with {', '.join(one.text for one in self.companions[:SHOWN_COMPANIONS])}")
+        told = [f"pattern: {self.title}"]
+        if self.place.tells:
+            told.append(f"goes in {self.place.text}")
+        if companions := [one.text for one in self.companions if one.tells]:
+            told.append(f"changes with {', '.join(companions[:SHOWN_COMPANIONS])}")
         return "; ".join(told)
+
+    @property
+    def seen(self) -> str:
+        """How often there is one, and in how many files."""
+        return _seen(self.count, self.files)
 
 
 def pattern_id(project: str, key: str) -> str:
@@ -95,12 +102,16 @@ def memory_of(pattern: Pattern, project: str, now: datetime, *, strength: float 
     return replace(memory, source={**memory.source, TOLD: _digest(memory)})
 
 
+def _seen(count: int, files: int) -> str:
+    return f"{count} times in {files} files" if files > 1 else f"{count} times in one file"
+
+
 def _full(pattern: Pattern) -> str:
     """Everything: what it is, where it goes, what changes with it, the template, its instances."""
     lines = [
         pattern.title,
         "",
-        f"{pattern.count} times in {pattern.files} files; a new one goes in {pattern.place.text}",
+        f"{_seen(pattern.count, pattern.files)}; a new one goes in {pattern.place.text}",
     ]
     if pattern.companions:
         lines.append(f"changes with: {', '.join(companion.text for companion in pattern.companions)}")

@@ -38,6 +38,11 @@ class Place:
         return below and name.startswith(self.prefix) and name.endswith(self.suffix)
 
     @property
+    def tells(self) -> bool:
+        """Whether it says more than the language does."""
+        return bool(self.file or self.folder or self.prefix or not self.suffix.startswith("."))
+
+    @property
     def text(self) -> str:
         if self.file:
             return self.file
@@ -53,6 +58,11 @@ class Companion:
     times: int
     of: int  # units that added instances
     kind: Literal["file", "test", "source", "kind"] = "file"
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says more than that some file of the language changed."""
+        return self.kind != "kind" or not self.target.startswith("*.")
 
     @property
     def confidence(self) -> float:
