@@ -9,10 +9,10 @@ import configparser
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,13 @@ def reader_of(path: str) -> Callable[[str], Iterator[Statement]] | None:
     return next((reader for pattern, reader in _READERS if fnmatch(path if "/" in pattern else name, pattern)), None)
 
 
+# Settings that hatchling and pdm-backend read by themselves: pip and uv build such projects as well.
+_BACKEND: Final[Mapping[str, Set[str]]] = {
+    "hatch": frozenset({"build", "metadata", "version"}),
+    "pdm": frozenset({"build", "version"}),
+}
+
+
 def _pyproject(text: str) -> Iterator[Statement]:
     told = tomllib.loads(text)
     project, tool = told.get("project", {}), told.get("tool", {})
@@ -88,7 +95,7 @@ def _pyproject(text: str) -> Iterator[Statement]:
         "python", project.get("requires-python") or tool.get("poetry", {}).get("dependencies", {}).get("python")
     )
     yield from _named("build backend", told.get("build-system", {}).get("build-backend", "").partition(".")[0])
-    manager = next((name for name in ("uv", "poetry", "pdm", "hatch", "pixi") if name in tool), None)
+    manager = next((name for name in ("uv", "poetry", "pdm", "hatch", "pixi") if _manages(name, tool)), None)
     yield from _named("package manager", manager)
     if "pytest" in tool:
         yield Statement("tests", "pytest")
@@ -109,6 +116,11 @@ def _pyproject(text: str) -> Iterator[Statement]:
     for name in ("commitizen", "semantic_release", "bumpversion"):
         if name in tool:
             yield Statement("release", name.replace("_", "-"), 0.9)
+
+
+def _manages(name: str, tool: Mapping[str, Any]) -> bool:
+    """Whether these settings are more than those of the build backend that has the manager's name."""
+    return bool(name in tool and (name not in _BACKEND or set(tool[name]) - _BACKEND[name]))
 
 
 def _dependency_names(told: Mapping[str, Any]) -> frozenset[str]:
