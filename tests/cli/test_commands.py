@@ -74,6 +74,10 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ),
         (["context", "--activity", "sleeping"], "argument --activity: invalid choice: 'sleeping'"),
         (["predict"], "the following arguments are required: FILE"),
+        (["hooks"], "the following arguments are required: action (install, uninstall, status)"),
+        (["shell-init"], "the following arguments are required: shell (bash, zsh, fish)"),
+        (["bench"], "the following arguments are required: BENCHMARK (replay, latency)"),
+        (["sessions", "begin"], "argument action: invalid choice: 'begin'"),
         (["remember", "x", "--importance", "2"], "argument --importance: must be a number from 0 to 1; got '2'"),
         (["remember", "   "], "there is nothing to remember"),
         (["remember", "x", "--value", "y"], "--value belongs to a --key"),
@@ -87,6 +91,15 @@ def test_wrong_usage_is_one_line_with_a_hint_and_exit_code_2(argv: list[str], me
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"hunch: {message}")
     assert len(lines) <= 2
+
+
+def test_a_hint_that_names_a_route_names_the_command_instead(fake: FakeDaemon, capsys: Output) -> None:
+    told = {"error": {"code": "not_found", "message": "there is no run 'r'", "hint": "GET /consolidate lists them"}}
+    fake.routes["POST /consolidate/r/undo"] = (404, told)
+
+    assert main(["consolidate", "--undo", "r"]) == 1
+
+    assert capsys.readouterr().err == "hunch: there is no run 'r'\n       hunch consolidate --runs lists them\n"
 
 
 @pytest.mark.parametrize("argv", [["status"], ["projects"], ["search", "x"], ["export"], ["context"]])

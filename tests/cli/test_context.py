@@ -90,6 +90,9 @@ def test_nothing_relevant_is_said_apart_from_the_answer(fake: FakeDaemon, reposi
     assert captured.out == ""
     assert "nothing relevant" in captured.err
 
+    main(["context", "src/cart.py", "--budget", "7"])
+    assert "nothing that fits into 7 tokens is known about src/cart.py" in capsys.readouterr().err
+
 
 def test_what_a_repository_says_cannot_move_the_cursor(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle(context="a\033]0;owned\007b\u202ec\n"))
@@ -122,6 +125,13 @@ def test_a_file_that_is_none_is_named_and_nothing_is_started(
 
     assert message in capsys.readouterr().err
     assert not hunchd_home.exists()
+
+
+def test_only_where_a_file_may_be_left_out_one_is_told_so(repository: Path, capsys: Output) -> None:
+    main(["context", "src"])
+    assert "or leave FILE out for the whole project" in capsys.readouterr().err
+    main(["predict", "src"])
+    assert "leave FILE out" not in capsys.readouterr().err
 
 
 def test_a_file_outside_any_repository_is_answered_when_its_folder_was_added(

@@ -177,14 +177,20 @@ def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: Fake
 
 
 def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
-    fake.routes["GET /context"] = (200, bundle())
+    [item] = bundle()["items"]
+    file = item | {"id": "file:src/tax.py", "title": "src/tax.py"}
+    lint = item | {"id": "m1", "kind": "convention", "title": "lint: ruff", "source": {"path": "pyproject.toml"}}
+    fake.routes["GET /context"] = (200, bundle(items=[file, lint]))
 
     assert main(["why", "src/cart.py"]) == 0
 
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split() == ["tier", "kind", "what", "tokens", "score", "trust", "why"]
+    header, row, other = capsys.readouterr().out.splitlines()
+    assert header.split() == ["tier", "kind", "what", "tokens", "score", "trust", "id", "why"]
     assert row.split("  ")[-1].strip() == "changed together 9 of 11 times"
     assert "src/tax.py" in row
+    assert "file:" not in row
+    assert "lint: ruff" in other
+    assert " m1 " in other
 
 
 def test_why_something_unknown_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

@@ -17,13 +17,14 @@ from hunchd.cli.progress import watched
 from hunchd.cli.targets import root_of, text_file
 
 NEXT_COMMANDS: Final = 3  # shown behind the files
+LEAST_BUDGET: Final = 100  # tokens below which the heading and one line hardly fit
 SILENT: Final = 10  # seconds without news of a reading, from which on it is told what was heard last
 _LOOK: Final = 0.1  # seconds between two looks at a project that is being read
 
 
 def context(arguments: Namespace) -> int:
     """Print the bundle for a file, or for the project the command is run in."""
-    path = text_file(arguments.file) if arguments.file else None
+    path = text_file(arguments.file, optional=True) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = root_of(path or str(Path.cwd()), client)
     question = {
@@ -41,7 +42,11 @@ def context(arguments: Namespace) -> int:
     if bundle["context"].strip():
         print(clean(bundle["context"]).rstrip("\n"))
     if bundle["status"] == "empty":
-        note(f"nothing relevant is known about {arguments.file or root} yet.")
+        about = arguments.file or root
+        if arguments.budget is not None and arguments.budget < LEAST_BUDGET:
+            note(f"nothing that fits into {arguments.budget} tokens is known about {about}; the default is 8,000.")
+        else:
+            note(f"nothing relevant is known about {about} yet.")
     for reason in bundle["degraded"]:
         note(clean(reason))
     return 0

@@ -120,6 +120,15 @@ def _query(values: Mapping[str, object]) -> str:
     return "?" + "&".join(pairs) if pairs else ""
 
 
+# Routes that hints begin with, and the commands that ask them.
+_COMMANDS: Final = {
+    "GET /consolidate lists": "hunch consolidate --runs lists",
+    "GET /contradictions lists": "hunch contradictions lists",
+    "GET /projects lists": "hunch projects lists",
+    "GET /sessions lists": "hunch sessions list tells of",
+}
+
+
 def _json(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body).encode("ascii")
 
@@ -138,7 +147,13 @@ def _refusal(response: http.Response) -> Refused:
         message, reason, hint = str(told["message"]), str(told.get("code", "")), told.get("hint")
     except (ValueError, TypeError, KeyError, OSError):
         message, reason, hint = f"the daemon answered {response.status}.", "", "hunch logs may say why."
-    return Refused(message, status=response.status, reason=reason, hint=hint)
+    return Refused(message, status=response.status, reason=reason, hint=_as_command(hint))
+
+
+def _as_command(hint: str | None) -> str | None:
+    """The daemon names routes, for editors; who types commands gets the command."""
+    route = next((each for each in _COMMANDS if hint and hint.startswith(each)), None)
+    return f"{_COMMANDS[route]}{hint.removeprefix(route)}" if hint and route else hint
 
 
 def _gone(error: OSError) -> NoDaemon:

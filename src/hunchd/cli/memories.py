@@ -210,16 +210,17 @@ def _why_file(arguments: Namespace) -> int:
         (
             str(item["tier"]),
             clean(item["kind"]),
-            line(item["source"].get("path") or item["id"], 50),
+            line(item.get("title") or item["source"].get("path") or item["id"], 50),
             number(item["tokens"]),
             f"{item['score']:.2f}",
             item["trust"],
+            clean(item["id"]) if item["id"] != f"file:{item['source'].get('path')}" else "",
             line(" · ".join(item["reasons"]), 90),
         )
         for item in bundle["items"]
     ]
     if rows:
-        print(table(("tier", "kind", "what", "tokens", "score", "trust", "why"), rows, right=(3, 4)))
+        print(table(("tier", "kind", "what", "tokens", "score", "trust", "id", "why"), rows, right=(3, 4)))
     else:
         note(f"nothing would be shown for {arguments.subject}.")
     return 0

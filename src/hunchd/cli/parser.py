@@ -16,7 +16,16 @@ class Parser(argparse.ArgumentParser):
     """Mistakes are raised, for `main` to print like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(message, hint=f"{self.prog} --help shows what it takes.")
+        raise WrongUsage(self._with_choices(message), hint=f"{self.prog} --help shows what it takes.")
+
+    def _with_choices(self, message: str) -> str:
+        """What is required, with what it may be."""
+        head, required, names = message.partition("are required: ")
+        choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
+        told = [
+            f"{name} ({', '.join(map(str, may))})" if (may := choices.get(name)) else name for name in names.split(", ")
+        ]
+        return f"{head}{required}{', '.join(told)}"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -14,7 +14,7 @@ from hunchd.repository.layout import find
 _SNIFF: Final = 8_000  # bytes
 
 
-def text_file(argument: str) -> str:
+def text_file(argument: str, *, optional: bool = False) -> str:
     """The absolute path of an existing text file. A link stays a link, the folders to it are resolved."""
     given = Path(argument)
     # The name "..", too, stands for a folder; whatever it is, the check below says so.
@@ -27,7 +27,8 @@ def text_file(argument: str) -> str:
     except OSError as error:
         raise WrongUsage(f"{shown} cannot be opened: {error.strerror}.") from error
     if stat.S_ISDIR(mode):
-        raise WrongUsage(f"{shown} is a folder.", hint="Name a file in it, or leave FILE out for the whole project.")
+        whole = ", or leave FILE out for the whole project" if optional else ""
+        raise WrongUsage(f"{shown} is a folder.", hint=f"Name a file in it{whole}.")
     if not stat.S_ISREG(mode):
         raise WrongUsage(f"{shown} is not a regular file.")
     try:
