@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.retrieval.grains import Passage, evidence, rarities
+from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities, spoken
 
 FULL = 2.2  # what a word counts that is said without end
 EVEN = {"cache": 1.0, "timeout": 1.0}
@@ -19,49 +20,62 @@ def turn(number: int, *said: str, session: str | None = "s", length: int = 10, s
     return Passage(dict.fromkeys(said, 1), length, similarity, session, number)
 
 
+def weighed(passages: list[Passage], weights: dict[str, float]) -> Evidence:
+    return evidence(spoken(passages, list(weights)), np.array(list(weights.values())))
+
+
+def rare(asked: list[str], passages: list[Passage], scores: list[float | None]) -> dict[str, float]:
+    return dict(zip(asked, rarities(spoken(passages, asked), scores).tolist(), strict=True))
+
+
 def test_what_stands_alone_is_the_same_at_every_grain() -> None:
-    [one] = evidence([Passage({"cache": 1}, 10, 0.4)], EVEN)
-    assert one.own == one.window == one.wide == one.session > 0
-    assert one.meaning == one.meaning_window == 0.4
+    found = weighed([Passage({"cache": 1}, 10, 0.4)], EVEN)
+    assert found.own == found.window == found.wide == found.session > 0
+    assert found.meaning == found.meaning_window == 0.4
 
 
 def test_a_turn_says_what_the_turns_beside_it_say_in_its_own_session_alone() -> None:
     passages = [turn(1, "cache"), turn(2), turn(3, "timeout"), turn(4), turn(6), turn(2, session="other")]
-    first, answer, _, after, apart, elsewhere = evidence(passages, EVEN)
-    assert first.said == {"cache"}
-    assert answer.own == 0.0
-    assert answer.said == {"cache", "timeout"}
-    assert answer.window > after.window > 0.0
-    assert after.wide > 0.0
-    assert apart.window == elsewhere.wide == 0.0
+    first, answer, _, after, apart, elsewhere = range(len(passages))
+    found = weighed(passages, EVEN)
+    assert found.said[first].tolist() == [True, False]
+    assert found.own[answer] == 0.0
+    assert found.said[answer].tolist() == [True, True]
+    assert found.window[answer] > found.window[after] > 0.0
+    assert found.wide[after] > 0.0
+    assert found.window[apart] == found.wide[elsewhere] == 0.0
 
 
 def test_a_session_is_worth_its_best_three_windows() -> None:
     rich = [turn(number, "cache", "timeout", session="rich") for number in (10, 20, 30, 40)]
     poor = [turn(10, "cache", "timeout", session="poor"), turn(20, session="poor")]
-    *richer, poorer, _ = evidence([*rich, *poor], EVEN)
-    assert [one.session for one in richer] == pytest.approx([3 * poorer.session] * len(rich))
+    *richer, poorer, _ = weighed([*rich, *poor], EVEN).session.tolist()
+    assert richer == pytest.approx([3 * poorer] * len(rich))
 
 
 def test_a_meaning_that_is_not_known_speaks_neither_for_nor_against() -> None:
-    known, other, unknown = evidence([Passage({}, 5, 0.2), Passage({}, 5, 0.6), Passage({"cache": 1}, 5)], EVEN)
-    assert (known.meaning, other.meaning) == (0.2, 0.6)
-    assert unknown.meaning == pytest.approx(0.4)
+    passages = [Passage({}, 5, 0.2), Passage({}, 5, 0.6), Passage({"cache": 1}, 5)]
+    assert weighed(passages, EVEN).meaning.tolist() == pytest.approx([0.2, 0.6, 0.4])
+
+
+def test_a_turn_means_what_the_turns_beside_it_mean_as_well() -> None:
+    passages = [turn(1, similarity=0.6), turn(2, similarity=0.3), turn(4, similarity=0.1)]
+    assert weighed(passages, EVEN).meaning_window.tolist() == pytest.approx([0.45, 0.45, 0.1])
 
 
 def test_the_rare_word_is_told_from_the_common_one_by_the_scores() -> None:
     passages = [Passage({"the": 1}, 10), Passage({"the": 1, "zstd": 1}, 10), Passage({"zstd": 1}, 10)]
-    weights = rarities(["the", "zstd"], passages, [0.5, 6.5, 6.0])
+    weights = rare(["the", "zstd"], passages, [0.5, 6.5, 6.0])
     assert weights["zstd"] == pytest.approx(12 * weights["the"], rel=0.05)
 
 
 def test_a_word_that_no_text_says_is_as_rare_as_the_rarest() -> None:
-    weights = rarities(["cache", "unheard"], [Passage({"cache": 1}, 10)], [3.0])
+    weights = rare(["cache", "unheard"], [Passage({"cache": 1}, 10)], [3.0])
     assert weights["unheard"] == weights["cache"] > 0
 
 
 def test_without_scores_all_words_weigh_the_same() -> None:
-    assert rarities(["a", "b"], [Passage({"a": 1}, 3)], [None]) == {"a": 1.0, "b": 1.0}
+    assert rare(["a", "b"], [Passage({"a": 1}, 3)], [None]) == {"a": 1.0, "b": 1.0}
 
 
 Passages = st.lists(
@@ -80,14 +94,16 @@ Passages = st.lists(
 @settings(deadline=None)
 @given(Passages, st.lists(st.none() | st.floats(0, 40), min_size=12, max_size=12))
 def test_evidence_is_a_share_of_what_can_be_said(passages: list[Passage], scores: list[float | None]) -> None:
-    weights = rarities(["a", "b", "c"], passages, scores[: len(passages)])
+    weights = rare(["a", "b", "c"], passages, scores[: len(passages)])
     assert all(math.isfinite(weight) and weight > 0 for weight in weights.values())
-    for one in evidence(passages, weights):
-        assert all(0.0 <= share <= 1.0 + 1e-9 for share in (one.own, one.window, one.wide, one.session))
+    found = weighed(passages, weights)
+    for shares in (found.own, found.window, found.wide, found.session):
+        assert len(shares) == len(passages)
+        assert all(0.0 <= share <= 1.0 + 1e-9 for share in shares)
 
 
 def test_no_passages_no_evidence() -> None:
-    assert evidence([], rarities(["a"], [], [])) == []
+    assert len(weighed([], rare(["a"], [], [])).own) == 0
 
 
 @settings(deadline=None)
@@ -114,7 +130,7 @@ def test_words_weigh_what_plain_arithmetic_says(passages: list[Passage], scores:
         }
     heaviest = max((weights[word] for word in said), default=1.0)
     expected = {word: weights[word] if word in said else heaviest for word in asked}
-    assert rarities(asked, passages, scores) == pytest.approx(expected)
+    assert rare(asked, passages, scores) == pytest.approx(expected)
 
 
 @settings(deadline=None)
@@ -122,8 +138,8 @@ def test_words_weigh_what_plain_arithmetic_says(passages: list[Passage], scores:
 def test_each_grain_is_scored_as_the_joined_text_would_be(passages: list[Passage]) -> None:
     weights = {"a": 3.0, "b": 1.0, "c": 0.5}
     places = [(one.session, one.number) for one in passages]
-    found = evidence(passages, weights)
-    for reach, scores in ((0, [one.own for one in found]), (2, [one.wide for one in found])):
+    found = weighed(passages, weights)
+    for reach, scores in ((0, found.own), (1, found.window), (2, found.wide)):
         joined = [
             Passage(
                 {word: times for word in weights if (times := sum(other.said.get(word, 0) for other in group))},
@@ -135,7 +151,7 @@ def test_each_grain_is_scored_as_the_joined_text_would_be(passages: list[Passage
         mean = max(sum(one.length for one in joined) / max(len(joined), 1), 1.0)
         most = sum(weights.values()) * FULL
         expected = [sum(weights[word] * gain(n, one, mean) for word, n in one.said.items()) / most for one in joined]
-        assert scores == pytest.approx(expected)
+        assert scores.tolist() == pytest.approx(expected)
 
 
 def gain(times: int, one: Passage, mean: float) -> float:

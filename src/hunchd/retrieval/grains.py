@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,116 +37,119 @@ class Passage(NamedTuple):
         return None if self.session is None else (self.session, self.number)
 
 
+class Spoken(NamedTuple):
+    """Passages and, a row each, how often they say each of the words that are asked for, a column each."""
+
+    passages: Sequence[Passage]
+    words: Sequence[str]
+    counts: Table
+    lengths: Table
+
+
 class Evidence(NamedTuple):
-    """How much of the question each grain says, 0..1, by how rare its words are; and how near the meaning is."""
+    """Of each passage how much of the question each grain says, 0..1, by how rare its words are; and how near the
+    meaning is."""
 
-    own: float
-    window: float  # with a neighbour on either side
-    wide: float  # with two
-    session: float  # its best three windows, on average
-    meaning: float
-    meaning_window: float
-    said: frozenset[str]  # words that the window says
-
-
-def rarities(asked: Sequence[str], passages: Sequence[Passage], scores: Sequence[float | None]) -> dict[str, float]:
-    """How much each word weighs. The index knows how rare a word is among all texts but tells only each text's score;
-    the weights that explain these scores are found by multiplicative updates. A word in none of the texts is rare."""
-    scored = [
-        (one, score)
-        for one, score in zip(passages, scores, strict=True)
-        if score is not None and score > 0 and one.said
-    ]
-    gains = _gains(*_counts([one for one, _ in scored], asked), _mean_length(passages))
-    told = np.array([score for _, score in scored])
-    reach = gains.sum(axis=0)
-    reached = reach > 0
-    reach[~reached] = 1.0
-    weights = np.ones(len(asked))
-    for _ in range(_ROUNDS):
-        ratios = told / np.maximum((gains * weights).sum(axis=1), 1e-9)
-        explained = (gains * ratios[:, None]).sum(axis=0)
-        weights = np.where(reached, np.maximum(weights * explained / reach, 1e-3), weights)
-    heaviest = weights[reached].max() if reached.any() else 1.0
-    return dict(zip(asked, np.where(reached, weights, heaviest).tolist(), strict=True))
+    own: Table
+    window: Table  # with a neighbour on either side
+    wide: Table  # with two
+    session: Table  # its best three windows, on average
+    meaning: Table
+    meaning_window: Table
+    said: npt.NDArray[np.bool_]  # by passage and word: whether the window says it
 
 
-def evidence(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[Evidence]:
-    """What speaks for each passage, in their order."""
-    at = {one.place: index for index, one in enumerate(passages) if one.place is not None}
-    known = [one.similarity for one in passages if one.similarity is not None]
-    unknown = sum(known) / len(known) if known else 0.0  # neither for nor against
-    near = [_beside(passages, at, index, 1) for index in range(len(passages))]
-    counts, lengths = _counts(passages, list(weights))
-    weighed = np.array(list(weights.values()))
-    own = _scores(counts, lengths, weighed)
-    windows, wides = own, own
-    if at:
-        wide = [_beside(passages, at, index, 2) for index in range(len(passages))]
-        windows, wides = (_scores(*_joined(groups, counts, lengths), weighed) for groups in (near, wide))
-    meanings = [unknown if one.similarity is None else one.similarity for one in passages]
-    sessions = _sessions(passages, windows)
-    return [
-        Evidence(
-            own[index],
-            windows[index],
-            wides[index],
-            sessions.get(one.session, windows[index]) if one.session is not None else own[index],
-            meanings[index],
-            sum([meanings[other] for other in beside]) / len(beside),
-            frozenset(
-                one.said if len(beside) == 1 else chain.from_iterable([passages[other].said for other in beside])
-            ),
-        )
-        for index, (one, beside) in enumerate(zip(passages, near, strict=True))
-    ]
-
-
-def _beside(passages: Sequence[Passage], at: Mapping[tuple[str, int], int], index: int, reach: int) -> list[int]:
-    """The passage and those around it that are at hand."""
-    one = passages[index]
-    if one.session is None:
-        return [index]
-    places = ((one.session, one.number + step) for step in range(-reach, reach + 1))
-    return [at[place] for place in places if place in at]
-
-
-def _counts(passages: Sequence[Passage], words: Sequence[str]) -> tuple[Table, Table]:
-    """How often each passage, a row, says each of the words; and the lengths of the passages."""
-    table = np.zeros((len(passages), len(words)))
+def spoken(passages: Sequence[Passage], words: Sequence[str]) -> Spoken:
+    """What the passages say of the words."""
+    counts = np.zeros((len(passages), len(words)))
     places = {word: place for place, word in enumerate(words)}
     for row, one in enumerate(passages):
         for word, times in one.said.items():
-            table[row, places[word]] = times
-    return table, np.array([one.length for one in passages], np.float64)
+            counts[row, places[word]] = times
+    return Spoken(passages, words, counts, np.array([one.length for one in passages], np.float64))
 
 
-def _joined(groups: Sequence[Sequence[int]], counts: Table, lengths: Table) -> tuple[Table, Table]:
-    """The same of the passages of each group together."""
-    members = [index for group in groups for index in group]
-    begins = np.cumsum([0, *(len(group) for group in groups[:-1])])
-    return np.add.reduceat(counts[members], begins, axis=0), np.add.reduceat(lengths[members], begins)
+def rarities(told: Spoken, scores: Sequence[float | None]) -> Table:
+    """How much each word weighs. The index knows how rare a word is among all texts but tells only each text's score;
+    the weights that explain these scores are found by multiplicative updates. A word in none of the texts is rare."""
+    reward = np.array(scores, np.float64)  # None: not a number
+    scored = (reward > 0) & told.counts.any(axis=1)
+    gains = _gains(told.counts[scored], told.lengths[scored], _mean(told.lengths))
+    reward = reward[scored]
+    reach = gains.sum(axis=0)
+    reached = reach > 0
+    reach[~reached] = 1.0
+    weights = np.ones(len(told.words))
+    for _ in range(_ROUNDS):
+        ratios = reward / np.maximum((gains * weights).sum(axis=1), 1e-9)
+        explained = (gains * ratios[:, None]).sum(axis=0)
+        weights = np.where(reached, np.maximum(weights * explained / reach, 1e-3), weights)
+    return np.where(reached, weights, weights[reached].max() if reached.any() else 1.0)
 
 
-def _scores(counts: Table, lengths: Table, weights: Table) -> list[float]:
+def evidence(told: Spoken, weights: Table) -> Evidence:
+    """What speaks for each passage, in their order."""
+    passages, counts, lengths = told.passages, told.counts, told.lengths
+    own, meaning = _scores(counts, lengths, weights), _meanings(passages)
+    at = {one.place: index for index, one in enumerate(passages) if one.place is not None}
+    if not at:
+        return Evidence(own, own, own, own, meaning, meaning, counts > 0)
+    before, previous, itself, following, behind = _around(passages, at).T
+    nothing = np.zeros((1, counts.shape[1]))
+    counts, lengths = np.concatenate([counts, nothing]), np.append(lengths, 0.0)
+    near, near_lengths = (one[previous] + one[itself] + one[following] for one in (counts, lengths))
+    window = _scores(near, near_lengths, weights)
+    wide = _scores(near + counts[before] + counts[behind], near_lengths + lengths[before] + lengths[behind], weights)
+    meanings = np.append(meaning, 0.0)
+    together = meanings[previous] + meanings[itself] + meanings[following]
+    members = 1 + (previous < len(passages)) + (following < len(passages))
+    return Evidence(own, window, wide, _of_sessions(passages, own, window), meaning, together / members, near > 0)
+
+
+def _meanings(passages: Sequence[Passage]) -> Table:
+    """The similarity of each; where it is not known what speaks neither for nor against."""
+    known = [one.similarity for one in passages if one.similarity is not None]
+    unknown = sum(known) / len(known) if known else 0.0
+    return np.array([unknown if one.similarity is None else one.similarity for one in passages], np.float64)
+
+
+def _around(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> npt.NDArray[np.intp]:
+    """Of each passage, a row each, which lie from two before it to two behind it; as many as there are passages stand
+    for none."""
+    none = len(passages)
+    return np.array(
+        [
+            [none, none, index, none, none]
+            if one.session is None
+            else [at.get((one.session, place), none) for place in range(one.number - 2, one.number + 3)]
+            for index, one in enumerate(passages)
+        ],
+        np.intp,
+    )
+
+
+def _scores(counts: Table, lengths: Table, weights: Table) -> Table:
     """BM25 of each row, as a share of what a text could have at most."""
     most = weights.sum() * _FULL
     if not len(lengths) or not most:
-        return [0.0] * len(lengths)
+        return np.zeros(len(lengths))
     # Row by row, so that equal texts have equal scores: a product of matrices may round each in its own way.
-    found: list[float] = ((_gains(counts, lengths, lengths.mean()) * weights).sum(axis=1) / most).tolist()
+    found: Table = (_gains(counts, lengths, _mean(lengths)) * weights).sum(axis=1) / most
     return found
 
 
-def _sessions(passages: Sequence[Passage], windows: Sequence[float]) -> dict[str, float]:
+def _of_sessions(passages: Sequence[Passage], own: Table, windows: Table) -> Table:
+    """What its session is worth to each passage; what is in none is one by itself."""
     found: defaultdict[str, list[float]] = defaultdict(list)
-    for one, score in zip(passages, windows, strict=True):
+    for one, score in zip(passages, windows.tolist(), strict=True):
         if one.session is not None:
             found[one.session].append(score)
-    return {
+    worth = {
         session: sum(sorted(scores, reverse=True)[:BEST_OF_SESSION]) / BEST_OF_SESSION
         for session, scores in found.items()
     }
+    alone = zip(passages, own.tolist(), strict=True)
+    return np.array([score if one.session is None else worth[one.session] for one, score in alone])
 
 
 def _gains(counts: Table, lengths: Table, mean: float) -> Table:
@@ -156,5 +158,5 @@ def _gains(counts: Table, lengths: Table, mean: float) -> Table:
     return found
 
 
-def _mean_length(passages: Sequence[Passage]) -> float:
-    return sum(one.length for one in passages) / len(passages) if passages else 1.0
+def _mean(lengths: Table) -> float:
+    return float(lengths.mean()) if len(lengths) else 1.0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import compress
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities
+from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
 from hunchd.store.gist import Gist
@@ -116,8 +120,7 @@ def ranking(
 ) -> list[Ranked]:
     """The same as values. Among `hits` are the neighbours of messages that were found."""
     asked = terms(query)
-    roots = [stem(word) for word in asked]
-    found = [one for one in _weighed(query, roots, hits, now, counts or {}) if _is_answer(roots, one)]
+    found = _answering(query, [stem(word) for word in asked], hits, now, counts or {})
     found.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.named for one in found):
         found = [one for one in found if one.named]
@@ -127,31 +130,36 @@ def ranking(
 class _Weighed(NamedTuple):
     hit: Hit | Glimpse
     said: Mapping[str, int]  # stems of the question, in the memory's own text
-    around: frozenset[str]  # and in the texts beside it
+    around: Set[str]  # and in the texts beside it
     named: bool
     score: float
 
 
-def _weighed(
+def _answering(
     query: str, roots: Sequence[str], hits: Sequence[Hit | Glimpse], now: datetime, counts: Mapping[str, Counted]
 ) -> list[_Weighed]:
-    """What speaks for each hit, and how much that is. `roots`: of the words that are asked for."""
+    """Those hits that answer, and how much speaks for each. `roots`: of the words that are asked for."""
+    if not hits:
+        return []
     stems = list(dict.fromkeys(roots))
     if new := [hit.memory for hit in hits if hit.memory.id not in counts]:
         counts = {**counts, **dict(zip([one.id for one in new], counted_in(new, stems), strict=True))}
     passages = [_passage(hit, counts[hit.memory.id]) for hit in hits]
-    weights = rarities(stems, passages, [hit.lexical for hit in hits])
-    weights = {word: weights[word] * emphasis(place) for place, word in enumerate(stems)}
-    found = evidence(passages, weights)
+    told = spoken(passages, stems)
+    weights = rarities(told, [hit.lexical for hit in hits])
+    found = evidence(told, weights * [emphasis(place) for place in range(len(stems))])
     then, speaker = named(query), _speaker(stems, hits)
     name = query.strip().strip("`'\"").casefold()
-    weighed = []
-    for hit, passage, one in zip(hits, passages, found, strict=True):
-        called = bool(name) and _is_called(name, hit.memory)
-        relevance = 1.0 if called else (_relevance(one) + _of_message(hit.memory, passage, then, speaker)) / MOST
-        score = max(relevance, 0.0) * _boost(hit.memory, now)
-        weighed.append(_Weighed(hit, passage.said, one.said, called, score))
-    return weighed
+    called = np.array([bool(name) and _is_called(name, hit.memory) for hit in hits], np.bool_)
+    worth = [_of_message(hit.memory, one, then, speaker) for hit, one in zip(hits, passages, strict=True)]
+    relevance = np.where(called, 1.0, (_relevance(found) + worth) / MOST)
+    scores = np.maximum(relevance, 0.0) * [_boost(hit.memory, now) for hit in hits]
+    covered = found.said @ [roots.count(root) for root in stems] / max(min(len(roots), ENOUGH_WORDS), 1)
+    answers = called | [bool(hit.why) for hit in hits] | _answers(covered, [hit.similarity for hit in hits])
+    return [
+        _Weighed(hits[at], passages[at].said, set(compress(stems, found.said[at])), bool(called[at]), float(scores[at]))
+        for at in np.flatnonzero(answers).tolist()
+    ]
 
 
 def emphasis(place: int) -> float:
@@ -171,8 +179,10 @@ def counted_in(memories: Sequence[Memory | Gist], roots: Sequence[str]) -> list[
 
 def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
     memory, (times, length) = hit.memory, counts
+    if memory.kind is not Kind.MESSAGE:
+        return Passage(times, length, hit.similarity)
     session, number = memory.source.get("session"), memory.source.get("number")
-    if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or session is None:
+    if not isinstance(number, int) or session is None:
         return Passage(times, length, hit.similarity)
     return Passage(times, length, hit.similarity, str(session), number)
 
@@ -184,9 +194,10 @@ def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
     return meant[0] if len(meant) == 1 else None
 
 
-def _relevance(one: Evidence) -> float:
-    words = OWN * one.own + WINDOW * one.window + WIDE * one.wide + SESSION * one.session
-    return words + MEANING * max(one.meaning, 0.0) + MEANING_WINDOW * max(one.meaning_window, 0.0)
+def _relevance(found: Evidence) -> Table:
+    words = OWN * found.own + WINDOW * found.window + WIDE * found.wide + SESSION * found.session
+    meaning, around = (np.maximum(one, 0.0) for one in (found.meaning, found.meaning_window))
+    return words + MEANING * meaning + MEANING_WINDOW * around
 
 
 def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, speaker: str | None) -> float:
@@ -201,11 +212,6 @@ def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, spea
     return worth + LENGTH * math.log((1 + min(passage.length, LONGEST)) / (1 + USUAL_LENGTH))
 
 
-def _is_answer(roots: Sequence[str], one: _Weighed) -> bool:
-    covered = sum(map(one.around.__contains__, roots)) / min(len(roots), ENOUGH_WORDS) if roots else 0.0
-    return one.named or bool(one.hit.why) or _answers(covered, one.hit.similarity)
-
-
 def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
     words = [word for word in asked if stem(word) in one.said]
     beside = [word for word in asked if stem(word) in one.around and word not in words]
@@ -213,12 +219,12 @@ def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
     return Ranked(one.hit.memory, one.score, snippet(one.hit.memory.content, words), tuple(reasons))
 
 
-def _answers(covered: float, similarity: float | None) -> bool:
-    if similarity is not None and similarity >= RELATED:
-        return True
-    if similarity is not None and similarity >= VAGUE:
-        return covered >= HALF_COVERED
-    return covered >= COVERED
+def _answers(covered: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
+    """Of each hit whether it says or means enough; `covered`: the share of what was asked that it says."""
+    near = np.array([-1.0 if one is None else one for one in similarities])
+    enough = np.where(near >= VAGUE, HALF_COVERED, COVERED)
+    found: npt.NDArray[np.bool_] = (near >= RELATED) | (covered >= enough)
+    return found
 
 
 def _boost(memory: Memory | Gist, now: datetime) -> float:
@@ -233,9 +239,9 @@ def _boost(memory: Memory | Gist, now: datetime) -> float:
 
 def _age(memory: Memory | Gist, now: datetime) -> timedelta:
     """Since it happened or was said; what was read off the files of today is no news."""
-    if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or memory.at > now:
+    if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or (at := memory.at) > now:
         return timedelta.max
-    return now - memory.at
+    return now - at
 
 
 def _is_called(name: str, memory: Memory | Gist) -> bool:
