@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from hunchd.domain.memory import Memory
+from hunchd.domain.facts import place_of
+from hunchd.domain.memory import Kind, Memory, Scope, Trust
 from hunchd.domain.session import Event
 from hunchd.engine.memories import Memories
+from hunchd.engine.session_log import session_tag
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.writing import Writer
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
@@ -78,3 +81,25 @@ async def test_who_waited_while_a_session_was_erased_and_who_came_after_write_on
     )
     assert {one["id"] for one in listed} == {identifier for told in spoken for identifier in told}
     assert [one["number"] for one in listed] == list(range(1, 21))
+
+
+async def test_of_a_session_whose_every_word_gave_way_to_an_older_one_nothing_is_left_to_forget(
+    sessions: Sessions,
+) -> None:
+    """What it said lies under the id of what it replaced: that holds again, and stays."""
+    asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text="I work with vim now"),))
+    await sessions.append("torn", asked, "p")
+    memories = sessions._memories
+    before = Memory(
+        id="", kind=Kind.FACT, title="editor: emacs", content="editor: emacs", key="editor", value="emacs",
+        category="preference", scope=Scope.USER, project=None, at=NOW, created=NOW, updated=NOW, trust=Trust.USER,
+        source={"type": "user"},
+    )  # fmt: skip
+    before = replace(before, id=place_of(before) or "")
+    later = NOW + timedelta(hours=1)
+    said = replace(before, content="editor: vim", value="vim", at=later, created=later, updated=later)
+    await memories.claim([before])
+    await memories.claim([replace(said, tags=(session_tag("torn"),))])
+    await sessions.erase("torn")
+    held = await memories.known([before.id], None)
+    assert held[before.id].value == "emacs"

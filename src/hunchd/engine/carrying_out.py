@@ -413,7 +413,7 @@ class CarryingOut:
             return
         await self._settled()
         await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
-        await self._store.purge(owner.id)
+        await self._memories.purges.purge(owner.id)
         self._usage.forget(gone)
         await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
 

@@ -86,8 +86,7 @@ class Documents:
         page = await self._head(path)
         if page is None:
             raise NotFound(f"there is no document {path}", field="path")
-        memory, sequence = await self._memories.forget(page.id, self._projects.ids)
-        await self._memories.erased(memory, sequence)
+        await self._memories.erase(page.id, self._projects.ids)
 
     async def rewrite(self, page: Memory, patch: dict[str, Any]) -> Memory:
         """Change some fields of a document. Raises NotFound when it was forgotten meanwhile."""

@@ -381,10 +381,12 @@ class Engine:
         return await self._housekeeping.told_of(await self.memory(identifier))
 
     async def forget(self, identifier: str) -> None:
-        for one in (identifier, *quoting(await self.memory(identifier))):
-            with suppress(NotFound):
-                await self.knowledge.forget(one)
-            await self._housekeeping.forgotten([one])
+        meant = list(dict.fromkeys((identifier, *quoting(await self.memory(identifier)))))
+        done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
+        await self._housekeeping.forgotten(meant)
+        for failure in done:
+            if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # gone already
+                raise failure
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""

@@ -80,8 +80,7 @@ class Knowledge:
 
     async def forget(self, identifier: str) -> None:
         """Erase a memory with its versions and what quotes it; nothing of it is on the disk when this returns."""
-        memory, sequence = await self._memories.forget(identifier, self._projects.ids)
-        await self._memories.erased(memory, sequence)
+        await self._memories.erase(identifier, self._projects.ids)
 
     async def as_of(self, identifier: str, moment: datetime) -> Memory:
         """What a memory said at `moment`. Raises NotFound when it said nothing then."""

@@ -16,6 +16,7 @@ from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revise
 from hunchd.domain.filters import Filters, matches, of_family
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_id, memory_of, without_secrets
+from hunchd.engine.purging import Purges
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FeedbackItem
@@ -51,6 +52,7 @@ class Memories:
         self.now = now
         self._noticed = noticed
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.purges = Purges(store)
 
     # Kept
 
@@ -268,7 +270,10 @@ class Memories:
             return memory, last
 
     async def bury(self, identifiers: Sequence[str], project: str | None) -> int:
-        """Take memories of one project out of every answer, durably; the number of the last record that says so."""
+        """Take memories of one project out of every answer, durably; the number of the last record that says so, 0
+        where there are none."""
+        if not identifiers:
+            return 0
         records = [
             Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0)
             for one in identifiers
@@ -286,12 +291,14 @@ class Memories:
         await self._writer.accept(records, queue)
         return last
 
-    async def erased(self, memory: Memory, sequence: int) -> None:
-        """Return when no file of ours holds the memory, or what it said before, any more. One that was accepted under
-        its id after `sequence` is another, and stays."""
-        await self._writer.drained()
-        await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
-        await self._store.purge(memory.project)
+    async def erase(self, identifier: str, projects: Sequence[str]) -> None:
+        """Forget a memory; no file of ours holds it, or what it said before, any more when this returns. One that is
+        accepted under its id meanwhile is another, and stays."""
+        with self.purges.coming():
+            memory, sequence = await self.forget(identifier, projects)
+            await self._writer.drained()
+            await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
+        await self.purges.purge(memory.project)
 
     async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
         """Contradictions quote both sides: with one of them they go too."""

@@ -325,13 +325,22 @@ class Sessions:
         """Remove the session, its messages and everything made of it: from answers at once, from disk before this
         returns."""
         session = redacted_name(session)
+        with self._memories.purges.coming():
+            gone = await self._taken_out(session)
+        await asyncio.gather(*(self._memories.purges.purge(owner) for owner in gone))
+        ids = [one for of_owner in gone.values() for one in of_owner]
+        if self.gone is not None:
+            await self.gone(ids)
+        return {"erased": session, "memories": len(ids)}
+
+    async def _taken_out(self, session: str) -> dict[str | None, list[str]]:
+        """Take the session out of every answer and out of the journal; what is to leave the disk, by its project."""
         async with self.held(session) as log:
             await self._writer.drained()
-            gone: list[str] = []
+            gone: dict[str | None, list[str]] = {}
             last = 0
             # What a session tells of the user is kept beside the project, with the user's own.
-            owners = dict.fromkeys((log.head.project, None))
-            for owner in owners:
+            for owner in dict.fromkeys((log.head.project, None)):
                 filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
                 async with self._memories.changing:
                     made = await self._memories.all_of(filters)
@@ -343,18 +352,14 @@ class Sessions:
                         facts = [memory for memory in made if memory.kind is Kind.FACT]
                         kept = await self._memories.relink(facts, owner)
                         last = max(last, await self.forget([one for one in ids if one not in kept], owner))
-                gone += ids
+                        gone[owner] = ids
             self.heads.pop(session, None)
             log.clear()
         self._shelves.pop(session, None)
-        barred = frozenset(gone)
+        barred = frozenset(one for ids in gone.values() for one in ids)
         await self._writer.drained()
         await self._journal.rewrite(lambda record: _tells_of(record, barred), up_to=last)
-        for owner in owners:
-            await self._store.purge(owner)
-        if self.gone is not None:
-            await self.gone(gone)
-        return {"erased": session, "memories": len(gone)}
+        return gone
 
     async def forget(self, ids: Sequence[str], project: str | None) -> int:
         """Take memories out of every answer, durably; the number of the last record that says so."""

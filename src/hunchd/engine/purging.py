@@ -1,0 +1,50 @@
+"""What was forgotten leaves the disk: the store writes all of a project anew for it, once for all who wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from hunchd.store.client import StoreClient
+
+# Longer than it takes to forget dozens; nobody who came first waits much longer for those behind.
+GATHERED_WITHIN: Final = 2.0  # seconds
+
+
+class Purges:
+    def __init__(self, store: StoreClient) -> None:
+        self._store = store
+        self._coming = 0  # callers who forget something first
+        self._arrived = asyncio.Event()
+        self._arrived.set()
+        self._gathering: dict[str | None, asyncio.Task[None]] = {}  # by project: not begun yet
+
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Somebody forgets something and asks for a purge next: one that was not begun waits for them."""
+        self._coming += 1
+        self._arrived.clear()
+        try:
+            yield
+        finally:
+            self._coming -= 1
+            if not self._coming:
+                self._arrived.set()
+
+    async def purge(self, project: str | None) -> None:
+        """Return when no byte is on the disk of what the store had deleted of a project before."""
+        task = self._gathering.get(project)
+        if task is None:
+            task = self._gathering[project] = asyncio.create_task(self._purge(project), name="purge")
+        await asyncio.shield(task)
+
+    async def _purge(self, project: str | None) -> None:
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GATHERED_WITHIN):
+                    await self._arrived.wait()
+        finally:
+            del self._gathering[project]  # whoever asks from now on may have deleted more
+        await self._store.purge(project)

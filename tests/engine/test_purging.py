@@ -1,0 +1,91 @@
+"""Many forget at the same time: nobody is answered before no byte is left, and nobody waits for all the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunchd.domain.errors import StoreError
+from hunchd.domain.memory import Memory
+from hunchd.engine.memories import Memories
+from tests.consolidation.made import memory
+from tests.engine.test_carrying_out import Bench, Store, bench
+
+KEPT = tuple(memory(f"m{number}") for number in range(12))
+
+
+class Purging:
+    """A store as it is while it writes all anew: nobody reads meanwhile. What was there each time it began."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began: list[set[str]] = []
+        self.ended = 0
+        self.fails = False
+        self._store, self._get, self._list = store, store.get, store.list
+        self._free = asyncio.Event()
+        self._free.set()
+        for name in ("get", "list", "purge"):
+            monkeypatch.setattr(store, name, getattr(self, name))
+
+    async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
+        await self._free.wait()
+        return await self._get(ids, project)
+
+    async def list(self, *asked: Any) -> Any:
+        await self._free.wait()
+        return await self._list(*asked)
+
+    async def purge(self, project: str | None) -> None:
+        self._free.clear()
+        self.began.append(set(self._store.kept))
+        await asyncio.sleep(0.05)
+        self.ended += 1
+        self._free.set()
+        if self.fails:
+            raise StoreError("the disk is gone")
+
+
+async def erased(it: Bench, purging: Purging, identifier: str) -> None:
+    memories: Memories = it.memories
+    await memories.erase(identifier, ["p"])
+    done = purging.began[: purging.ended]
+    assert any(identifier not in there for there in done), "answered before a purge that began behind its deletion"
+
+
+async def test_what_is_forgotten_at_once_leaves_the_disk_in_one_or_two_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = Purging(it.store, monkeypatch)
+        await asyncio.gather(*(erased(it, purging, one.id) for one in KEPT))
+        assert purging.began[-1] == set()
+    assert len(purging.began) <= 2
+
+
+async def test_who_forgets_during_a_purge_is_answered_after_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = Purging(it.store, monkeypatch)
+        first = asyncio.create_task(erased(it, purging, KEPT[0].id))
+        while not purging.began:
+            await asyncio.sleep(0.001)
+        await asyncio.gather(first, *(erased(it, purging, one.id) for one in KEPT[1:]))
+    assert len(purging.began) <= 3
+
+
+async def test_a_purge_that_fails_is_told_to_all_who_wait_and_the_next_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = Purging(it.store, monkeypatch)
+        purging.fails = True
+        asked = [it.memories.erase(one.id, ["p"]) for one in KEPT[:3]]
+        told = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in told] == [StoreError] * 3
+        purging.fails = False
+        await erased(it, purging, KEPT[3].id)
