@@ -139,6 +139,19 @@ def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys
     assert capsys.readouterr().out == "accepted 3, known 0\n"
 
 
+def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+    refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
+    fake.routes["POST /import"] = (200, {"memories": 3, "rejected": [{"index": 6, "error": refused}]})
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(LINES)
+
+    assert main(["import", str(file)]) == 0
+
+    told = capsys.readouterr()
+    assert told.out == "memories 3\n"
+    assert "line 7: 'm1' is the id of a memory of /shop already" in told.err
+
+
 def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["POST /import"] = (200, {"accepted": 3})
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(LINES), isatty=lambda: False))

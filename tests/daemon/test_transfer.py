@@ -138,3 +138,30 @@ def test_a_folder_that_can_be_no_project_does_not_stop_an_import(daemon: Running
 
     assert (answer["projects"], answer["skipped"], answer["known"]) == (1, 1, 1)
     assert [".." in one["id"] for one in daemon.get("/projects")["items"]] == [False]
+    assert [(one["index"], one["error"]["field"]) for one in answer["rejected"]] == [(0, "path")]
+
+
+def test_an_id_stands_for_one_memory_whatever_an_import_says(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    """Two projects that shared one lost the one or the other, whichever was asked for, changed or forgotten last."""
+    daemon.add(shop)
+    [ours] = daemon.post("/memories", {"kind": "episode", "content": "heron", "project": str(shop)})["ids"]
+    lines = exported(daemon)
+    other = tmp_path / "other"
+    copied = [line.replace(str(shop), str(other)).replace("heron", "otter") for line in lines]
+
+    answer = imported(daemon, copied)
+
+    at = next(number for number, line in enumerate(copied) if ours in line)
+    [told] = [one["error"] for one in answer["rejected"] if one["index"] == at]
+    assert (told["code"], told["field"]) == ("conflict", "data.id")
+    assert told["message"] == f"'{ours}' is the id of a memory of {shop} already"
+    assert daemon.get(f"/memories/{ours}")["content"] == "heron"
+
+    def line(project: str) -> str:
+        at = dict.fromkeys(("at", "created", "updated"), "2026-01-01T00:00:00Z")
+        told = {"id": "m1", "kind": "episode", "title": "t", "content": project, "project": project, **at}
+        return json.dumps({"type": "memory", "version": 1, "data": told})
+
+    answer = imported(daemon, [line(str(shop)), line(str(other))])  # in one go
+    assert (answer["memories"], answer["skipped"], answer["rejected"][0]["index"]) == (1, 1, 1)
+    assert daemon.get("/memories/m1")["content"] == str(shop)

@@ -249,7 +249,7 @@ def test_three_hundred_who_never_finish_keep_nobody_out(shared_daemon: RunningDa
 
 def test_a_line_that_belongs_to_no_project_stops_nothing(shared_daemon: RunningDaemon, project: str) -> None:
     at = dict.fromkeys(("at", "created", "updated"), "2026-01-01T00:00:00Z")
-    data = {"id": "m1", "kind": "fact", "title": "t", "content": "c", **at}
+    data = {"id": "mine", "kind": "fact", "title": "t", "content": "c", **at}
     for owner in ("/no/such/folder", "p0123456789ab", "../..", "' OR 1=1 --"):
         line = {"type": "memory", "version": 1, "data": {**data, "project": owner}}
         answer = shared_daemon.post("/import", line)

@@ -22,6 +22,7 @@ from hunchd.config.places import Places, places
 
 _BLOCK: Final = 65_536  # bytes sent at a time
 _TAKEN: Final = ("projects", "memories", "signals", "known", "contradictions")
+_SHOWN: Final = 10  # refused lines that are named
 _LINES: Final = "application/x-ndjson"
 
 
@@ -73,6 +74,8 @@ def import_(arguments: Namespace) -> int:
         print_json(answer)
     else:
         print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
+        for one in answer.get("rejected", ())[:_SHOWN]:
+            note(f"line {number(one['index'] + 1)}: {clean(one['error']['message'])}")
     if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
         raise CommandError("nothing in it was an export of hunchd.", hint="`hunch export FILE` writes one.")
     return 0

@@ -9,16 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from hunchd import __version__
-from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import Change, place_of, retired, same_value, since
 from hunchd.domain.filters import of_family
 from hunchd.domain.memory import CHUNK, Kind, Memory, Status
 from hunchd.engine.colleagues import Colleagues
 from hunchd.engine.memories import Memories, memory_id, without_secrets
+from hunchd.engine.project import Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
 from hunchd.ingestion.redaction import redact, redact_values
-from hunchd.protocol.answers import export_line, iso
+from hunchd.protocol.answers import NAMED_REJECTIONS, export_line, iso, rejection_json
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.client import StoreClient
 
@@ -33,9 +34,16 @@ class _Taken:
     """An import under way."""
 
     owners: dict[str, str] = field(default_factory=dict)  # project id there → project id here
-    memories: list[Memory] = field(default_factory=list)
+    memories: list[tuple[int, Memory]] = field(default_factory=list)  # with the numbers of their lines
     signals: list[dict[str, Any]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def pass_over(self, line: int, error: HunchError) -> None:
+        logger.warning("line %d of an import is passed over: %s", line + 1, redact(error.message).text)
+        self.counts["skipped"] += 1
+        if len(self.rejected) < NAMED_REJECTIONS:
+            self.rejected.append(rejection_json(line, error))
 
 
 class Transfer:
@@ -73,12 +81,11 @@ class Transfer:
             try:
                 self._sort(line, taken)
             except (InvalidInput, NotFound) as error:  # a folder that can be no project, or a project that is not known
-                logger.warning("an imported line is passed over: %s", redact(error.message).text)
-                taken.counts["skipped"] += 1
+                taken.pass_over(line["line"], error)
             if len(taken.memories) + len(taken.signals) >= BATCH:
                 await self._keep(taken)
         await self._keep(taken)
-        return taken.counts
+        return {**taken.counts, "rejected": taken.rejected}
 
     async def merge(self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str) -> dict[str, Any]:
         """Take over what a colleague exported of a project as the colleague's word. Raises InvalidInput for an export
@@ -104,7 +111,7 @@ class Transfer:
                 taken.counts["projects"] += 1
             case "memory":
                 memory = without_secrets(memory_from_json(line["data"]))
-                taken.memories.append(_moved(memory, self._owner(memory.project, taken)))
+                taken.memories.append((line["line"], _moved(memory, self._owner(memory.project, taken))))
             case "signal":
                 signal, _ = redact_values(line["data"])
                 taken.signals.append(signal | {"project": self._owner(signal["project"], taken)})
@@ -121,18 +128,32 @@ class Transfer:
         return taken.owners.get(named) or self._projects.find(named)[0].id
 
     async def _keep(self, taken: _Taken) -> None:
-        owners: dict[str | None, list[Memory]] = {}
-        for memory in taken.memories:
-            owners.setdefault(memory.project, []).append(memory)
         async with self._memories.changing:
-            changes = [change for owner in owners for change in await self._news(owners[owner], owner)]
+            told = await self._own(taken)
+            changes = [change for owner in told for change in await self._news(told[owner], owner)]
             await self._memories.commit(changes)
         if taken.signals:
             await self._store.put_signals(taken.signals)
         taken.counts["memories"] += len(changes)
-        taken.counts["known"] += len(taken.memories) - len(changes)
+        taken.counts["known"] += sum(map(len, told.values())) - len(changes)
         taken.counts["signals"] += len(taken.signals)
         taken.memories, taken.signals = [], []
+
+    async def _own(self, taken: _Taken) -> dict[str | None, list[Memory]]:
+        """The memories to be taken, by their projects, without those whose id is one of another project here: an id
+        stands for one memory."""
+        owner_of: dict[str, str | None] = {}
+        ids = list(dict.fromkeys(memory.id for _, memory in taken.memories))
+        for owner in (None, *self._projects.ids):
+            owner_of |= {name: one.project for name, one in (await self._memories.known(ids, owner)).items()}
+        told: dict[str | None, list[Memory]] = {}
+        for line, memory in taken.memories:
+            owner = owner_of.setdefault(memory.id, memory.project)
+            if owner == memory.project:
+                told.setdefault(owner, []).append(memory)
+            else:
+                taken.pass_over(line, _elsewhere(memory, self._projects.known(owner)))
+        return told
 
     async def _news(self, told: Sequence[Memory], owner: str | None) -> list[Change]:
         """What `told`, memories of one project, change here: nothing where what lies under their ids is as new. A value
@@ -163,6 +184,15 @@ class Transfer:
             return ()
         family = await self._memories.family(page.id, page.project)
         return tuple(one.id for one in family if one.category == CHUNK and one.updated < page.updated)
+
+
+def _elsewhere(memory: Memory, owner: Project | None) -> Conflict:
+    whose = f"of {owner.root}" if owner is not None else "of the user's own"
+    return Conflict(
+        f"'{memory.id}' is the id of a memory {whose} already",
+        field="data.id",
+        hint="an id is one memory's: give it another, or leave the memory where it is",
+    )
 
 
 def _moved(memory: Memory, owner: str | None) -> Memory:

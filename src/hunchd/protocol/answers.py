@@ -14,6 +14,8 @@ EXPORT_TYPES: Final = (
     "memory", "message", "document", "signal", "contradiction", "feedback", "link", "project", "meta",
 )  # fmt: skip
 
+NAMED_REJECTIONS: Final = 100  # of an import; the others are only counted
+
 Progress = tuple[int, int]  # done, total
 Found = TypeVar("Found")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web import RequestPayloadError
 
 from hunchd.domain.errors import HunchError, InvalidInput, TooLarge
-from hunchd.protocol.answers import export_line, parse_export_line, rejection_json
+from hunchd.protocol.answers import NAMED_REJECTIONS, export_line, parse_export_line, rejection_json
 from hunchd.protocol.decoding import Malformed, decoded, refuse_unstorable
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.memories import memory_from_json
@@ -21,7 +21,6 @@ from hunchd.serving.limits import Limits
 
 # Longer ones would hold up the loop for a millisecond or more.
 _DECODED_AT_ONCE: Final = 128 * 1024  # bytes
-_NAMED_REJECTIONS: Final = 100  # of an import; the others are only counted
 
 
 async def json_body(request: web.Request, limits: Limits) -> Any:
@@ -50,7 +49,7 @@ class ImportLines:
         self.refused = 0
 
     async def read(self) -> AsyncIterator[dict[str, Any]]:
-        """Each valid line as {"type", "version", "data"}."""
+        """Each valid line as {"type", "version", "data"}, with its number, from 0, as "line"."""
         index = 0
         async for raw in self._lines():
             if raw is None:
@@ -61,12 +60,17 @@ class ImportLines:
                 except InvalidInput as error:
                     self._refuse(index, error)
                 else:
-                    yield line
+                    yield line | {"line": index}
             index += 1
+
+    def told(self, done: Mapping[str, Any]) -> dict[str, Any]:
+        """What became of the import, with the lines named that were refused here and behind."""
+        named = sorted([*self.rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
+        return {**done, "refused": self.refused, "rejected": named[:NAMED_REJECTIONS]}
 
     def _refuse(self, index: int, error: HunchError) -> None:
         self.refused += 1
-        if len(self.rejected) < _NAMED_REJECTIONS:
+        if len(self.rejected) < NAMED_REJECTIONS:
             self.rejected.append(rejection_json(index, error))
 
     async def _lines(self) -> AsyncIterator[bytes | None]:

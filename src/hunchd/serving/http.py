@@ -250,7 +250,7 @@ class Doors:
             done = await self._engine.import_of(colleague, lines.read(), project)
         else:
             done = await self._engine.import_lines(lines.read())
-        return json_answer({**done, "refused": lines.refused, "rejected": lines.rejected})
+        return json_answer(lines.told(done))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         return await self.listeners.serve(request, self._engine.subscribe())
