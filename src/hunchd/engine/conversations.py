@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
+from threading import Lock
 from typing import Any
 
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
@@ -51,11 +53,28 @@ SWEEP = 3_600.0  # seconds between two looks for idle sessions
 
 @dataclass(slots=True)
 class _Folded:
-    """A history folded so far."""
+    """A history folded so far. One thread at a time folds it, also when nobody waits for that thread any more."""
 
     log: Log
     history: History
     consumed: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it is folded, or nearly so."""
+        return not self.lock.locked() and len(self.log.messages) - self.consumed <= MANY
+
+    def view(self) -> View:
+        """The history as far as the log goes."""
+        with self.lock:
+            forced, until = frozenset(self.log.head.compactions), len(self.log.messages)
+            for message in self.log.messages[self.consumed : until]:
+                self.history.add(message)
+                if message.number in forced:
+                    self.history.compact()
+            self.consumed = until
+            return self.history.view()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +197,22 @@ class Conversations:
             project, whole = self._owner(request.project), 0
             log = Log(Head(session=session, project=project, began=self._now()))
             view = History(whole, digested).view()
+        folded = {budget: one for (name, budget), one in self._folded.items() if name == session and one.log is log}
+
+        def history(tokens: int) -> View:
+            if tokens == whole:
+                return view
+            if tokens not in folded:
+                folded[tokens] = _Folded(log, History(tokens, digested))
+            return folded[tokens].view()
+
         own = self._hot.list(Filters(kinds=(Kind.FACT, Kind.DOCUMENT)))
         found, degraded = await self._found(request.message, project, view)
         now = self._now()
-        prompt = compiled(
+        compiling = partial(
+            compiled,
             Ingredients(
-                history=lambda tokens: view if tokens == whole else self._folded_to(log, tokens).history.view(),
+                history=history,
                 message=request.message,
                 budget=request.budget,
                 system=request.system,
@@ -193,31 +222,31 @@ class Conversations:
                 retrieved=[text for _, text in found],
                 volatile=volatile_lines(now.astimezone(), name_of(own), self._last(session, project), degraded),
                 task=request.task,
-            )
+            ),
         )
+        # What does not fit is folded anew, more tightly.
+        prompt = compiling() if len(log.messages) <= MANY else await asyncio.to_thread(compiling)
+        if whole in folded and self._folded.get((session, whole)) is folded[whole]:  # not compacted or erased meanwhile
+            for tokens, one in folded.items():
+                self._remember((session, tokens), one)
         return _prompt_json(prompt, found, degraded)
 
     # What a prompt is made of
 
     async def _view(self, log: Log, budget: int) -> View:
         """The history of a log that is held, folded as far as the log goes."""
-        folded = self._folded_to(log, budget, most=MANY)
-        if folded.consumed < len(log.messages):
-            await asyncio.to_thread(_fold, folded)
-        return folded.history.view()
-
-    def _folded_to(self, log: Log, budget: int, *, most: int | None = None) -> _Folded:
-        """The history for a budget, folded as far as the log goes, unless more than `most` messages are missing."""
         key = (log.head.session, budget)
         folded = self._folded.get(key)
         if folded is None or folded.log is not log:
-            folded = self._folded[key] = _Folded(log, History(budget, digested))
+            folded = _Folded(log, History(budget, digested))
+        self._remember(key, folded)
+        return folded.view() if folded.is_at_hand else await asyncio.to_thread(folded.view)
+
+    def _remember(self, key: tuple[str, int], folded: _Folded) -> None:
+        self._folded[key] = folded
         self._folded.move_to_end(key)
         while len(self._folded) > VIEWS:
             self._folded.popitem(last=False)
-        if most is None or len(log.messages) - folded.consumed <= most:
-            _fold(folded)
-        return folded
 
     def _background(self, session: str, project: str | None, view: View) -> Sequence[str]:
         """What is known of the project. It stays as it is until the history is compacted, for the cache's sake, but
@@ -346,15 +375,6 @@ class Conversations:
         if stale:
             await self._sessions.forget(stale, head.project)
         return replace(head, episodes=made)
-
-
-def _fold(folded: _Folded) -> None:
-    forced = frozenset(folded.log.head.compactions)
-    for message in folded.log.messages[folded.consumed :]:
-        folded.history.add(message)
-        if message.number in forced:
-            folded.history.compact()
-    folded.consumed = len(folded.log.messages)
 
 
 def _prompt_json(

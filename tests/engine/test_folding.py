@@ -1,0 +1,101 @@
+"""Prompts of one session compiled at once: each tells the history as it is, and nobody else waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hunchd.assembly.history import History
+from hunchd.domain.session import Event, Message
+from hunchd.engine.conversations import Conversations
+from hunchd.engine.memories import Memories
+from hunchd.engine.sessions import Sessions
+from hunchd.engine.writing import Writer
+from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal import Journal
+from tests.engine.test_session_erasure import NOW, ForgetfulStore
+
+SAID = tuple(f"word {number} " * 30 for number in range(300))
+
+
+@asynccontextmanager
+async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conversations]]:
+    """A session of 300 turns, as two daemons see it that have not compiled a prompt of it yet."""
+    async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
+        hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
+        writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
+        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        running = asyncio.create_task(writer.run())
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        await sessions.warm((None,))
+        spoken = tuple(MessageDraft(event=Event.USER, text=text) for text in SAID)
+        await sessions.append("long", AppendRequest(messages=spoken), None)
+        one, other = (
+            Conversations(
+                sessions, memories, cast(Any, None), hot, secret=b"s", project_id=lambda named: named, now=lambda: NOW
+            )
+            for _ in range(2)
+        )
+        yield one, other
+        running.cancel()
+
+
+async def compiled(conversations: Conversations, budget: int = 32_000, *, system: str = "") -> list[Any]:
+    answer = await conversations.compile(CompileRequest(session="long", budget=budget, system=system))
+    messages: list[Any] = answer["messages"]
+    return messages
+
+
+def folding_takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    add = History.add
+
+    def slowly(self: History, message: Message) -> None:
+        time.sleep(seconds)
+        add(self, message)
+
+    monkeypatch.setattr(History, "add", slowly)
+
+
+async def test_who_asks_again_after_leaving_gets_each_turn_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever leaves in the middle of the first folding leaves a thread behind that goes on with it."""
+    async with a_long_talk(tmp_path) as (asked_twice, asked_once), asyncio.timeout(20):
+        expected = await compiled(asked_once)
+        folding_takes(0.001, monkeypatch)
+        leaving = asyncio.create_task(compiled(asked_twice))
+        await asyncio.sleep(0.05)
+        leaving.cancel()
+        assert await compiled(asked_twice) == expected
+
+
+async def test_many_prompts_of_several_sizes_at_once_are_each_as_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = (32_000, 16_000, 8_000, 4_000, 2_000, 1_000)
+    async with a_long_talk(tmp_path) as (asked_at_once, asked_in_turn), asyncio.timeout(20):
+        expected = [await compiled(asked_in_turn, size) for size in sizes]
+        folding_takes(0.0002, monkeypatch)
+        assert await asyncio.gather(*(compiled(asked_at_once, size) for size in sizes)) == expected
+
+
+async def test_others_go_on_while_a_long_history_is_folded_more_tightly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_long_talk(tmp_path) as (conversations, _), asyncio.timeout(20):
+        folding_takes(0.001, monkeypatch)
+        compiling = asyncio.create_task(compiled(conversations, 8_000, system="be brief " * 3_400))
+        longest = 0.0
+        while not compiling.done():
+            began = time.monotonic()
+            await asyncio.sleep(0.005)
+            longest = max(longest, time.monotonic() - began)
+    assert longest < 0.2  # one folding takes 0.3 s and more
