@@ -46,6 +46,21 @@ def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after
     assert prefetch(daemon)["week"]["hit_rate"] == 1.0
 
 
+def test_who_waits_for_a_first_answer_is_given_one_however_often_they_ask(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.post("/projects", {"path": str(shop)})
+    asked = 0
+
+    def useful() -> bool:
+        nonlocal asked
+        asked += 1
+        bundle = daemon.get("/context", project=str(shop), file="shop/basket.py")
+        return any(item["tier"] <= 2 for item in bundle["items"])
+
+    daemon.wait_until(useful, within=60, what="tell something useful")
+    assert asked > 1
+    assert prefetch(daemon)["answers"] == 1
+
+
 def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     names = (f"faster-checkout-{number}" for number in itertools.count())

@@ -18,14 +18,20 @@ def test_what_was_built_ahead_is_served_and_says_so() -> None:
     taken = bundles.take(key("a"))
     assert taken is not None
     assert (taken.context, taken.prefetched) == ("A", True)
-    assert (bundles.tally.hits, bundles.tally.misses, bundles.tally.built_ahead) == (1, 0, 1)
+    assert bundles.tally.built_ahead == 1
 
 
 def test_a_newer_revision_is_another_answer() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=False)
     assert bundles.take(key("a", revision=1)) is None
-    assert bundles.tally.misses == 1
+
+
+def test_answers_are_counted_by_whether_they_were_ready() -> None:
+    bundles = Bundles()
+    for warm in (True, False, True):
+        bundles.answered(warm=warm, seconds=0.001)
+    assert (bundles.tally.hits, bundles.tally.misses, list(bundles.latencies)) == (2, 1, [0.001] * 3)
 
 
 def test_the_longest_unused_makes_room_and_waste_is_counted() -> None:
@@ -65,4 +71,5 @@ def test_a_look_is_no_question() -> None:
     bundles.keep(key("a"), bundle("A"), ahead=True)
     assert bundles.peek(key("a")) is not None
     assert bundles.peek(key("b")) is None
-    assert (bundles.tally.hits, bundles.tally.misses) == (0, 0)
+    assert bundles.keep(key("c", revision=1), bundle("C"), ahead=False)
+    assert bundles.tally.wasted == 1

@@ -86,10 +86,12 @@ class Answers:
         began = time.perf_counter()
         key = self._key(self._focus(request, project, tree), request.budget, project)
         bundle = self.bundles.take(key)
-        self.board.asked(self._now().timestamp(), warm=bundle is not None)
+        warm = bundle is not None
         if bundle is None:
             bundle = self.bundles.keep(key, self._build(key, project), ahead=False)
-        self.bundles.latencies.append(time.perf_counter() - began)
+        if not is_wanting(bundle, project):
+            self.board.asked(self._now().timestamp(), warm=warm)
+            self.bundles.answered(warm=warm, seconds=time.perf_counter() - began)
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
@@ -271,6 +273,12 @@ class Answers:
         hits = self._hot.search(focus.query, filters, FOUND)
         found = ((self._hot.get(hit.memory_id), _relevance(hit)) for hit in hits if hit.share >= LEAST_SHARE)
         return tuple((memory, relevance) for memory, relevance in found if memory is not None)
+
+
+def is_wanting(bundle: Bundle, project: Project) -> bool:
+    """Whether nothing is known yet of what was asked, as the project is still being read: who waits asks again, ten
+    times a second, and was given no answer yet."""
+    return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
 
 
 def with_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:

@@ -64,12 +64,18 @@ class Bundles:
         """The bundle for `key` if it is warm; it says so if it was built ahead."""
         kept = self._kept.get(key)
         if kept is None:
-            self.tally.misses += 1
             return None
         self._kept.move_to_end(key)
         kept.served += 1
-        self.tally.hits += 1
         return kept.bundle
+
+    def answered(self, *, warm: bool, seconds: float) -> None:
+        """Count an answer, from a warm bundle or not, and how long it took."""
+        if warm:
+            self.tally.hits += 1
+        else:
+            self.tally.misses += 1
+        self.latencies.append(seconds)
 
     def keep(self, key: Key, bundle: Bundle, *, ahead: bool) -> Bundle:
         """Remember `bundle`; what can never be right again goes, and the longest unused one makes room."""

@@ -21,7 +21,7 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import Signal
 from hunchd.engine.absorbing import recall_errors
 from hunchd.engine.accepting import Accepting
-from hunchd.engine.answers import Answers
+from hunchd.engine.answers import Answers, is_wanting
 from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
@@ -320,7 +320,9 @@ class Engine:
 
     async def context(self, request: ContextRequest) -> Bundle:
         self._asked = time.monotonic()
-        return self._housekeeping.showed(self._answers.context(request, *self._projects.find(request.project)))
+        project, tree = self._projects.find(request.project)
+        bundle = self._answers.context(request, project, tree)
+        return bundle if is_wanting(bundle, project) else self._housekeeping.showed(bundle)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         project, tree = self._projects.find(request.project)
