@@ -15,12 +15,13 @@ import pytest
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
-from hunchd.engine.claims import BY_FILES, Claims
+from hunchd.engine.claims import BY_FILES, Claims, side_line
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.shared import Shared
-from hunchd.repository.layout import plain
+from hunchd.repository.layout import find, plain
 from tests.engine.test_carrying_out import Bench, bench
+from tests.repositories import commit, git
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=9)
@@ -149,3 +150,21 @@ async def test_what_is_said_on_the_branch_while_git_is_asked_is_not_lost(
     assert OURS.id not in held
     assert (held[ON_BRANCH.id].value, held[ON_BRANCH.id].status) == ("pnpm", Status.ACTIVE)
     assert held[WRITTEN_THERE.id].value == "tox"
+
+
+def test_the_branch_that_everybody_shares_is_no_side_line_even_if_its_name_is_masked(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    repository = tmp_path / "shop"
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", secret)
+    commit(repository, "first", {"a.txt": "1\n"})
+    git(repository, "update-ref", f"refs/remotes/origin/{secret}", "HEAD")
+    git(repository, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{secret}")
+    found = find(repository)
+    assert found is not None
+    tree = Tree(repository, found)
+    tree.look()
+    assert side_line(Project("p", "shop", tree, tmp_path)) is None
+    git(repository, "checkout", "-q", "-b", "work")
+    tree.look()
+    assert side_line(Project("p", "shop", tree, tmp_path)) == "work"

@@ -17,12 +17,13 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
 from hunchd.engine.fixing import Fixing
 from hunchd.engine.knowledge import Knowledge
-from hunchd.engine.project import Project
+from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
 from hunchd.engine.runs import Passed, Runs
 from hunchd.engine.shared import Shared
 from hunchd.engine.writing import Writer
 from hunchd.protocol.requests import Resolution
+from hunchd.repository.layout import plain
 from tests.consolidation.made import NOW, memory
 from tests.engine.test_carrying_out import Bench, bench
 
@@ -59,8 +60,7 @@ def fixing(it: Bench, folder: Path) -> Fixing:
 
 
 def project(folder: Path) -> Project:
-    main = SimpleNamespace(branch=None, layout=SimpleNamespace(common_dir=None))
-    return Project("p", "shop", cast(Any, main), folder, shared={THEIRS.id: None})
+    return Project("p", "shop", Tree(folder, plain(folder)), folder, shared={THEIRS.id: None})
 
 
 def edit(it: Bench, folder: Path) -> Awaitable[object]:

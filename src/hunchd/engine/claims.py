@@ -143,9 +143,8 @@ async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
 
 def side_line(project: Project) -> str | None:
     """The branch that is checked out, if it is not the one that everybody shares."""
-    branch = project.main.branch
-    shared = default_branch(project.main.layout)
-    return branch if branch and shared is not None and branch != shared else None
+    branch, shared = project.main.branch, project.main.trunk
+    return branch if branch and shared and branch != shared else None
 
 
 def on_line(fact: Memory, line: str | None) -> Memory:
