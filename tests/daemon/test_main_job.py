@@ -224,3 +224,20 @@ def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, sho
     assert daemon.stop() == 0
     assert not daemon.places.rendezvous_file.exists()
     assert not daemon.places.socket_file.exists()
+
+
+def test_neither_all_of_a_machine_nor_all_of_a_home_is_a_project(daemon: RunningDaemon, shop: Path) -> None:
+    home = Path.home()
+    home.mkdir(parents=True, exist_ok=True)
+    for everything, what in ((Path("/"), "the root of the file system"), (home, "your home folder")):
+        status, answer = daemon.request("POST", "/projects", {"path": str(everything)})
+        assert (status, answer["error"]["field"]) == (422, "path")
+        assert answer["error"]["message"].startswith(f"{everything} is {what}")
+        assert answer["error"]["hint"] == "name a git working tree, or a folder inside"
+    assert daemon.get("/projects")["total"] == 0
+
+    notes = home / "notes"
+    notes.mkdir()
+    assert daemon.post("/projects", {"path": str(notes)})["path"] == str(notes)
+    git(home, "init", "-q")  # a repository of settings: what counts is what it does not ignore
+    assert daemon.post("/projects", {"path": str(home)})["path"] == str(home)

@@ -66,12 +66,25 @@ class Projects:
         layout = layouts.find(folder) or layouts.plain(folder.resolve())
         if layout.bare:
             raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
+        if must_exist:
+            self._refuse_everything(layout)
         record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]
             self._tree(project, layout)
             return project
         return self._adopt(record, layout)
+
+    def _refuse_everything(self, layout: Layout) -> None:
+        """All that is on a machine, or all that somebody has, is no project: reading and watching it never ends. Who
+        has made their home folder a repository has said what of it counts."""
+        root = layout.root
+        what = (
+            "the root of the file system" if root == Path(root.anchor) else "your home folder, with all that is in it"
+        )
+        is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == Path.home().resolve())
+        if is_everything and self._parts.registry.find(root, common_dir=layout.common_dir) is None:
+            raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside")
 
     def get(self, identifier: str) -> Project:
         try:
