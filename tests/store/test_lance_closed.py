@@ -110,6 +110,19 @@ async def test_an_erasure_leaves_alone_what_others_have_noted(tmp_path: Path) ->
     await service.close()
 
 
+async def test_what_an_earlier_process_left_goes_and_what_leaves_now_is_left_alone(tmp_path: Path) -> None:
+    """Two who removed the same folder met files that were gone, and the project's removal failed."""
+    for name in ("before", "now"):
+        folder = tmp_path / DOOMED / name
+        if name == "now":
+            service = StoreService(tmp_path, new_session(), None)
+        folder.mkdir(parents=True)
+        (folder / "text").write_text("a heron")
+    await service.resume()
+    assert [folder.name for folder in (tmp_path / DOOMED).iterdir()] == ["now"]
+    await service.close()
+
+
 async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Panic(BaseException):
         """As the database raises: no Exception."""

@@ -53,6 +53,7 @@ class StoreService:
         self, data: Path, session: Any, model: LazyEmbedder | None, reader: Late[Reader] | None = None
     ) -> None:
         self._data = data
+        self._left = tuple((data / DOOMED).glob("*"))
         self._session = session
         self._model = model
         self._answering = 0  # requests that somebody waits for
@@ -120,7 +121,8 @@ class StoreService:
 
     async def resume(self) -> None:
         """Finish the erasures that an earlier process began: of whole projects, and of single memories."""
-        await asyncio.to_thread(shutil.rmtree, self._data / DOOMED, ignore_errors=True)
+        for folder in self._left:  # and not what is on its way out now: who removes that counts on being alone
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         for project in self._projects():
             if erasure_is_due(of_project(self._data, project)):
                 await self.collection(project)
