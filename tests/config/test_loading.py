@@ -1,5 +1,6 @@
 """A mistake in the settings names its file, its key and the choice."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
         ({"signals": {"watch_files": 1}}, "must be true or false"),
         ({"index": {"ignore": "x"}}, "must be a list of strings"),
         ({"daemon": {"log_level": "loud"}}, "must be one of: debug, info"),
+        ({"shell": {"private_folders": ["~", "secret"]}}, "[shell] private_folders must be absolute, or begin with ~"),
+        ({"shell": {"private_folders": ["~nobody-here/x"]}}, "or ~NAME of a user, not '~nobody-here/x'"),
         ({"context": {"budget": 300_000}}, "must not be above max_budget"),
     ],
 )
@@ -42,6 +45,24 @@ def test_mistakes_are_named(table: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         settings_from(table, file="me.toml")
     assert message in caught.value.message
+
+
+NUMBERS = [
+    (section.name, setting.name)
+    for section in fields(Settings)
+    for setting in fields(getattr(Settings(), section.name))
+    if type(getattr(getattr(Settings(), section.name), setting.name)) in (int, float)
+]
+
+
+@pytest.mark.parametrize(("section", "name"), NUMBERS)
+def test_a_number_that_makes_no_sense_is_refused(section: str, name: str) -> None:
+    """What is refused at the start need not be found out at night, by what a run of that hour did or did not do."""
+    kind = type(getattr(getattr(Settings(), section), name))
+    for senseless in (-1, 10**12, *((float("nan"), float("inf")) if kind is float else ())):
+        with pytest.raises(ConfigError) as caught:
+            settings_from({section: {name: kind(senseless)}}, file="me.toml")
+        assert caught.value.message.startswith(f"me.toml: [{section}] {name} must be between ")
 
 
 @pytest.mark.parametrize("content", [b"[serving", b"\xff\xfe"])

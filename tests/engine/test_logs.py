@@ -72,3 +72,14 @@ def test_what_is_no_file_of_the_project_is_left_alone(tmp_path: Path, log: Path)
     watched.look()
     outside.write_text(ERROR.format(1) + "x\n")
     assert watched.look() == []
+
+
+def test_the_logs_of_a_project_in_a_folder_with_an_odd_name_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "[draft] shop*"
+    root.mkdir()
+    log = root / "app.log"
+    log.touch()
+    watched = logs(root, "*.log", "~nobody-is-called-so/*.log")
+    watched.look()
+    write(log, ERROR.format(1) + "x\n")
+    assert [one["text"] for one in watched.look()] == ["ERROR: shop: order 1 lost"]

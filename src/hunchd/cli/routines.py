@@ -16,7 +16,7 @@ from hunchd.cli.launching import connect
 from hunchd.cli.output import DIM, clean, coloured, confirmed, line, note, number, print_json
 from hunchd.cli.targets import folder, items, root_of
 from hunchd.config.loading import load
-from hunchd.config.places import places
+from hunchd.config.places import expanded, places
 from hunchd.ingestion.workflows.shell_history import Past, Shell, past, shell_of, usual_file
 from hunchd.repository.layout import find
 
@@ -136,4 +136,4 @@ def _is_below(where: str | None, root: str) -> bool:
 
 def _is_private(where: str) -> bool:
     private = load(places().config_file).shell.private_folders
-    return any(Path(where).is_relative_to(Path(one).expanduser()) for one in private)
+    return any(Path(where).is_relative_to(expanded(one)) for one in private)

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from hunchd.config.loading import load
-from hunchd.config.places import Places, make_private, places
+from hunchd.config.places import Places, expanded, make_private, places
 
 
 def shell_init(arguments: Namespace) -> int:
@@ -21,7 +21,7 @@ def shell_init(arguments: Namespace) -> int:
 def script(shell: str, where: Places, private: tuple[str, ...]) -> str:
     """What `shell` is to evaluate when it starts."""
     quoted = _quoted_for_fish if shell == "fish" else shlex.quote
-    folders = [os.path.realpath(Path(folder).expanduser()) for folder in private]
+    folders = [os.path.realpath(expanded(folder)) for folder in private]
     text = (Path(__file__).parent / "shell" / f"init.{shell}").read_text(encoding="utf-8")
     for name, value in (
         ("PRIVATE", " ".join(quoted(folder) for folder in folders)),

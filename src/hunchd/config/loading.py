@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
+from hunchd.config.places import expanded
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
@@ -30,18 +31,34 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "index.newest_units": (1, 1_000_000),
     "index.max_units": (1, 10_000_000),
     "index.max_file_bytes": (1_024, 100_000_000),
+    "index.patterns_idle_seconds": (0, 86_400),
     "store.commit_ms": (0, 60_000),
     "store.batch": (1, 10_000),
     "store.idle_seconds": (0.1, 86_400),
     "store.reserve_mib": (0, 1_024),
     "store.min_free_mib": (0, 1_048_576),
     "store.snapshots": (0, 365),
+    "store.signals_days": (1, 3_650),
     "embedding.idle_seconds": (0.1, 86_400),
     "language.daily_limit_usd": (0, 1_000),
     "language.input_usd_per_million": (0, 10_000),
     "language.output_usd_per_million": (0, 10_000),
     "language.timeout_seconds": (1, 3_600),
     "language.rest_seconds": (0, 86_400),
+    "consolidation.hour": (0, 23),
+    "consolidation.idle_minutes": (0, 1_440),
+    "consolidation.duplicate_similarity": (0, 1),
+    "consolidation.summarise_days": (0, 3_650),
+    "consolidation.compress_days": (0, 3_650),
+    "consolidation.forget_days": (0, 3_650),
+    "consolidation.restore_days": (0, 3_650),
+    "consolidation.forget_share": (0, 1),
+    "consolidation.importance_step": (0, 1),
+    "consolidation.importance_range": (0, 1),
+    "consolidation.probes": (0, 10_000),
+    "consolidation.probe_loss": (0, 1),
+    "consolidation.history_from": (2, 1_000),
+    "consolidation.keep_runs": (1, 1_000),
     "daemon.idle_exit_minutes": (0, 525_600),
     "daemon.log_mib": (1, 1_024),
 }
@@ -77,6 +94,11 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
         raise ConfigError(f"{file}: [serving] host must be a loopback address: {', '.join(_LOOPBACK)}")
     if not _is_safe(settings.language.base_url):
         raise ConfigError(f"{file}: [language] base_url must begin with https:// (http:// on this machine only)")
+    for folder in settings.shell.private_folders:
+        if not expanded(folder).is_absolute():  # it would be no folder of anybody's, and nothing would stay private
+            raise ConfigError(
+                f"{file}: [shell] private_folders must be absolute, or begin with ~ or ~NAME of a user, not {folder!r}"
+            )
     if settings.context.budget > settings.context.max_budget:
         raise ConfigError(f"{file}: [context] budget must not be above max_budget ({settings.context.max_budget})")
     return settings

@@ -47,7 +47,7 @@ def places(environment: dict[str, str] | None = None) -> Places:
     """The folders that `environment` (default: this process's) asks for. Nothing is created."""
     variables = os.environ if environment is None else environment
     if home := variables.get("HUNCHD_HOME"):
-        base = Path(home).expanduser().absolute()
+        base = expanded(home).absolute()
         return Places(base / "config", base / "data", base / "state", base / "cache", base / "run")
     from platformdirs import PlatformDirs  # not loaded where HUNCHD_HOME decides
 
@@ -67,6 +67,11 @@ def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
     if os.name == "posix" and "darwin" not in os.uname().sysname.lower():
         return ask.user_cache_path / "run"
     return ask.user_runtime_path
+
+
+def expanded(path: str) -> Path:
+    """The path with ~ and ~NAME written out; as it is where nobody is called so, or the system knows no home folder."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
 
 def make_private(folder: Path) -> Path:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from hunchd.config.places import expanded
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import Change, revised, withdrawn
 from hunchd.domain.memory import Memory, Status
@@ -47,7 +48,7 @@ class Habits:
         self._find = find
         self._indexer = parts.indexer
         self._now = parts.now
-        self._private = tuple(Path(folder).expanduser() for folder in parts.settings.shell.private_folders)
+        self._private = tuple(expanded(folder) for folder in parts.settings.shell.private_folders)
         self._work = asyncio.Event()
         self._waiting: set[str] = set()
         self._loaded: set[str] = set()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.config.places import expanded
 from hunchd.domain.errors import HunchError
 from hunchd.ingestion.logged import ended, errors_in
 
@@ -75,7 +76,8 @@ class Logs:
         count = 0
         for pattern in self._patterns:
             # Path.glob takes no absolute pattern.
-            for name in sorted(glob.glob(str(root / Path(pattern).expanduser()), recursive=True)):  # noqa: PTH207
+            wanted = str(Path(glob.escape(str(root))) / expanded(pattern))
+            for name in sorted(glob.glob(wanted, recursive=True)):  # noqa: PTH207
                 if Path(name).is_relative_to(root) and count < MOST_FILES:
                     count += 1
                     yield Path(name)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hunchd.config.places import make_private
+from hunchd.config.places import expanded, make_private
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.parts import Parts
@@ -58,7 +58,7 @@ class Projects:
     def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
         """The project that `path` lies in, from now on known; a new one under `identifier`, where that is free. Raises
         InvalidInput if there is no such folder."""
-        folder = Path(path).expanduser()
+        folder = expanded(path)
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
         if must_exist and not folder.is_dir():
@@ -82,7 +82,7 @@ class Projects:
         what = (
             "the root of the file system" if root == Path(root.anchor) else "your home folder, with all that is in it"
         )
-        is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == Path.home().resolve())
+        is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == expanded("~").resolve())
         if is_everything and self._parts.registry.find(root, common_dir=layout.common_dir) is None:
             raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside")
 

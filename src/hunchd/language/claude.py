@@ -11,9 +11,9 @@ import json
 import logging
 import os
 import stat
-from pathlib import Path
 from typing import Any, Final
 
+from hunchd.config.places import expanded
 from hunchd.language.asking import Access, Answer, Failure, Question, Trouble, Used
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def key_of(access: Access) -> str:
         if key := os.environ.get(KEY_VARIABLE, "").strip():
             return key
         raise NoKey(f"there is no key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file")
-    path = Path(access.key_file).expanduser()
+    path = expanded(access.key_file)
     try:
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise NoKey(f"{path} can be read by others; run: chmod 600 {path}")
