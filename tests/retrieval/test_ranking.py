@@ -47,6 +47,15 @@ def test_words_and_meaning_together_beat_either_alone() -> None:
     assert ids("session timeout", hits)[0] == "both"
 
 
+def test_what_was_told_a_moment_ago_stands_before_what_says_less_although_it_has_no_vector_yet() -> None:
+    hits = [
+        Hit(memory=memory("older", "the release captain is Ada"), lexical=5.0, similarity=0.77),
+        Hit(memory=memory("new", "the release captain is Grace"), lexical=2.0),
+    ]
+    assert ids("captain grace", hits) == ["new", "older"]
+    assert ids("captain ada", hits) == ["older", "new"]
+
+
 def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() -> None:
     question = "the session timeout of the cookie is ignored " + " ".join(f"detail{number}" for number in range(40))
     first = Hit(memory=memory("first", "session timeout kept in a cookie, ignored before"), lexical=9.0)
