@@ -21,6 +21,7 @@ from hunchd.protocol.rendezvous import Rendezvous
 
 Answer = tuple[int, Any]
 TOKEN = "t" * 43
+ANOTHERS = {"error": {"code": "unauthorized", "message": "the token is not this daemon's"}}
 
 
 @dataclass
@@ -30,6 +31,7 @@ class FakeDaemon:
     told: Rendezvous
     routes: dict[str, Answer | Callable[[Any], Answer]] = field(default_factory=dict)
     asked: list[tuple[str, Any]] = field(default_factory=list)
+    on_token: Callable[[], None] | None = None  # called before a token is looked at
 
     def bodies(self, route: str) -> list[Any]:
         return [given for name, given in self.asked if name == route]
@@ -60,9 +62,14 @@ class _Handler(BaseHTTPRequestHandler):
         route = f"{self.command} {unquote(address.path)}"
         given: Any = dict(parse_qsl(address.query)) if self.command == "GET" else self._body()
         if route != "GET /health":
-            assert self.headers["Authorization"] == f"Bearer {TOKEN}"
-            fake.asked.append((route, given))
-        found = fake.routes.get(route, (404, {"error": {"code": "not_found", "message": f"there is no {route}"}}))
+            if fake.on_token is not None:
+                fake.on_token()
+            if self.headers["Authorization"] == f"Bearer {TOKEN}":
+                fake.asked.append((route, given))
+            else:
+                route = "another's token"
+        missing = {"error": {"code": "not_found", "message": f"there is no {route}"}}
+        found = fake.routes.get(route, (404, missing) if route != "another's token" else (401, ANOTHERS))
         status, answer = found(given) if callable(found) else found
         content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)

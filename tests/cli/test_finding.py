@@ -54,6 +54,25 @@ def test_a_file_that_a_crash_left_behind_counts_for_nothing(fake: FakeDaemon, ca
     assert "no daemon is running" in capsys.readouterr().err
 
 
+def test_a_daemon_that_has_just_taken_the_place_of_a_killed_one_is_found_with_its_own_token(fake: FakeDaemon) -> None:
+    fake.publish(token="o" * 43)
+    fake.on_token = fake.publish
+    fake.routes["GET /projects"] = (200, {"items": [], "next": None, "total": 0})
+
+    assert main(["projects"]) == 0
+
+    assert [route for route, _ in fake.asked] == ["GET /projects"]
+
+
+def test_a_token_that_stays_refused_is_said(fake: FakeDaemon, capsys: Output) -> None:
+    fake.publish(token="o" * 43)
+
+    assert main(["projects"]) == 1
+
+    assert "the token is not this daemon's" in capsys.readouterr().err
+    assert fake.asked == []
+
+
 def test_a_daemon_that_hangs_is_reported_within_its_two_seconds(capsys: Output) -> None:
     where = places()
     make_private(where.runtime)

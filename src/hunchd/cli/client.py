@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -11,12 +12,14 @@ from urllib.parse import quote, urlsplit
 from hunchd import PROTOCOL
 from hunchd.cli import http
 from hunchd.cli.errors import CommandError, NoDaemon, Refused
-from hunchd.protocol.rendezvous import Rendezvous
+from hunchd.config.places import places
+from hunchd.protocol.rendezvous import Rendezvous, read
 
 # A daemon that takes longer than this to say it is there is not well.
 PING: Final = 2.0  # seconds
 # A first answer over a cold store, or an erasure, may take this long.
 PATIENCE: Final = 60.0  # seconds
+_PAUSE: Final = 0.02  # seconds between two looks at the rendezvous file
 
 
 class Client:
@@ -63,14 +66,32 @@ class Client:
         return _parsed(content) if content else None
 
     def _send(self, method: str, path: str, *, body: http.Body | None = None, kind: str = "") -> http.Response:
-        headers = {"Authorization": f"Bearer {self.daemon.token}"} | ({"Content-Type": kind} if kind else {})
-        try:
-            response = http.request(self._address, method, path, headers=headers, body=body, timeout=self._timeout)
-        except OSError as error:
-            raise _gone(error) from error
+        response = self._sent(method, path, body, kind)
+        if response.status == 401 and (body is None or isinstance(body, bytes)) and self._found_again():
+            response.close()
+            response = self._sent(method, path, body, kind)
         if response.status >= 400:
             raise _refusal(response)
         return response
+
+    def _sent(self, method: str, path: str, body: http.Body | None, kind: str) -> http.Response:
+        headers = {"Authorization": f"Bearer {self.daemon.token}"} | ({"Content-Type": kind} if kind else {})
+        try:
+            return http.request(self._address, method, path, headers=headers, body=body, timeout=self._timeout)
+        except OSError as error:
+            raise _gone(error) from error
+
+    def _found_again(self) -> bool:
+        """Whether another daemon has taken this one's place: after a crash it listens on the same socket, some
+        milliseconds before its file takes the place of the one that was left."""
+        deadline = time.monotonic() + PING
+        while time.monotonic() < deadline:
+            newer = read(places().rendezvous_file)
+            if newer is not None and newer.token != self.daemon.token:
+                self.daemon, self._address = newer, address_of(newer)
+                return True
+            time.sleep(_PAUSE)
+        return False
 
 
 def answers(daemon: Rendezvous, *, within: float = PING) -> bool:
