@@ -176,6 +176,35 @@ def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 
+# What root may read in spite of a folder's permissions, this root may not.
+_UNPRIVILEGED = ("setpriv", *(f"--{which}=-dac_override,-dac_read_search" for which in ("inh-caps", "bounding-set")))
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
+def test_a_folder_that_nobody_lets_us_read_is_said_and_harms_nothing(hunchd_home: Path, shop: Path) -> None:
+    wrapper = _UNPRIVILEGED if os.geteuid() == 0 else ()
+    with running_daemon(hunchd_home, wrapper=wrapper) as daemon:
+        daemon.add(shop)
+        for shut in (shop, shop.parent):  # not listed, and not even looked at
+            shut.chmod(0)
+            try:
+                assert daemon.get("/projects")["items"][0]["state"] == "missing"
+                assert daemon.get("/status")["degraded"][0].startswith(f"{shop} ")
+                assert context(daemon, shop, "shop/basket.py")["status"] == "degraded"
+                added = daemon.request("POST", "/projects", {"path": str(shop / "shop")})
+                assert (added[0], added[1]["error"]["field"]) == (422, "path")
+            finally:
+                shut.chmod(0o700)
+            daemon.wait_until(
+                lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=60, what="find it again"
+            )
+        other = shop.with_name("other")
+        other.mkdir(0)
+        told = daemon.request("POST", "/projects", {"path": str(other)})[1]["error"]
+        assert (told["field"], told["message"]) == ("path", f"{other} cannot be read")
+        assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
+
+
 def test_a_folder_that_comes_after_the_daemon_is_read_then(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     daemon.stop()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.repository.layout import find
+from hunchd.repository.layout import find, is_folder
 
 # Like git: a file with a zero byte this early is no text.
 _SNIFF: Final = 8_000  # bytes
@@ -86,7 +86,7 @@ def known_project(client: Client, argument: str) -> dict[str, Any]:
 def folder(argument: str) -> str:
     """The absolute path of an existing folder."""
     path = Path(argument).resolve()
-    if not path.is_dir():
+    if not is_folder(path):
         raise WrongUsage(f"there is no folder {argument!r}.")
     return str(path)
 

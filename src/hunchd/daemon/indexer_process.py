@@ -19,6 +19,7 @@ from hunchd.ingestion.history import units
 from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.protocol.child import serve
 from hunchd.repository.git import Git
+from hunchd.repository.layout import is_readable
 
 IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
 NICENESS: Final = 10
@@ -109,8 +110,8 @@ def _scope(params: dict[str, Any]) -> Scope:
     root = Path(str(params.get("root") or ""))
     if not root.is_absolute():
         raise InvalidInput("the root of a project is an absolute path", field="root")
-    if not root.is_dir():
-        raise RepositoryError(f"{root} is not a directory")
+    if not is_readable(root):
+        raise RepositoryError(f"{root} is no folder that can be read")
     return Scope(
         root=root,
         code_cache=Path(str(params["code_cache"])),

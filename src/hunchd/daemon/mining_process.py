@@ -12,6 +12,7 @@ from hunchd.daemon.mining import Quarry, mine
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.protocol.child import serve
+from hunchd.repository.layout import is_readable
 
 IDLE_AFTER: Final = 5.0  # seconds without a call until the process offers to end
 NICENESS: Final = 19
@@ -27,8 +28,8 @@ def _quarry(params: dict[str, Any]) -> Quarry:
     root = Path(str(params.get("root") or ""))
     if not root.is_absolute():
         raise InvalidInput("the root of a project is an absolute path", field="root")
-    if not root.is_dir():
-        raise RepositoryError(f"{root} is not a directory")
+    if not is_readable(root):
+        raise RepositoryError(f"{root} is no folder that can be read")
     return Quarry(root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ()))
 
 

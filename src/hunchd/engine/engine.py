@@ -51,6 +51,7 @@ from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
 from hunchd.protocol.messages import signal_from_json
 from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
+from hunchd.repository.layout import is_folder
 from hunchd.store.journal import Record
 
 logger = logging.getLogger(__name__)
@@ -447,7 +448,7 @@ class Engine:
             found += self._vitals.trouble()
         for known in self._projects if project is None else (project,):
             if known.missing:
-                found.append(f"{known.root} is not there")
+                found.append(f"{known.root} {'cannot be read' if is_folder(known.root) else 'is not there'}")
             elif known.index_error:
                 found.append(f"{known.name}: {known.index_error}")
             elif known.predictor is None:

@@ -20,7 +20,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.ingestion.workflows.memories import workflow_from
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
-from hunchd.repository.layout import Layout, default_branch, head
+from hunchd.repository.layout import Layout, default_branch, head, is_readable
 from hunchd.repository.reflog import writer
 from hunchd.store.code import CodeCache
 
@@ -174,7 +174,8 @@ class Project:
 
     @property
     def missing(self) -> bool:
-        return not self.root.is_dir()
+        """Whether its folder is not there, or nobody lets us read it."""
+        return not is_readable(self.root)
 
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:

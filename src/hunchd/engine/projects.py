@@ -61,13 +61,15 @@ class Projects:
         folder = expanded(path)
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
-        if must_exist and not folder.is_dir():
+        if must_exist and not layouts.is_folder(folder):
             raise InvalidInput(f"there is no folder {path}", field="path", hint="name a git working tree or a folder")
         layout = layouts.find(folder) or layouts.plain(folder.resolve())
         if layout.bare:
             raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
         if must_exist:
             self._refuse_everything(layout)
+            if not layouts.is_readable(layout.root):
+                raise InvalidInput(f"{layout.root} cannot be read", field="path", hint="it must be listed and entered")
         record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]

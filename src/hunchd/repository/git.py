@@ -14,6 +14,7 @@ from typing import IO, Any
 import git
 
 from hunchd.domain.errors import RepositoryError
+from hunchd.repository.layout import is_folder
 
 # Reading only, and nothing that a repository can redefine: aliases never shadow builtin commands.
 COMMANDS = frozenset(  # one word after the other reads best
@@ -85,7 +86,7 @@ class Git:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        if not self.path.is_dir():
+        if not is_folder(self.path):
             raise RepositoryError(f"{self.path} is not a directory")
         self._git = git.Git(str(self.path))
 

@@ -122,7 +122,7 @@ def operation(layout: Layout) -> str:
     git_dir = layout.git_dir
     if git_dir is None:
         return ""
-    if _is_dir(git_dir / "rebase-merge") or _is_dir(git_dir / "rebase-apply"):
+    if is_folder(git_dir / "rebase-merge") or is_folder(git_dir / "rebase-apply"):
         return "rebase"
     for marker, name in _MARKERS:
         if os.path.lexists(git_dir / marker):
@@ -173,14 +173,14 @@ def worktrees(layout: Layout) -> tuple[Path, ...]:
                     found.append(Path(entry.path, pointer).parent)  # joining keeps an absolute pointer as it is
     except OSError:
         return ()
-    real = {Path(os.path.realpath(path)) for path in found if _is_dir(path)}
+    real = {Path(os.path.realpath(path)) for path in found if is_folder(path)}
     return tuple(sorted(real))
 
 
 def _repository_at(folder: Path) -> Layout | None:
     """The layout of the repository whose working tree, or bare git folder, `folder` itself is."""
     dot_git = folder / ".git"
-    if _is_dir(dot_git):
+    if is_folder(dot_git):
         if _is_git_dir(dot_git):
             return _layout(folder, Path(os.path.realpath(dot_git)))
         return None
@@ -228,14 +228,20 @@ def _is_git_dir(path: Path) -> bool:
     if not os.path.lexists(path / "HEAD"):
         return False
     common = _common_dir(path)
-    return _is_dir(common / "objects") and _is_dir(common / "refs")
+    return is_folder(common / "objects") and is_folder(common / "refs")
 
 
-def _is_dir(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there, as far as we may look."""
     try:
         return path.is_dir()
     except OSError:  # Python before 3.14 lets "permission denied" through
         return False
+
+
+def is_readable(folder: Path) -> bool:
+    """Whether a folder is there that we may list and enter."""
+    return is_folder(folder) and os.access(folder, os.R_OK | os.X_OK)
 
 
 def _sequence(git_dir: Path) -> str:

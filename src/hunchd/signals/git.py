@@ -15,7 +15,7 @@ from typing import Any
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FilesChanged, Signal
 from hunchd.repository import layout as layouts
-from hunchd.repository.layout import Head, Layout
+from hunchd.repository.layout import Head, Layout, is_folder
 from hunchd.repository.reflog import end_of_log, parents, steps_since
 from hunchd.signals.folders import Unwatchable
 from hunchd.signals.movements import Look, Story, movements
@@ -251,7 +251,7 @@ class GitWatcher:
             if git_dir is None or common is None:
                 continue
             for place in (git_dir, git_dir / "logs", common, common / "worktrees", common / "reftable"):
-                if place.is_dir():
+                if is_folder(place):
                     found[os.fspath(place)] = None
             if not tree.layout.reftable:
                 found.update(dict.fromkeys(_ref_folders(common / "refs" / "heads")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ class Project:
     @property
     def missing(self) -> bool:
         """Whether its folder is not there now: deleted, moved, or on a disk that is not mounted."""
-        return not Path(self.path).is_dir()
+        return not os.path.isdir(self.path)  # noqa: PTH112 - Path.is_dir raises where we may not look
 
 
 class Registry:
