@@ -32,6 +32,19 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 HISTORIES = int(os.environ.get("HUNCHD_HISTORIES", "60"))
 
 
+def test_what_a_clock_that_ran_ahead_noted_holds_until_the_next_word() -> None:
+    now = START + 40 * DAY
+    ahead = replace(claim("pnpm", 400), id="place", confidence=1.0)
+    said = replace(claim("yarn", 40), id="place")
+    ruling = ruled(said, ahead, (), now)
+    assert ruling.verdict is Verdict.REPLACED
+    assert ruling.memory.value == "yarn"
+    [before] = [one for one in ruling.change.memories if one.value == "pnpm"]
+    assert before.valid_to == now
+    of_then = ruled(replace(claim("npm", 3), id="place"), ahead, (), now)  # about the past: the head stays
+    assert of_then.verdict is Verdict.EARLIER
+
+
 def claim(
     value: str,
     day: int = 0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Final
@@ -21,6 +21,7 @@ CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "dec
 LEAST_CONFIDENCE: Final = 0.4
 LEAST_IMPORTANCE: Final = 0.2
 _SAME: Final = 1e-9  # of two confidences
+_CLOCK_WRONG: Final = timedelta(hours=1)  # further ahead than clocks of one machine differ by themselves
 _ENDED: Final = "ended_otherwise"  # source field: what `valid_to` said before changes cut it, the last one last
 _WITHDRAWN: Final = "withdrawn"  # source field: the value was taken back, nothing took its place
 
@@ -123,6 +124,7 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
     if head.status is Status.ARCHIVED:
         aside = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
         return Ruling(Verdict.NEW, claim, Change((aside, claim), project=claim.project))
+    head = _not_ahead(head, claim, now)
     if since(claim) < since(head):
         return _inserted(claim, head, earlier, now)
     if not _holds_at(head, since(claim)):
@@ -134,6 +136,15 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
     equal = abs(claim.confidence - head.confidence) <= _SAME
     conflicting = equal and voice_of(claim) != voice_of(head)
     return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
+
+
+def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
+    """`head` as it may give way to `claim`: what was noted while the clock ran ahead holds until the next word, and not
+    until the clock comes there."""
+    if head.created - now < _CLOCK_WRONG:
+        return head
+    begins = since(claim) if now - since(claim) < _CLOCK_WRONG else now
+    return replace(head, valid_from=min(since(head), begins))
 
 
 def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:
