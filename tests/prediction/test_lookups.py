@@ -14,6 +14,7 @@ from hunchd.prediction.features import MANY, _Spread
 from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
 from hunchd.prediction.files import Folders
 from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
+from hunchd.prediction.ranking import Trees
 
 FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
 
@@ -116,3 +117,19 @@ def test_words_are_looked_for_in_what_files_hold_now(puts: list[tuple[int, dict[
 
         assert files.tolist() == sorted(expected)
         np.testing.assert_allclose(values, [expected[file] for file in files.tolist()], rtol=1e-5)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_each_tree_is_walked_from_its_root_to_a_leaf(seed: int, depth: int) -> None:
+    drawn, inner = np.random.default_rng(seed), (1 << depth) - 1
+    trees = Trees(drawn.integers(0, 4, (3, inner)), drawn.random((3, inner), "f4"), drawn.random((3, inner + 1), "f4"))
+    matrix = drawn.random((5, 4), "f4")
+
+    leaves = trees.leaves(matrix)
+
+    for tree, row in np.ndindex(3, 5):
+        node = 0
+        while node < inner:
+            node = 2 * node + 1 + int(matrix[row, trees.feature[tree, node]] > trees.threshold[tree, node])
+        assert leaves[tree, row] == trees.value[tree, node - inner]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hunchd.prediction.features import FEATURES
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed import Array, highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Linear:
         return scored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trees:
     """Boosted regression trees, each grown out to a full binary tree of the same depth.
 
@@ -43,33 +43,32 @@ class Trees:
     def leaves(self, matrix: Array) -> Array:
         """The value of each tree, a row, for each row of the matrix, a column.
 
-        The first two levels are compared for all at once; below, each place is looked up. Buffers are reused, and
-        indexes are in numpy's own width throughout, or it would copy and convert them at each step.
+        Level by level: below place `at` of one lie places `2 * at` and `2 * at + 1` of the next. Buffers are reused,
+        and indexes are in numpy's own width throughout, or it would copy and convert them at each step.
         """
-        rows, (trees, inner) = len(matrix), self.feature.shape
-        depth = (inner + 1).bit_length() - 1
         columns = np.ascontiguousarray(matrix.T, "<f4")
-        flat, feature, threshold = columns.ravel(), (self.feature * rows).ravel(), self.threshold.ravel()
-        tree, row = (np.arange(trees) * inner)[:, None], np.arange(rows)
-        above = columns[self.feature[:, :DENSE].T] > self.threshold[:, :DENSE].T[:, :, None]
-        at = tree + 3 + 2 * above[0].astype(np.intp) + np.where(above[0], above[2], above[1])
-        place, right = np.empty_like(at), np.empty(at.shape, "?")
-        value, limit = np.empty(at.shape, "<f4"), np.empty(at.shape, "<f4")
-        for _ in range(depth - 2):
-            feature.take(at, out=place, mode="clip")
-            place += row
+        flat, rows = columns.ravel(), len(matrix)
+        (feature, threshold), *below = self._levels
+        right = columns[feature] > threshold[:, None]
+        at = np.arange(0, 2 * len(feature), 2)[:, None] + right
+        place, value, limit = np.empty_like(at), np.empty(at.shape, "<f4"), np.empty(at.shape, "<f4")
+        for feature, threshold in below:
+            (feature * rows).take(at, out=place, mode="clip")
+            place += np.arange(rows)
             flat.take(place, out=value, mode="clip")
             threshold.take(at, out=limit, mode="clip")
             np.greater(value, limit, out=right)
             at += at
             at += right
-            at += 1 - tree
-        at -= tree + inner - np.arange(trees)[:, None] * (inner + 1)
         leaves: Array = self.value.ravel().take(at)
         return leaves
 
-
-DENSE = 3  # nodes of a tree's first two levels
+    @cached_property
+    def _levels(self) -> list[tuple[Array, Array]]:
+        """Features and thresholds of the inner nodes, the roots of all trees first."""
+        depth = (self.feature.shape[1] + 1).bit_length() - 1
+        levels = [slice((1 << level) - 1, (2 << level) - 1) for level in range(depth)]
+        return [(self.feature[:, level].ravel(), self.threshold[:, level].ravel()) for level in levels]
 
 
 Model = Linear | Trees
@@ -147,8 +146,7 @@ def roughly(matrix: Array, most: int) -> Array:
     """The places of the rows worth a closer look, by the weights set by hand; all when there are few."""
     if len(matrix) <= most:
         return np.arange(len(matrix))
-    scores = matrix @ _ROUGH
-    return np.sort(np.argpartition(-scores, most)[:most])
+    return np.sort(highest(matrix @ _ROUGH, most))
 
 
 _ROUGH = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
