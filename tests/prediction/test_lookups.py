@@ -9,12 +9,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hunchd.domain.history import Change, Unit
 from hunchd.prediction.cochange import CoChange, weight_of
+from hunchd.prediction.evidence import MEAN_CHANGES, message_words
 from hunchd.prediction.features import MANY, _Spread
 from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
 from hunchd.prediction.files import Folders
 from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
 from hunchd.prediction.ranking import Trees
+from hunchd.prediction.state import State
+from hunchd.prediction.words import keys_of_text
 
 FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
 
@@ -133,3 +137,26 @@ def test_each_tree_is_walked_from_its_root_to_a_leaf(seed: int, depth: int) -> N
         while node < inner:
             node = 2 * node + 1 + int(matrix[row, trees.feature[tree, node]] > trees.threshold[tree, node])
         assert leaves[tree, row] == trees.value[tree, node - inner]
+
+
+def test_a_file_is_found_by_all_that_was_said_of_it() -> None:
+    state = State()
+    lessons = [("parse the header", ["a", "b"]), ("parse it again", ["a"]), ("header", ["b", "c"]), ("other", ["d"])]
+    for number, (title, paths) in enumerate(lessons):
+        changes = tuple(Change("M", path) for path in paths)
+        unit = Unit(
+            sha=f"{number:040x}", parents=(), author="me", email="me", at=number, subject=title, changes=changes
+        )
+        state.learn(unit, title)
+    keys = tuple(keys_of_text("parse header"))
+
+    files, scores = message_words(state, state.messages.saying(keys))
+
+    expected = dict.fromkeys("abc", 0.0)
+    changed = {"a": 2, "b": 2, "c": 1}
+    for said in ({"a": 0.5**0.5 + 1.0, "b": 0.5**0.5}, {"a": 0.5**0.5, "b": 2 * 0.5**0.5, "c": 0.5**0.5}):
+        for path, times in said.items():
+            saturation = 1.2 * (0.25 + 0.75 / MEAN_CHANGES * changed[path])
+            expected[path] += math.log1p(4 / 2) * times * 2.2 / (times + saturation)
+    assert [state.files.paths[file] for file in files.tolist()] == list(expected)
+    np.testing.assert_allclose(scores, list(expected.values()), rtol=1e-5)

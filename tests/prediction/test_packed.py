@@ -6,14 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.prediction.packed import Postings, Rows, among, spans, strongest, summed
+from hunchd.prediction.packed import Postings, Rows, among, spans, strongest, summed, summed_each
 
 KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True)
 LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
-
-
-def pairs(documents: np.ndarray, counts: np.ndarray) -> list[tuple[int, int]]:
-    return sorted(zip(documents.tolist(), counts.tolist(), strict=True))
 
 
 @settings(deadline=None)
@@ -28,11 +24,27 @@ def test_many_keys_hold_what_each_holds(
     for document, (key, count) in enumerate(added, start=len(loaded)):
         postings.add(document, [key], [count])
 
-    documents, counts, which = postings.of_keys(np.array(keys, "<u4"), newest)
+    documents, counts, sizes = postings.of_keys(np.array(keys, "<u4"), newest)
 
-    for place, key in enumerate(keys):
-        one = which == place
-        assert pairs(documents[one], counts[one]) == pairs(*postings.of_key(key, newest))
+    ends = sizes.cumsum()
+    assert len(documents) == len(counts) == ends[-1]
+    for key, start, end in zip(keys, ends - sizes, ends, strict=True):
+        alone = postings.of_key(key, newest)
+        assert (documents[start:end].tolist(), counts[start:end].tolist()) == tuple(map(np.ndarray.tolist, alone))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from((0, 1, 2, 70_000, 90_000)), st.floats(0.0, 9.0))), max_size=5))
+def test_sums_made_together_are_those_made_one_by_one(given_parts: list[list[tuple[int, float]]]) -> None:
+    parts = [
+        (np.array([number for number, _ in part], "<i4"), np.array([value for _, value in part], "<f8"))
+        for part in given_parts
+    ]
+
+    for (files, sums), part in zip(summed_each(parts), parts, strict=True):
+        alone = summed(*part)
+        assert files.tolist() == alone[0].tolist()
+        assert sums.tobytes() == alone[1].tobytes()  # to the last bit: rankings do not depend on company
 
 
 @settings(deadline=None)

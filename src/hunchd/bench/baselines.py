@@ -57,7 +57,7 @@ def _by_text(state: State, query: Query) -> dict[str, Scores]:
     return {
         "BM25 paths": state.contents.paths.search(query.keys),
         "BM25 contents": state.contents.words.search(query.keys),
-        "nearest messages": evidence.voted(state.messages.nearest(state.messages.saying(query.keys))),
+        "nearest messages": evidence.voted(state.messages.nearest(state.messages.saying(query.keys)))[0],
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hunchd.prediction import blame, evidence
 from hunchd.prediction.evidence import Together
-from hunchd.prediction.messages import FURTHER, NEAREST, Nearest, Saying
+from hunchd.prediction.messages import FURTHER, Nearest, Saying
 from hunchd.prediction.packed import Array, Scores, highest, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
@@ -79,12 +79,11 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
     for name in _OF_SEED:
         found.sparse[name] = merged([one.sparse[name] for one in said])
         pools.append(best(*found.sparse[name], MOST_LINKED))
-    found.sparse["second_step"] = state.once(("step", newest.seed), partial(evidence.second_step, state, newest))
-    pools.append(best(*found.sparse["second_step"], MOST_SECOND_STEP))
     near = said[-1].folder
-    found.sparse["siblings"] = state.once(
-        ("siblings", newest.seed), lambda: evidence.siblings_together(state, near[near != newest.seed])
+    found.sparse["second_step"], found.sparse["siblings"] = state.once(
+        ("further", newest.seed), lambda: evidence.further(state, newest, near[near != newest.seed])
     )
+    pools.append(best(*found.sparse["second_step"], MOST_SECOND_STEP))
     pools.append(best(*found.sparse["siblings"], MOST_LINKED))
     for one in said:
         pools += [one.folder, one.namesakes]
@@ -135,9 +134,10 @@ def _by_text(state: State, found: Evidence, pools: list[Array], usable: Array) -
 
 
 def _of_text(state: State, keys: tuple[int, ...], said: Saying, nearest: Nearest) -> dict[str, Scores]:
+    voted, voted_softly = evidence.voted(nearest)
     return {
-        "voted": evidence.voted(nearest.first(NEAREST)),
-        "voted_softly": evidence.voted_softly(nearest),
+        "voted": voted,
+        "voted_softly": voted_softly,
         "message_words": evidence.message_words(state, said),
         **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
     }

@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE, Files
-from hunchd.prediction.packed import Array, Arrays, Rows, concatenated
+from hunchd.prediction.packed import Array, Arrays, Rows, concatenated, raw
 
 LONGEST_ROW = 128  # neighbours; beyond it lie accidents
 KEPT_OF_FULL = 96  # what a full row is cut back to, so that cutting is rare
@@ -45,13 +45,14 @@ class CoChange:
         added = np.empty(len(fresh), ROW)
         added["file"], added["long"], added["short"] = numbers[fresh], weight, weight
         added["count"], added["last"] = 1, unit
+        joined, added = raw(joined), raw(added)
         until = fresh_of.searchsorted(np.arange(1, len(rows) + 1)).tolist()
         for number, row, end, start, stop in zip(listed, rows, accumulate(sizes), [0, *until], until, strict=False):
             same = joined[end - len(row) : end]
             if start == stop:
-                row[:] = same
+                raw(row)[:] = same
             else:
-                longer = concatenated([same, added[start:stop]])
+                longer = np.concatenate([same, added[start:stop]]).view(ROW)
                 self.rows[number] = longer if len(longer) <= LONGEST_ROW else _cut(longer, unit)
 
     def _strengthened(self, joined: Array, which: Array, numbers: Array, unit: int, weight: float) -> Array:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hunchd.prediction.fields import Field
-from hunchd.prediction.messages import Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, strongest, summed
+from hunchd.prediction.messages import NEAREST, Nearest, Saying
+from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, strongest, summed, summed_each
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
@@ -19,6 +19,7 @@ RECENT_UNITS = 60
 NEWEST_OF_SEED = 30  # units
 STEPS = np.array([[-2], [-1], [1], [2]], "<i4")  # from a unit to those around it
 LATELY = 0.85  # weight left after one more unit of the seed
+MOST_STEPS = 12  # neighbours whose neighbours are looked at
 MOST_SIBLINGS = 6
 MOST_LINKS = 32  # names a file is followed by
 MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
@@ -52,14 +53,25 @@ def together(state: State, seed: int) -> Together:
     return Together(seed, row, long, short, own_long, own_short)
 
 
-def second_step(state: State, first: Together, most: int = 12) -> Scores:
-    """Neighbours of the strongest neighbours: sum over them of P(neighbour | seed) P(file | neighbour)."""
-    if not len(first.row):
-        return nothing()
+def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Scores]:
+    """Two readings of what changes together with others than the seed.
+
+    Neighbours of the strongest neighbours: sum over them of P(neighbour | seed) P(file | neighbour). And what changes
+    together with the seed's neighbours in the folder: all there is to say about a new file.
+    """
     shares = first.shares
-    order = np.argsort(-shares, kind="stable")[:most]
-    files, values, which = state.together.shares_of(first.row["file"][order], state.files, state.now, PRIOR)
-    return summed(files, values * shares[order][which])
+    strongest = (-shares).argsort(kind="stable")[:MOST_STEPS]
+    through = np.concatenate((first.row["file"][strongest], siblings[:MOST_SIBLINGS]))
+    files, values, which = state.together.shares_of(through, state.files, state.now, PRIOR)
+    near = which >= len(strongest)
+    step = ~near
+    second, beside = summed_each(
+        [
+            (files[step], values[step] * shares[strongest][which[step]]),
+            (files[near], values[near] / max(len(through) - len(strongest), 1)),
+        ]
+    )
+    return second, beside
 
 
 def imported(state: State, seed: int) -> Scores:
@@ -113,10 +125,10 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
     units = state.messages.units_of_file(seed, NEWEST_OF_SEED)
     if not len(units):
         return nothing(), nothing(), nothing()
-    files, which = state.messages.flattened(units)
-    fading = (LATELY ** np.arange(len(units)))[which]
+    files, sizes = state.messages.flattened(units)
+    fading = (LATELY ** np.arange(len(units))).repeat(sizes)
     total = (1 - LATELY ** len(units)) / (1 - LATELY)
-    sizes = np.log2(1.0 + state.messages.size_of(units))[which]
+    said_by = np.log2(1.0 + sizes).repeat(sizes)
     authors = state.messages.author.view
     by = authors[units]
     around, by_around = (units + STEPS).ravel(), np.tile(by, len(STEPS))
@@ -124,23 +136,17 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
     around = around[inside]
     around = distinct(around[authors[around] == by_around[inside]])
     around = around[~among(around, units[::-1])]
-    beside, which_beside = state.messages.flattened(around)
-    share = 1.0 / (np.log2(1.0 + state.messages.size_of(around)) * (1.0 + len(units)))
-    own = (by == author)[which]
-    return (
-        summed(files, fading / (sizes * (total + PRIOR))),
-        summed(files[own], 1.0 / sizes[own]) if author else nothing(),
-        summed(beside, share[which_beside]),
+    beside, around_sizes = state.messages.flattened(around)
+    share = 1.0 / (np.log2(1.0 + np.maximum(around_sizes, 1)) * (1.0 + len(units)))
+    own = (by == author).repeat(sizes)
+    touched, by_author, around_it = summed_each(
+        [
+            (files, fading / (said_by * (total + PRIOR))),
+            (files[own], 1.0 / said_by[own]) if author else nothing(),
+            (beside, share.repeat(around_sizes)),
+        ]
     )
-
-
-def siblings_together(state: State, siblings: Array) -> Scores:
-    """What changes together with the seed's neighbours in the folder: all there is to say about a new file."""
-    nearby = siblings[:MOST_SIBLINGS]
-    if not len(nearby):
-        return nothing()
-    files, values, _ = state.together.shares_of(nearby, state.files, state.now, PRIOR)
-    return summed(files, values / len(nearby))
+    return touched, by_author, around_it
 
 
 def message_words(state: State, said: Saying) -> Scores:
@@ -148,31 +154,37 @@ def message_words(state: State, said: Saying) -> Scores:
     messages = state.messages
     if not len(said.units):
         return nothing()
-    files, place = messages.flattened(said.units)
-    shares = 1.0 / np.sqrt(messages.size_of(said.units))
-    stand_in = state.places_of(files)
-    counts = np.bincount(said.which[place] * len(files) + stand_in, weights=shares[place])
+    files, sizes = messages.flattened(said.units)
+    ends = np.concatenate(([0], sizes.cumsum()))[said.sizes.cumsum()]  # by word, in `files`
+    shares = (1.0 / np.sqrt(np.maximum(sizes, 1))).repeat(sizes)
+    counts = np.bincount(state.places_of(files, ends), weights=shares)
     pairs = (counts != 0).nonzero()[0]
-    counts = counts[pairs].astype("<f4")
-    words, places = np.divmod(pairs, len(files))
-    files = files[places]
+    counts, files = counts[pairs].astype("<f4"), files[pairs]
+    until = pairs.searchsorted(ends)
+    until[1:] -= until[:-1]
+    rarity = said.rarity.repeat(until)
     changes = np.maximum(state.files.count.view.take(files), 1)
     saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
-    return summed(files, said.rarity[words] * counts * 2.2 / (counts + saturation))
+    return summed(files, rarity * counts * 2.2 / (counts + saturation))
 
 
-def voted(nearest: Nearest) -> Scores:
-    """Files of the nearest past units: squared similarity, shared among a unit's files."""
-    return summed(nearest.files, (nearest.similarity * nearest.similarity / nearest.roots)[nearest.which])
+def voted(nearest: Nearest) -> tuple[Scores, Scores]:
+    """Two readings of the nearest past units' files.
 
-
-def voted_softly(nearest: Nearest) -> Scores:
-    """The same, of more units, by plain similarity."""
-    return summed(nearest.files, (nearest.similarity / nearest.roots)[nearest.which])
+    Of the NEAREST, squared similarity, shared among a unit's files; of all, plain similarity.
+    """
+    few = nearest.first(NEAREST)
+    hard, soft = summed_each(
+        [
+            (few.files, (few.similarity * few.similarity / few.roots)[few.which]),
+            (nearest.files, (nearest.similarity / nearest.roots)[nearest.which]),
+        ]
+    )
+    return hard, soft
 
 
 def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
-    """As `voted_softly`, but only units that touched a seed too."""
+    """By plain similarity, but only units that touched a seed too."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -187,8 +199,8 @@ def of_author(state: State, author: int) -> Scores:
     units = state.messages.units_of_author(author, NEWEST_OF_AUTHOR)
     if not len(units):
         return nothing()
-    files, which = state.messages.flattened(units)
-    return summed(files, 1.0 / (1.0 + which))
+    files, sizes = state.messages.flattened(units)
+    return summed(files, (1.0 / (1.0 + np.arange(len(units)))).repeat(sizes))
 
 
 def recent(state: State) -> Scores:

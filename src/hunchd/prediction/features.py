@@ -138,8 +138,8 @@ class _Spread:
         if len(files) <= MANY * len(self._files):
             return self(files, values)
         at = files.searchsorted(self._files)
-        at[at == len(files)] = 0
-        return np.where(files[at] == self._files, values[at], np.float32(0.0))
+        spread: Array = values.take(at, mode="clip") * (files.take(at, mode="clip") == self._files)
+        return spread
 
 
 def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
@@ -329,7 +329,8 @@ def _relative(values: Array) -> Array:
 
 def _inverse_rank(values: Array) -> Array:
     """1, 1/2, 1/3 … by falling value; nothing for what has no value."""
-    order = np.argsort(-values, kind="stable")
-    ranks = np.empty(len(values), "<f4")
-    ranks[order] = 1.0 / np.arange(1, len(values) + 1)
-    return np.where(values > 0, ranks, 0.0)
+    ranks = np.zeros(len(values), "<f4")
+    some = (values > 0).nonzero()[0]
+    order = (-values[some]).argsort(kind="stable")
+    ranks[some[order]] = 1.0 / np.arange(1, len(some) + 1)
+    return ranks

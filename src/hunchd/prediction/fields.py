@@ -81,12 +81,12 @@ class Field:
         return self._postings.sizes_of(keys)
 
     def holders_of(self, keys: Array, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Files that hold any of these keys, how often, and the place of the key; in no certain order.
+        """Files that hold any of these keys, how often, and the place of the key; key by key.
 
         None of a key that was put more than `most` times.
         """
-        slots, counts, which = self._postings.of_keys(keys, most=most)
-        files = self._file_of.view.take(slots)
+        slots, counts, sizes = self._postings.of_keys(keys, most=most)
+        files, which = self._file_of.view.take(slots), np.arange(len(keys)).repeat(sizes)
         if len(self._file_of) == self.documents:
             return files, counts, which
         alive = files >= 0

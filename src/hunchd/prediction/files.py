@@ -116,18 +116,21 @@ class Files:
 
     def faded(self, numbers: Array, unit: int) -> tuple[Array, Array]:
         """The two decayed weights of these files as of `unit`."""
-        fading = -self._elapsed(numbers, unit) / SHORT_HALF_LIFE
-        return self.faded_slowly(numbers, unit), self.short.view[numbers] * np.exp2(fading)
+        since = self._since(numbers, unit)
+        return (
+            self.long.view[numbers] * np.exp2(since / LONG_HALF_LIFE),
+            self.short.view[numbers] * np.exp2(since / SHORT_HALF_LIFE),
+        )
 
     def faded_slowly(self, numbers: Array, unit: int) -> Array:
         """The first of them alone."""
-        faded: Array = self.long.view[numbers] * np.exp2(-self._elapsed(numbers, unit) / LONG_HALF_LIFE)
+        faded: Array = self.long.view[numbers] * np.exp2(self._since(numbers, unit) / LONG_HALF_LIFE)
         return faded
 
-    def _elapsed(self, numbers: Array, unit: int) -> Array:
-        """Units since each was changed last."""
-        elapsed: Array = np.maximum(unit - self.last.view[numbers], 0)
-        return elapsed
+    def _since(self, numbers: Array, unit: int) -> Array:
+        """Units since each was changed last, below zero."""
+        since: Array = np.minimum(self.last.view[numbers] - unit, 0)
+        return since
 
     def faded_of(self, number: int, unit: int) -> tuple[float, float]:
         """The two decayed weights of one file."""

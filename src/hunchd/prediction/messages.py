@@ -8,7 +8,19 @@ from hashlib import blake2b
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, Strings, nothing, spans, summed
+from hunchd.prediction.packed import (
+    Array,
+    Arrays,
+    Column,
+    Postings,
+    Rows,
+    Scores,
+    Strings,
+    highest,
+    nothing,
+    spans,
+    summed,
+)
 
 NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
 TOO_COMMON = 0.05  # share of units above which a word says nothing …
@@ -41,13 +53,13 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """Units that say words, the place of the word they say, and by place how rare the word is (0: says nothing).
+    """Units that say words, word by word; by word how many these are, and how rare it is (0: says nothing).
 
     `shared`: the same units once each, and the sum of the squared rarities of what they say.
     """
 
     units: Array
-    which: Array
+    sizes: Array
     rarity: Array
     shared: Scores
 
@@ -115,30 +127,23 @@ class Messages:
         return self._files.view[self._offsets.view[max(unit, 0)] :]
 
     def flattened(self, units: Array) -> tuple[Array, Array]:
-        """The files of several units in one array, and for each the position of its unit in `units`."""
-        offsets = self._offsets.view
-        starts = offsets[units]
-        sizes = offsets[units + 1] - starts
-        files = self._files.view.take(spans(starts, sizes)).astype(np.intp)  # by which others are looked up
-        return files, np.arange(len(units)).repeat(sizes)
-
-    def size_of(self, units: Array) -> Array:
-        offsets = self._offsets.view
-        sizes: Array = np.maximum(offsets[units + 1] - offsets[units], 1)
-        return sizes
+        """The files of several units in one array, unit by unit, and how many files each unit has."""
+        offsets, units = self._offsets.view, units.astype(np.intp)  # by which others are looked up
+        starts = offsets.take(units)
+        units += 1
+        sizes = offsets.take(units) - starts
+        return self._files.view.take(spans(starts, sizes)).astype(np.intp), sizes
 
     def saying(self, keys: Sequence[int]) -> Saying:
         """The newest units that say each of these words, and how rare it is; a word that nearly all say is left out."""
         if not len(self) or not keys:
-            return Saying(np.empty(0, "<i4"), np.empty(0, "<i8"), np.zeros(len(keys)), nothing())
-        units, _, which = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
-        sizes = np.bincount(which, minlength=len(keys))
+            return Saying(np.empty(0, "<i4"), np.zeros(len(keys), "<i8"), np.zeros(len(keys)), nothing())
+        units, _, sizes = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
         telling = sizes <= max(TOO_COMMON_AT_LEAST, TOO_COMMON * len(self))
         rarity = np.where(telling & (sizes > 0), np.log1p(len(self) / np.maximum(sizes, 1)), 0.0)
         if not telling.all():
-            kept = telling[which]
-            units, which = units[kept], which[kept]
-        return Saying(units, which, rarity, summed(units, (rarity * rarity)[which]))
+            units, sizes = units[telling.repeat(sizes)], np.where(telling, sizes, 0)
+        return Saying(units, sizes, rarity, summed(units, (rarity * rarity).repeat(sizes)))
 
     def met(self, keys: Array) -> Array:
         """By key, how many units say it."""
@@ -155,12 +160,13 @@ class Messages:
         similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view.take(found), 2))
         similarity *= np.exp2(-(len(self) - found) / HALF_LIFE)
         if len(found) > most:
-            best = np.argpartition(-similarity, most)[:most]
+            best = highest(similarity, most)
             found, similarity = found[best], similarity[best]
         order = np.argsort(-similarity, kind="stable")
         units = found[order]
-        files, which = self.flattened(units)
-        return Nearest(units, np.minimum(similarity[order], 1.0), files, which, np.sqrt(self.size_of(units)))
+        files, sizes = self.flattened(units)
+        which, roots = np.arange(len(units)).repeat(sizes), np.sqrt(np.maximum(sizes, 1))
+        return Nearest(units, np.minimum(similarity[order], 1.0), files, which, roots)
 
     def units_of_author(self, author: int, most: int) -> Array:
         """The newest units of an author, newest first, among the last few thousand."""

@@ -30,7 +30,10 @@ def spans(starts: Array, sizes: Array) -> Array:
 
 def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
     """Several stretches of each array, one after the other."""
-    if sizes.sum() >= LONG_STRETCH * len(starts):
+    total = int(sizes.sum())
+    if not total:
+        return [array[:0] for array in arrays]
+    if total >= LONG_STRETCH * len(starts):
         slices = [slice(start, start + size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
         return [np.concatenate([array[:0], *(array[one] for one in slices)]) for array in arrays]
     every = spans(starts, sizes)
@@ -38,25 +41,56 @@ def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
 
 
 def concatenated(arrays: list[Array]) -> Array:
-    """Records as bytes: numpy compares structured types field by field, which costs more than copying."""
+    """Rows of one type, one after the other."""
     dtype = arrays[0].dtype
     if dtype.names is None:
         return np.concatenate(arrays)
-    raw = np.dtype((np.void, dtype.itemsize))
-    joined: Array = np.concatenate([array.view(raw) for array in arrays]).view(dtype)
-    return joined
+    return np.concatenate([raw(array) for array in arrays]).view(dtype)
+
+
+def raw(records: Array) -> Array:
+    """Records as bytes: numpy compares and copies structured types field by field, which costs more."""
+    return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
 
 def summed(numbers: Array, values: Array) -> Scores:
     """The same numbers once each, rising, their values added."""
     if not len(numbers):
         return nothing()
-    if int(numbers.max()) < SPARSE * len(numbers) + FEW:
+    if _near(numbers):
         return sparse(np.bincount(numbers, weights=values))
+    once, order, starts = _grouped(numbers)
+    return once, np.add.reduceat(values.take(order), starts).astype("<f4", copy=False)
+
+
+def summed_each(parts: Sequence[Scores]) -> list[Scores]:
+    """`summed`, of each of several with values of one type: those that are to be sorted are sorted together."""
+    far = [place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _near(numbers)]
+    if len(far) < 2:
+        return [summed(*part) for part in parts]
+    step = 1 + max(int(np.maximum.reduce(parts[place][0])) for place in far)
+    once, order, starts = _grouped(np.concatenate([parts[place][0] + at * step for at, place in enumerate(far)]))
+    values = np.concatenate([parts[place][1] for place in far]).take(order)
+    sums = np.add.reduceat(values, starts).astype("<f4", copy=False)
+    ends = once.searchsorted(np.arange(1, len(far) + 1) * step).tolist()
+    found = {
+        place: (once[start:end] - at * step, sums[start:end])
+        for at, (place, start, end) in enumerate(zip(far, [0, *ends], ends, strict=False))
+    }
+    return [found.get(place) or summed(*part) for place, part in enumerate(parts)]
+
+
+def _near(numbers: Array) -> bool:
+    """Whether counting takes less than sorting."""
+    return int(np.maximum.reduce(numbers)) < SPARSE * len(numbers) + FEW
+
+
+def _grouped(numbers: Array) -> tuple[Array, Array, Array]:
+    """The numbers once each, rising; the order that brings the same ones together, and where in it each begins."""
     order = numbers.argsort(kind="stable")
-    ordered = numbers[order]
+    ordered = numbers.take(order)
     starts = _begins(ordered).nonzero()[0]
-    return ordered[starts], np.add.reduceat(values[order], starts).astype("<f4", copy=False)
+    return ordered.take(starts), order, starts
 
 
 def sparse(values: Array) -> Scores:
@@ -73,10 +107,8 @@ def strongest(numbers: Array, values: Array) -> Scores:
     """The same numbers once each, with the highest of their values."""
     if not len(numbers):
         return nothing()
-    order = np.lexsort((-values, numbers))
-    numbers, values = numbers[order], values[order]
-    first = _begins(numbers)
-    return numbers[first], values[first]
+    once, order, starts = _grouped(numbers)
+    return once, np.maximum.reduceat(values.take(order), starts)
 
 
 def distinct(numbers: Array) -> Array:
@@ -88,7 +120,8 @@ def distinct(numbers: Array) -> Array:
 
 def _begins(ordered: Array) -> Array:
     """Of numbers in order, which are the first of their kind."""
-    begins = np.ones(len(ordered), "?")
+    begins = np.empty(len(ordered), "?")
+    begins[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     return begins
 
@@ -96,16 +129,18 @@ def _begins(ordered: Array) -> Array:
 def highest(values: Array, most: int) -> Array:
     """The places of the `most` highest of more values, in no certain order.
 
-    Of many values only those as high as the best of stretches of them are looked at, where no tie is to be decided.
+    Of many values only those as high as the best of stretches of them are looked at. Where a tie is to be decided all
+    are partitioned, which takes longer than to sort them without their places.
     """
     stretch = len(values) // (2 * most)
+    high = values
     if stretch >= LONG_TO_SELECT:
-        tops = np.sort(values[: stretch * 2 * most].reshape(stretch, -1).max(axis=0))
-        few = (values >= tops[most]).nonzero()[0]
-        ordered = np.sort(values[few])
-        if len(few) == most or ordered[-most - 1] < ordered[-most]:
-            places: Array = few[values[few] >= ordered[-most]]
-            return places
+        tops = np.sort(np.maximum.reduce(values[: stretch * 2 * most].reshape(stretch, -1)))
+        high = values[values >= tops[most]]
+    ordered = np.sort(high)
+    if len(high) == most or ordered[-most - 1] < ordered[-most]:
+        places: Array = (values >= ordered[-most]).nonzero()[0]
+        return places
     return np.argpartition(-values, most)[:most]
 
 
@@ -193,8 +228,8 @@ class Rows:
         listed = indexes.tolist()
         changed = [place for place, index in enumerate(listed) if index in self._changed] if self._changed else []
         held = np.minimum(indexes, max(len(self._offsets) - 2, 0))
-        starts = self._offsets[held]
-        sizes = self._offsets[held + 1] - starts if len(self._offsets) > 1 else np.zeros(len(listed), "<i8")
+        starts = self._offsets.take(held)
+        sizes = self._offsets.take(held + 1) - starts if len(self._offsets) > 1 else np.zeros(len(listed), "<i8")
         sizes[indexes != held] = 0
         if changed:
             sizes[changed] = 0
@@ -302,28 +337,34 @@ class Postings:
         return documents, counts
 
     def of_keys(self, keys: Array, newest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Documents and counts of several keys, at most the `newest` of each, and for each the place of its key.
+        """Documents and counts of several keys, key by key, and how many there are of each: at most the `newest`.
 
-        In no certain order; none of a key that has more than `most`.
+        None of a key that has more than `most`.
         """
-        added = [(place, self._added_of(key, newest)) for place, key in enumerate(keys.tolist()) if key in self._added]
         ends, sizes = self._in_base(keys)
-        for place, (late, _) in added:
-            sizes[place] += len(late)
-        sizes[sizes > most] = 0
-        added = [one for one in added if sizes[one[0]]]
-        sizes = np.minimum(sizes, newest)
-        for place, (late, _) in added:
-            sizes[place] -= len(late)
-        documents, counts = stretches(ends - sizes, sizes, self._base_documents, self._base_counts)
-        which = np.arange(len(keys)).repeat(sizes)
-        if not added:
-            return documents, counts, which
+        listed = keys.tolist()
+        if self._added.keys().isdisjoint(listed):
+            sizes[sizes > most] = 0
+            sizes = np.minimum(sizes, newest)
+            documents, counts = stretches(ends - sizes, sizes, self._base_documents, self._base_counts)
+            return documents, counts, sizes
+        held = zip(listed, ends.tolist(), sizes.tolist(), strict=True)
+        parts = [self._parts(key, end, size, newest, most) for key, end, size in held]
         return (
-            np.concatenate([documents, *(late for _, (late, _) in added)]),
-            np.concatenate([counts, *(late for _, (_, late) in added)]),
-            np.concatenate([which, *(np.full(len(late), place) for place, (late, _) in added)]),
+            np.concatenate([self._base_documents[:0], *(part for documents, _ in parts for part in documents)]),
+            np.concatenate([self._base_counts[:0], *(part for _, counts in parts for part in counts)]),
+            np.array([sum(map(len, documents)) for documents, _ in parts], "<i8"),
         )
+
+    def _parts(self, key: int, end: int, size: int, newest: int, most: int) -> tuple[list[Array], list[Array]]:
+        """Documents and counts of one key: those loaded, of which so many end there, and those added since."""
+        if not size and key not in self._added:
+            return [], []
+        late, late_counts = self._added_of(key, newest)
+        if size + len(late) > most:
+            return [], []
+        start = end - min(size, newest - len(late))
+        return [self._base_documents[start:end], late], [self._base_counts[start:end], late_counts]
 
     def sizes_of(self, keys: Array) -> Array:
         """How many documents were added by key, whatever became of them."""
@@ -338,9 +379,12 @@ class Postings:
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)
-        at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
-        ends = self._offsets[at + 1]
-        return ends, np.where(self._keys[at] == keys, ends - self._offsets[at], 0)
+        at = self._keys.searchsorted(keys)
+        known = self._keys.take(at, mode="clip") == keys
+        starts = self._offsets.take(at, mode="clip")
+        at += 1
+        ends = self._offsets.take(at, mode="clip")
+        return ends, (ends - starts) * known
 
     def _added_of(self, key: int, newest: int | None) -> tuple[Array, Array]:
         entry = self._added.get(key)

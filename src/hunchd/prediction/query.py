@@ -93,7 +93,7 @@ def files_named(name: str, state: State) -> list[int]:
 def branch_words(branch: str) -> str:
     """The words of a branch name; long-lived branches and bare numbers say nothing."""
     name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in DULL_BRANCHES else branch
-    if name.lower() in DULL_BRANCHES:
+    if not name or name.lower() in DULL_BRANCHES:
         return ""
     said = re.sub(r"[-/_.]+|\b\d+\b", " ", name).split()
     return " ".join([word for word in said if word.lower() not in KINDS_OF_WORK] or said)

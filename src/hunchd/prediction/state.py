@@ -43,7 +43,7 @@ class State:
         self.folder_of = Column.of("<i4")  # by file: its number in `folders`
         self.folder_paths = Folders()
         self._hubs: tuple[int, Array] = (-1, np.empty(0, "?"))
-        self._place = Column.of("<i8")  # scratch: file -> its place in the array at hand
+        self._place = Column.of("<i4")  # scratch: file -> its place in the array at hand
         self._lessons = 0
         self._kept: dict[tuple[Hashable, ...], Any] = {}
         self._kept_at = 0
@@ -62,12 +62,17 @@ class State:
         """The clock of history: the number of units learned."""
         return len(self.messages)
 
-    def places_of(self, files: Array) -> Array:
-        """For each of several files one place in the array that holds the same file, the same for the same file."""
+    def places_of(self, files: Array, ends: Array) -> Array:
+        """For each file of several stretches, the last of which end there, one place in its stretch that holds the
+        same file, the same for the same file."""
         self._place.reach(len(self.files))
-        scratch = self._place.view
-        scratch[files] = np.arange(len(files))
-        places: Array = scratch[files]
+        scratch, start = self._place.view, 0
+        every, places = np.arange(len(files), dtype="<i4"), np.empty(len(files), "<i4")
+        for end in ends.tolist():
+            stretch = files[start:end]
+            scratch[stretch] = every[start:end]
+            places[start:end] = scratch.take(stretch)
+            start = end
         return places
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:

@@ -84,5 +84,5 @@ def _alike(state: State, seed: int, units: Array, likeness: Array) -> Scores:
         at = np.minimum(units.searchsorted(past), len(units) - 1)
         weights += np.where(units[at] == past, likeness[at], 0.0)
     weights *= LATELY ** np.arange(len(past))
-    files, which = state.messages.flattened(past)
-    return files, (weights / (np.log2(1.0 + state.messages.size_of(past)) * (weights.sum() + DOUBT)))[which]
+    files, sizes = state.messages.flattened(past)
+    return files, (weights / (np.log2(1.0 + sizes) * (weights.sum() + DOUBT))).repeat(sizes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hunchd.domain.context import PredictedUnit
 from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.packed import Array, Scores, nothing, summed
+from hunchd.prediction.packed import Array, Scores, among, nothing, summed
 from hunchd.prediction.query import Query
 from hunchd.prediction.reasons import ago
 from hunchd.prediction.state import State
@@ -35,7 +35,8 @@ def recalled(
     parts = [(nearest.units, OF_WORDS * nearest.similarity), in_lines, *_parts(shares, meant), *lately]
     units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
     best = (-scores).argsort(kind="stable")[:most]
-    likeness = dict(zip(nearest.units.tolist(), nearest.similarity.tolist(), strict=True))
+    near = among(nearest.units, np.sort(units[best]))
+    likeness = dict(zip(nearest.units[near].tolist(), nearest.similarity[near].tolist(), strict=True))
     owned = _by_unit([(units, share / len(shares)) for units, share in shares.values()])
     said, touched = set(spoken[0].tolist()), _by_unit(lately)
     return tuple(
@@ -115,6 +116,5 @@ def _unit(
 
 
 def _paths(state: State, files: Array) -> tuple[str, ...]:
-    paths = state.files.paths
-    alive = state.files.alive.view[files]
-    return tuple(paths[file] for file in files[alive].tolist())
+    paths, alive = state.files.paths, state.files.alive.view
+    return tuple(paths[file] for file in files.tolist() if alive[file])
