@@ -79,7 +79,7 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
     await page.keyboard.type("hunchd: Related Files");
     await page.waitForTimeout(800);
     await page.keyboard.press("Enter");
-    await page.locator(".quick-input-list .monaco-list-row").nth(2).waitFor();
+    await page.locator(".quick-input-list .monaco-list-row").first().waitFor();
     await page.waitForTimeout(800);
     await page.screenshot({ path: join(pictures, "related.png") });
     await page.keyboard.press("Escape");
