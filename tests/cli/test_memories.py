@@ -53,6 +53,14 @@ def test_remember_keeps_the_text_for_the_project_one_stands_in(
     ]
 
 
+def test_what_was_said_before_is_known(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [{"id": "m1", "verdict": "same"}]})
+
+    assert main(["remember", "the captain is Grace"]) == 0
+
+    assert capsys.readouterr() == ("m1\n", "hunch: that was known\n")
+
+
 def test_what_is_remembered_everywhere_belongs_to_no_project(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
 

@@ -50,6 +50,22 @@ def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
     return found + [("a row", word) for row in asyncio.run(rows_of(daemon.home)) for word in words if word in row]
 
 
+def test_what_is_said_twice_is_one_memory_until_it_is_forgotten(daemon: RunningDaemon) -> None:
+    first = say(daemon, "the release captain is Grace")
+    assert first["verdict"] == "new"
+    assert say(daemon, "the release  captain is Grace\n") == {"id": first["id"], "verdict": "same"}
+    twice = {"kind": "fact", "content": "the deputy is Ada"}
+    one, other = daemon.post("/memories", {"memories": [twice, twice]})["ids"]
+    assert one == other
+    assert say(daemon, "the release captain is Grace", tags=["team"])["id"] != first["id"]
+
+    daemon.request("DELETE", f"/memories/{first['id']}")
+
+    again = say(daemon, "the release captain is Grace")
+    assert again["verdict"] == "new"
+    assert again["id"] != first["id"]
+
+
 def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) -> None:
     identifier = say(daemon, "we use pnpm, not npm")["id"]
 

@@ -66,6 +66,8 @@ def remember(arguments: Namespace) -> int:
 
 def _understood(told: dict[str, Any]) -> str:
     """How a statement was filed, for the one who made it to see whether it was meant so."""
+    if "key" not in told and told.get("verdict") == "same":
+        return "that was known"
     if "key" not in told:
         return "kept as it was said; no key and value were seen in it (--key gives it one)"
     other = f" (not {told['instead_of']})" if told.get("instead_of") else ""

@@ -77,9 +77,14 @@ class Memories:
         """The same, for who holds `changing`."""
         now = self.now()
         heads = await self._heads(claims)
+        said = self._said(claims)
         written: dict[str, Memory] = {}  # by this call
         rulings = []
         for claim in claims:
+            again = said.setdefault(told, claim) if (told := _statement(claim)) is not None else claim
+            if again is not claim:
+                rulings.append(Ruling(Verdict.SAME, again, Change((), project=again.project)))
+                continue
             ruling = await self._ruling(claim, heads.get(claim.id), written, now)
             written.update({memory.id: memory for memory in ruling.change.memories})
             heads.update({memory.id: memory for memory in ruling.change.memories})
@@ -331,6 +336,12 @@ class Memories:
             heads |= await self.known(list(dict.fromkeys(identifiers)), project)
         return heads
 
+    def _said(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
+        """The facts without a place that are at hand, by what they say, where one of `claims` may say it again."""
+        owners = {claim.project for claim in claims if _statement(claim) is not None}
+        facts = (fact for owner in owners for fact in self._hot.list(Filters(project=owner, kinds=(Kind.FACT,))))
+        return {told: fact for fact in facts if (told := _statement(fact)) is not None}
+
     async def warm(self, project: str | None) -> list[Memory]:
         """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
         found: dict[str, Memory] = {}
@@ -377,6 +388,14 @@ def _refuse_version(memory: Memory) -> None:
             f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before: history is not changed",
             hint="change or undo the memory itself",
         )
+
+
+def _statement(fact: Memory) -> tuple[object, ...] | None:
+    """What a fact without a place and without a caller's own key says, and where it holds: said twice it is one."""
+    if fact.kind is not Kind.FACT or fact.ref is not None or place_of(fact) is not None:
+        return None
+    holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)
+    return (*holds, fact.category, fact.tags, fact.trust, " ".join(fact.content.split()))
 
 
 def _renewed(known: Memory, memory: Memory) -> Memory:
