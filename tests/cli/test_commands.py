@@ -156,6 +156,24 @@ def test_a_folder_that_is_gone_is_told(fake: FakeDaemon, tmp_path: Path) -> None
     assert done.stderr == "hunch: the folder you are in is not there any more; go to another one.\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_the_home_of_another_user_is_told_as_such(
+    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    hunchd_home.mkdir(mode=0o700)
+    (hunchd_home / "run").mkdir(mode=0o700)
+    monkeypatch.setenv("HUNCHD_HOME", str(hunchd_home))
+    os.seteuid(12345)
+    try:
+        assert main(["status"]) == 1
+    finally:
+        os.seteuid(0)
+
+    told = capsys.readouterr().err
+    assert "Permission denied" in told
+    assert "HUNCHD_HOME is another user's" in told
+
+
 @pytest.mark.parametrize("words", ["show", "show /reference/", "forget", "undo", "sessions end", "consolidate --undo"])
 def test_a_name_that_is_no_utf_8_is_asked_for_as_it_is(words: str, fake: FakeDaemon, capsys: Output) -> None:
     *before, last = words.split(" ")

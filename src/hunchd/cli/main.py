@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        _say(CommandError(_told(error)))
+        _say(CommandError(_told(error), hint=_advice(error)))
         return 1
     return code
 
@@ -66,6 +66,13 @@ def _told(error: OSError) -> str:
         except FileNotFoundError:
             return "the folder you are in is not there any more; go to another one."
     return f"{error.filename or 'system'}: {error.strerror or error}"
+
+
+def _advice(error: OSError) -> str | None:
+    home = os.environ.get("HUNCHD_HOME", "")
+    if home and isinstance(error, PermissionError) and str(error.filename).startswith(home):
+        return "HUNCHD_HOME is another user's; name a folder of your own, or unset it."
+    return None
 
 
 def _run_at_once(words: Sequence[str], *, alone: bool) -> int:

@@ -84,7 +84,10 @@ def make_private(folder: Path) -> Path:
         raise ConfigError(f"{folder} is a symbolic link; hunchd keeps private data in real folders only")
     if os.name == "posix":
         if found.st_uid != os.getuid():
-            raise ConfigError(f"{folder} belongs to another user (uid {found.st_uid})")
+            raise ConfigError(
+                f"{folder} belongs to another user (uid {found.st_uid})",
+                hint=f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place.",
+            )
         if stat.S_IMODE(found.st_mode) & 0o022:
             raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
         if stat.S_IMODE(found.st_mode) != 0o700:
