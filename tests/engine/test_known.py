@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.known import fact_lines, found_text, looks_back, profile_lines, volatile_lines
+from hunchd.engine.known import fact_lines, found_text, looks_back, profile_lines, volatile_lines, worth_showing
 from hunchd.engine.session_log import Head
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -68,3 +68,16 @@ def test_the_date_the_zone_and_the_last_session_are_told() -> None:
 )
 def test_questions_about_the_past_are_looked_up_thoroughly(message: str, deep: bool) -> None:
     assert looks_back(message) is deep
+
+
+def test_two_commits_that_changed_the_same_file_are_two_answers_and_a_message_said_twice_is_one() -> None:
+    def result(id_: str, kind: Kind, title: str, snippet: str) -> dict[str, Any]:
+        return {"id": id_, "kind": str(kind), "title": title, "snippet": snippet}
+
+    found = [
+        result("a", Kind.EPISODE, "Tell of caches", "README.md"),
+        result("b", Kind.EPISODE, "Tell of queues", "README.md"),
+        result("c", Kind.MESSAGE, "user", "which cache?"),
+        result("d", Kind.MESSAGE, "assistant", "Which  cache?"),
+    ]
+    assert [one["id"] for one in worth_showing(found, (), ())] == ["a", "b", "c"]

@@ -56,6 +56,22 @@ def test_what_was_told_a_moment_ago_stands_before_what_says_less_although_it_has
     assert ids("captain ada", hits) == ["older", "new"]
 
 
+def test_a_result_quotes_of_past_work_what_its_title_does_not_say() -> None:
+    source = {"type": "commit", "sha": "a" * 40}
+    told = (
+        ("Keep sessions\n\nM app/session.py\nR a.py → b.py", "app/session.py, a.py → b.py"),
+        (
+            "Keep sessions (#3)\n\nA cookie holds them.\nCo-authored-by: Ada <ada@example.org>\n\nM app/session.py",
+            "A cookie holds them. app/session.py",
+        ),
+        ("Keep sessions", "Keep sessions"),
+    )
+    for content, quoted in told:
+        work = memory("w", content, title="Keep sessions", kind=Kind.EPISODE, source=source)
+        [result] = ranked("keep sessions", [Hit(memory=work, lexical=5.0)], depth="shallow", k=5, now=NOW)
+        assert result["snippet"] == quoted
+
+
 def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() -> None:
     question = "the session timeout of the cookie is ignored " + " ".join(f"detail{number}" for number in range(40))
     first = Hit(memory=memory("first", "session timeout kept in a cookie, ignored before"), lexical=9.0)

@@ -106,7 +106,7 @@ def search(arguments: Namespace) -> int:
         return 0
     for result in answer["results"]:
         print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']} · {clean(result['id'])}")
-        if result.get("snippet"):
+        if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
             print(f"    {line(result['snippet'], 200)}")
         if result.get("reasons"):
             print(coloured(f"    {line(' · '.join(result['reasons']))}", DIM))

@@ -69,6 +69,8 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
         return f"{fact_line(replace(memory, key=None))} ({when}, {memory.id})"
     if count(told) > WHOLE:
         told = snippet or told[:SNIPPET]
+        if memory.kind is Kind.EPISODE and not told.startswith(memory.title):
+            told = f"{memory.title}: {told}"
     if memory.trust is Trust.UNTRUSTED:
         return fenced(told, provenance=provenance, nonce=nonce_for(secret, memory.id))
     shown = single_line(told, 4 * SNIPPET) if memory.trust in (Trust.USER, Trust.DERIVED) else quoted(told, 4 * SNIPPET)
@@ -103,7 +105,9 @@ def worth_showing(
     seen: set[str] = set()
     kept = []
     for result in results:
-        identifier, wording = str(result["id"]), " ".join(str(result["snippet"]).lower().split())
+        # Of past work the snippet is what the title does not say: many a commit changed README.md.
+        title = f"{result['title']} " if result["kind"] == Kind.EPISODE else ""
+        identifier, wording = str(result["id"]), " ".join(f"{title}{result['snippet']}".lower().split())
         if identifier not in visible_messages and identifier not in heads and wording not in seen:
             seen.add(wording)
             kept.append(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -72,6 +73,11 @@ class Ranked:
 Counted = tuple[dict[str, int], int]  # how often a memory says which roots, and its length
 
 
+# Lines of a commit's message that name people, and git's mark of what was done to a file.
+_SIGNED: Final = re.compile(r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: ", re.IGNORECASE)
+_CHANGED: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
+
+
 def ranked(
     query: str,
     hits: Sequence[Hit | Glimpse],
@@ -95,7 +101,20 @@ def ranked(
 
 def told(query: str, memory: Memory) -> dict[str, Any]:
     """What a result tells of a memory, whatever its place."""
-    return _told(memory, snippet(memory.content, terms(query)))
+    return _told(memory, snippet(_beside_title(memory), terms(query)))
+
+
+def _beside_title(memory: Memory | Gist) -> str:
+    """The text that a result quotes from. The title of past work stands above it; who signed it is of no use to who
+    asks for something else."""
+    if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
+        return memory.content
+    subject, _, rest = memory.content.partition("\n")
+    body, _, files = ("\n" + rest).rpartition("\n\n")
+    told = [] if subject.startswith(memory.title) else [subject]  # cut, or told otherwise
+    told += [line for line in body.splitlines() if line and not _SIGNED.match(line)]
+    told.append(", ".join(_CHANGED.sub("", line) for line in files.splitlines() if not _SIGNED.match(line)))
+    return "\n".join(filter(None, told)) or memory.content
 
 
 def _told(memory: Memory | Gist, shown: str) -> dict[str, Any]:
@@ -230,7 +249,7 @@ def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
     words = [word for word in asked if stem(word) in one.said]
     beside = [word for word in asked if stem(word) in one.around and word not in words]
     reasons = _reasons(one.hit, words, beside, one.named, now)
-    return Ranked(one.hit.memory, one.score, snippet(one.hit.memory.content, words), tuple(reasons))
+    return Ranked(one.hit.memory, one.score, snippet(_beside_title(one.hit.memory), words), tuple(reasons))
 
 
 def _answers(covered: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
