@@ -130,14 +130,21 @@ class Transfer:
     async def _keep(self, taken: _Taken) -> None:
         async with self._memories.changing:
             told = await self._own(taken)
-            changes = [change for owner in told for change in await self._news(told[owner], owner)]
+            news = [change for owner in told for change in await self._news(told[owner], owner)]
+            changes = [change for change in news if not self._has_left(change.project)]
             await self._memories.commit(changes)
-        if taken.signals:
-            await self._store.put_signals(taken.signals)
+        signals = [signal for signal in taken.signals if not self._has_left(signal["project"])]
+        if signals:
+            await self._store.put_signals(signals)
         taken.counts["memories"] += len(changes)
-        taken.counts["known"] += sum(map(len, told.values())) - len(changes)
-        taken.counts["signals"] += len(taken.signals)
+        taken.counts["known"] += sum(map(len, told.values())) - len(news)
+        taken.counts["signals"] += len(signals)
+        taken.counts["skipped"] += len(news) - len(changes) + len(taken.signals) - len(signals)
         taken.memories, taken.signals = [], []
+
+    def _has_left(self, project: str | None) -> bool:
+        """Whether a project was removed, meanwhile: what is told of others is taken all the same."""
+        return project is not None and self._writer.has_left(project)
 
     async def _own(self, taken: _Taken) -> dict[str | None, list[Memory]]:
         """The memories to be taken, by their projects, without those whose id is one of another project here: an id

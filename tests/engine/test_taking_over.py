@@ -1,0 +1,47 @@
+"""An import goes on, whatever else happens to what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+from hunchd.domain.memory import Kind, Memory
+from hunchd.engine.projects import Projects
+from hunchd.engine.transfer import Transfer
+from hunchd.protocol.answers import export_line
+from hunchd.protocol.memories import memory_json
+from hunchd.store.client import StoreClient
+from tests.consolidation.made import NOW, memory
+from tests.engine.test_carrying_out import bench
+
+
+class Known:
+    """Projects that are known by the ids p and q."""
+
+    ids = ("p", "q")
+
+    def find(self, named: str) -> tuple[Any, None]:
+        return type("Found", (), {"id": named}), None
+
+    def known(self, identifier: str | None) -> None:
+        return None
+
+
+async def test_what_is_told_of_others_is_taken_when_a_project_is_removed_meanwhile(tmp_path: Path) -> None:
+    goes, stays = memory("goes"), memory("stays", project="q", kind=Kind.FACT)
+
+    async with bench(tmp_path) as it:
+        writer = it.memories._writer
+
+        async def lines() -> AsyncIterator[dict[str, Any]]:
+            for number, one in enumerate((goes, stays)):
+                yield export_line("memory", memory_json(one)) | {"line": number}
+            await writer.leave("p")
+
+        store = cast(StoreClient, cast(Any, it.store))
+        transfer = Transfer(cast(Projects, cast(Any, Known())), it.memories, store, writer, now=lambda: NOW)
+        done = await transfer.take(lines())
+        known: dict[str, Memory] = await it.memories.known(["stays"], "q")
+    assert (done["memories"], done["skipped"]) == (1, 1)
+    assert list(known) == ["stays"]
