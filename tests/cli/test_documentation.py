@@ -58,6 +58,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_list_of_pages() -> None:
+    docs = ROOT / "docs"
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", (docs / "README.md").read_text()))
+
+    assert listed == {page.name for page in docs.glob("*.md")} - {"README.md"}
+
+
 def test_every_command_in_running_text_exists() -> None:
     names = {command.name for command in COMMANDS} | {"COMMAND"}
     for page in PAGES:
