@@ -74,6 +74,7 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ),
         (["context", "--activity", "sleeping"], "argument --activity: invalid choice: 'sleeping'"),
         (["predict"], "the following arguments are required: FILE"),
+        (["add", "/etc/passwd"], "'/etc/passwd' is a file."),
         (["hooks"], "the following arguments are required: action (install, uninstall, status)"),
         (["shell-init"], "the following arguments are required: shell (bash, zsh, fish)"),
         (["bench"], "the following arguments are required: BENCHMARK (replay, latency)"),

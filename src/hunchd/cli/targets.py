@@ -86,6 +86,8 @@ def known_project(client: Client, argument: str) -> dict[str, Any]:
 def folder(argument: str) -> str:
     """The absolute path of an existing folder."""
     path = Path(argument).resolve()
+    if path.is_file():
+        raise WrongUsage(f"{argument!r} is a file.", hint=f"Name its folder: {path.parent}")
     if not is_folder(path):
         raise WrongUsage(f"there is no folder {argument!r}.")
     return str(path)
