@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import Any, Final
@@ -86,9 +87,9 @@ def known_project(client: Client, argument: str) -> dict[str, Any]:
 def folder(argument: str) -> str:
     """The absolute path of an existing folder."""
     path = Path(argument).resolve()
-    if path.is_file():
-        raise WrongUsage(f"{argument!r} is a file.", hint=f"Name its folder: {path.parent}")
     if not is_folder(path):
+        if is_folder(path.parent) and os.access(path, os.F_OK):
+            raise WrongUsage(f"{argument!r} is a file.", hint=f"Name its folder: {path.parent}")
         raise WrongUsage(f"there is no folder {argument!r}.")
     return str(path)
 
