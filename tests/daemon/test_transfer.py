@@ -64,6 +64,9 @@ def test_an_export_taken_over_elsewhere_is_exported_again_as_it_was(
     daemon.add(shop)
     db(daemon, shop, "mysql")
     db(daemon, shop, "sqlite")
+    opened = {"kind": "file_opened", "project": str(shop), "path": "shop/basket.py", "event_id": "opened-1"}
+    failed = {"kind": "error", "project": str(shop), "text": "KeyError: 'x'", "command": "pytest", "event_id": "e-1"}
+    daemon.post("/signals", {"signals": [opened, failed]})
     daemon.request("PUT", "/documents/projects/shop/plan", {"content": PAGE})
     daemon.post(
         "/sessions/s/messages", {"messages": [{"role": "user", "content": "I prefer tabs"}], "project": str(shop)}

@@ -109,7 +109,12 @@ def _understood(raw: bytes) -> dict[str, Any]:
         case "memory":
             memory_from_json(content)
         case "signal":
-            signal_from_json(content)
+            fields = Fields(content, ("id", "kind", "project", "at", "data", "absorbed"), where="data.")
+            for name in ("id", "kind", "project"):
+                fields.required_text(name)
+            if fields.time("at") is None:
+                raise InvalidInput("'data.at' is missing; give the time of the signal", field="data.at")
+            signal_from_json(content.get("data"))  # the signal itself; around it what the store knows of it
         case "project":
             fields = Fields(content, ("id", "path", "name"), where="data.")
             fields.required_text("id")
