@@ -68,6 +68,23 @@ def test_the_same_journal_three_times_changes_nothing(hunchd_home: Path, tmp_pat
             assert lines(daemon.start()) == kept
 
 
+def test_the_last_word_holds_after_a_crash_whatever_the_clock_said_before(hunchd_home: Path) -> None:
+    """Who has put the clock right has not put the order of things wrong."""
+    ahead = dict.fromkeys(("at", "created", "updated"), "2099-01-01T00:00:00Z")
+    told = {"id": "m1", "kind": "episode", "title": "t", "content": "the first word", **ahead}
+    with running_daemon(hunchd_home, settings=LAZY.format(60_000)) as daemon:  # nothing reaches the store
+        assert daemon.post("/import", {"type": "memory", "version": 1, "data": told})["memories"] == 1
+        assert daemon.request("PATCH", "/memories/m1", {"content": "the last word"})[0] == 200
+        daemon.kill()
+        daemon.start()
+        assert daemon.get("/memories/m1")["content"] == "the last word"
+        assert [one["snippet"] for one in daemon.post("/search", {"query": "word"})["results"]] == ["the last word"]
+        assert daemon.request("DELETE", "/memories/m1")[0] in (200, 204)
+        daemon.kill()
+        daemon.start()
+        assert daemon.request("GET", "/memories/m1")[0] == 404
+
+
 def test_the_same_letters_three_times_are_one(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()

@@ -286,18 +286,15 @@ class Engine:
         """What was accepted before the last stop and is not in the store yet."""
         match record.type:
             case "memory":
-                memory = memory_from_json(record.data)
-                known = self._parts.hot.get(memory.id)
-                if known is None or known.updated <= memory.updated:
-                    self._parts.hot.upsert(memory)
-                self._writer.add(Write(sequence, memories=(memory,)))
+                change = Change((memory_from_json(record.data),), project=record.project, silent=True)
+                self._memories.apply(sequence, change, replayed=True)
             case "change":
                 memories = tuple(memory_from_json(told) for told in record.data["memories"])
                 change = Change(memories, tuple(record.data["deletions"]), record.project)
                 self._memories.apply(sequence, change, replayed=True)
             case "forget":
-                self._parts.hot.tombstone(record.data["id"])
-                self._writer.add(Write(sequence, deletions=((record.project, record.data["id"]),)))
+                change = Change(deletions=(record.data["id"],), project=record.project, silent=True)
+                self._memories.apply(sequence, change, replayed=True)
             case "signal" if (project := self._projects.known(record.project)) is not None:
                 signal = signal_from_json(record.data)
                 self._accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))

@@ -53,6 +53,7 @@ class Memories:
         self._noticed = noticed
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
         self.purges = Purges(store)
+        self._newer: set[str] = set()  # ids written since the start, while an earlier run's are still being read
 
     # Kept
 
@@ -125,13 +126,16 @@ class Memories:
         await self._writer.accept(records, queue)
 
     def apply(self, sequence: int, change: Change, *, replayed: bool = False) -> None:
-        """Make an accepted change visible and queue it for the store; what is newer at hand stays on a replay."""
+        """Make an accepted change visible and queue it for the store. What is `replayed` comes in the order in which it
+        was accepted, whatever the clock said then; what was accepted since the start stays."""
         for identifier in change.deletions:
-            self._hot.tombstone(identifier)
+            if not replayed or identifier not in self._newer:
+                self._hot.tombstone(identifier)
         for memory in change.memories:
-            known = self._hot.get(memory.id)
-            if not replayed or known is None or known.updated <= memory.updated:
+            if not replayed or memory.id not in self._newer:
                 self._hot.upsert(memory)
+        if not replayed and not self._writer.has_begun:
+            self._newer.update((*change.deletions, *(memory.id for memory in change.memories)))
         deletions = tuple((change.project, identifier) for identifier in change.deletions)
         self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
         if not change.silent:

@@ -114,6 +114,11 @@ class Writer:
         """Whether a project of that id was removed."""
         return project in self._gone
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether what an earlier run accepted is at hand."""
+        return self._begun.is_set()
+
     async def begun(self) -> None:
         """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
         await self._begun.wait()
