@@ -187,15 +187,19 @@ async def test_a_repository_without_a_commit_is_learnt_once_it_has_one(tmp_path:
     assert [unit["sha"] for unit in news["units"]] == [sha]
 
 
-async def test_a_file_that_ended_the_parser_is_kept_without_an_outline(root: Path, indexer: Child) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_file_that_ended_the_parser_twice_is_kept_without_an_outline(
+    root: Path, indexer: Child, times: int
+) -> None:
+    """Once is no proof: the process may have been ended from outside, or the machine."""
     source = (root / "app.py").read_bytes()
     cache = root.parent / "cache" / "code.sqlite"
     cache.parent.mkdir()
     note = cache.with_name(f"{cache.name}.parsing-1-0")  # as a process that is no more left it
-    note.write_text(blob_id(source))
+    note.write_text(f"{blob_id(source)} {times}")
     told = await steps(indexer, "parse", params(root))
     outlines = {outline["path"]: outline for step in told for outline in step["outlines"]}
-    assert outlines["app.py"]["symbols"] == []
+    assert (outlines["app.py"]["symbols"] == []) is (times == 2)
     assert outlines["db.py"]["symbols"] != []
     assert not note.exists()
 
@@ -205,9 +209,23 @@ def test_a_note_says_which_file_is_being_parsed_and_only_then(tmp_path: Path) ->
     with Attempts(cache) as attempts:
         [note] = tmp_path.iterdir()
         with attempts.at("abc"):
-            assert note.read_text().strip() == "abc"
+            assert note.read_text().split() == ["abc", "1"]
         assert note.read_text() == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_suspected_after_one_end_and_given_up_after_two(tmp_path: Path) -> None:
+    cache = tmp_path / "c"
+    note = tmp_path / "c.parsing-1-0"  # of a process that is no more
+    note.write_text("abc 1")
+    with Attempts(cache) as attempts:
+        assert attempts.fatal == frozenset()
+        with attempts.at("abc"):
+            [own] = tmp_path.iterdir()
+            left = own.read_text()
+    note.write_text(left)
+    with Attempts(cache) as attempts:
+        assert attempts.fatal == {"abc"}
 
 
 async def test_wrong_roots_are_refused(tmp_path: Path, indexer: Child) -> None:

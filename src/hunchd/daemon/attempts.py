@@ -1,7 +1,8 @@
 """Files that a parser died over are not tried again: a note on disk says which one it is at.
 
 Grammars are C code that reads whatever a repository holds. Should one crash or never end, the process ends with it; the
-next one finds the note, keeps the file without an outline, and goes on.
+next one finds the note and tries once more: the machine may have been switched off just then. After a second time the
+file is kept without an outline, and the others go on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final, Self
 logger = logging.getLogger(__name__)
 
 LONGEST: Final = 20.0  # seconds of processor time for one file, after which the process is ended from outside
+FATAL: Final = 2  # times that a process ended over a file, after which it is not tried again
 _numbers = count()
 
 
@@ -26,7 +28,8 @@ class Attempts:
 
     def __init__(self, cache: Path) -> None:
         self._own = cache.with_name(f"{cache.name}.parsing-{os.getpid()}-{next(_numbers)}")
-        self.fatal = frozenset(_left_behind(cache))  # blob ids
+        self._before = dict(_left_behind(cache))
+        self.fatal = frozenset(blob for blob, times in self._before.items() if times >= FATAL)
         cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = os.open(self._own, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 
@@ -40,7 +43,7 @@ class Attempts:
     @contextmanager
     def at(self, blob: str) -> Iterator[None]:
         """While this blob is being parsed."""
-        os.pwrite(self._file, blob.encode().ljust(64), 0)
+        os.pwrite(self._file, f"{blob} {self._before.get(blob, 0) + 1}".encode().ljust(80), 0)
         _alarm(LONGEST)
         try:
             yield
@@ -49,17 +52,19 @@ class Attempts:
             os.ftruncate(self._file, 0)
 
 
-def _left_behind(cache: Path) -> Iterator[str]:
-    """The blobs that processes which are no more were at."""
+def _left_behind(cache: Path) -> Iterator[tuple[str, int]]:
+    """The blobs that processes which are no more were at, and how often in a row."""
     own = f".parsing-{os.getpid()}-"
     for note in cache.parent.glob(f"{cache.name}.parsing-*"):
         if own in note.name:
             continue
-        blob = note.read_bytes().decode("ascii", "replace").strip()
+        blob, _, told = note.read_bytes().decode("ascii", "replace").strip().partition(" ")
         note.unlink(missing_ok=True)
-        if blob:
+        times = int(told) if told.isdecimal() else 1
+        if blob and times >= FATAL:
             logger.warning("parsing the content %s ended the process; it is kept without an outline", blob)
-            yield blob
+        if blob:
+            yield blob, times
 
 
 def _alarm(seconds: float) -> None:
