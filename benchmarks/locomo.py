@@ -16,7 +16,6 @@ import argparse
 import asyncio
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,9 +23,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-from looking import NOW, Bm25, Opened, interval, opened, reciprocal, share_found
+import numpy as np
 
+from hunchd.bench.looking import NOW, Bm25, Opened, opened, reciprocal, share_found
+from hunchd.bench.metrics import interval
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Event
 from hunchd.engine.session_log import memory_of_message, message_of
@@ -118,7 +118,7 @@ async def asked(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking
 def table(rows: Rows) -> str:
     lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
     for name, scores in rows.items():
-        means = [interval([score[at] for score in scores]) for at in range(len(FIGURES))]
+        means = [(column.mean(), *interval(column)) for column in np.array(scores).T]
         lines.append(
             f"| {name} | " + " | ".join(f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, low, high in means) + " |"
         )

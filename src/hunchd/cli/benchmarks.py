@@ -6,10 +6,10 @@ from argparse import ArgumentParser, Namespace
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from hunchd.bench import latency, replay
+    from hunchd.bench import latency, recall, replay
 
     kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
-    for name, module in (("replay", replay), ("latency", latency)):
+    for name, module in (("replay", replay), ("recall", recall), ("latency", latency)):
         summary = (module.__doc__ or "").strip().splitlines()[0]
         kind = kinds.add_parser(name, help=summary, description=summary)
         module.add_arguments(kind)

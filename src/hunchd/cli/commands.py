@@ -324,9 +324,10 @@ COMMANDS: Final = (
     Command(
         "bench",
         DAEMON,
-        "measure the predictions on a real history",
+        "measure predictions and search on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
-        "latency measures predictions on a made-up big repository. Neither needs a daemon or changes anything.",
+        "recall asks for the past work that later commits name, among all of it, beside BM25.\n"
+        "latency measures predictions on a made-up big repository. None needs a daemon or changes anything.",
         f"{RUN}.benchmarks:run",
         _bench,
         ("hunch bench replay --repo . --task first-file --test-units 100",),

@@ -1,14 +1,12 @@
-"""What the benchmarks of finding share: the product's own search over a real store process, BM25 beside it, and how
-sure a mean is."""
+"""What the benchmarks of finding share: the product's own search over a real store process, and BM25 beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +21,6 @@ from hunchd.store.hot import HotTier
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after everything that is asked for: nothing is fresh
 PUT_AT_ONCE = 1_000  # memories
-RESAMPLED = 1_000  # times
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -35,8 +32,11 @@ class Opened:
     hot: HotTier
     searching: Searching
 
-    async def keep(self, project: str, memories: Sequence[Memory], *, at_hand: bool) -> None:
-        """Put what is not there yet and wait for its vectors; `at_hand`: also in memory, as just after it was said."""
+    async def keep(
+        self, project: str, memories: Sequence[Memory], *, at_hand: bool, waiting: Callable[[int], object] = int
+    ) -> None:
+        """Put what is not there yet and wait for its vectors; `at_hand`: also in memory, as just after it was said.
+        `waiting` is told now and then how many have none yet."""
         there = (await self.store.list(Filters(project=project, statuses=()), 1)).total
         if there != len(memories):
             for begin in range(0, len(memories), PUT_AT_ONCE):
@@ -44,7 +44,8 @@ class Opened:
         for memory in memories if at_hand else ():
             self.hot.upsert(memory)
             self.hot.committed([memory])
-        while (await self.store.stats())["pending_embeddings"]:
+        while pending := (await self.store.stats())["pending_embeddings"]:
+            waiting(pending)
             await asyncio.sleep(0.5)
         while (await self.store.search("anything", Filters(project=project), 1)).degraded:  # the model is being loaded
             await asyncio.sleep(0.5)
@@ -100,12 +101,3 @@ def share_found(gold: set[str], ranked: Sequence[str], k: int) -> float:
 def reciprocal(gold: set[str], ranked: Sequence[str]) -> float:
     """One over the place of the first that is wanted; 0 if none was found."""
     return next((1 / place for place, one in enumerate(ranked, start=1) if one in gold), 0.0)
-
-
-def interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float, float]:
-    """The mean, and between which values it lies in 95 of 100 resamplings."""
-    if not values:
-        return (math.nan, math.nan, math.nan)
-    draw = random.Random(seed)
-    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLED))
-    return sum(values) / len(values), means[int(RESAMPLED * 0.025)], means[int(RESAMPLED * 0.975)]
