@@ -157,7 +157,10 @@ async def play(
 async def found_again(
     client: aiohttp.ClientSession, repository: Path, decisions: Sequence[Decision], budget: int
 ) -> dict[str, Any]:
-    """For each decision: whether search finds it and whether a prompt that asks for it holds it."""
+    """For each decision: whether search finds it and whether a prompt that asks for it holds it, once all is
+    embedded."""
+    while any((await (await client.get("/status")).json())["queues"].values()):
+        await asyncio.sleep(0.5)
     by_search = in_prompt = in_history = retrieved = 0
     missed, unfound = [], []
     for number, decision in enumerate(decisions):

@@ -118,6 +118,16 @@ def test_what_was_read_off_files_today_is_no_news() -> None:
     assert not any("today" in reason for one in (first, second) for reason in one.reasons)
 
 
+def test_what_a_tool_printed_stands_behind_what_somebody_said_of_the_same() -> None:
+    def turn(id_: str, event: str, session: str) -> Hit:
+        source = {"type": "session", "session": session, "number": 1, "event": event}
+        told = memory(id_, "Templates are rendered by Mako", kind=Kind.MESSAGE, source=source)
+        return Hit(memory=told, lexical=3.0, similarity=0.5)
+
+    hits = [turn("printed", "tool_result", "s"), turn("said", "assistant_response", "t")]
+    assert ids("how are templates rendered", hits) == ["said", "printed"]
+
+
 def test_importance_and_use_settle_what_is_near() -> None:
     plain = Hit(memory=memory("plain", "session timeout"), lexical=4.0)
     cited = Hit(memory=memory("cited", "session timeout", usage=Usage(9, 5, 0)), lexical=4.0)

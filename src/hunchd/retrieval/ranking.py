@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.domain.session import Event
 from hunchd.retrieval.grains import Evidence, Passage, Spoken, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
@@ -35,6 +36,7 @@ FRESH_BOOST: Final = 1.2
 IMPORTANCE: Final = 0.2  # from 0.9 to 1.1
 USAGE: Final = 0.1  # most that citations add or ignored showings take away
 OUTDATED: Final = 0.6  # superseded and suspect memories stay findable, behind what is valid
+PRINTED: Final = 0.8  # what a tool says or is told, behind what somebody says of the same
 SHALLOW_MOST: Final = 5
 DEEP_MOST: Final = 20
 
@@ -56,6 +58,7 @@ USUAL_LENGTH: Final = 15  # words
 LONGEST: Final = 60  # words; more of them say no more
 FIRST_WORDS: Final = 5  # of a question, that count in full
 FADING: Final = 8  # words behind them until one counts half
+_OF_TOOLS: Final = frozenset({Event.CALL, Event.RESULT})
 _GROWS: Final = 3  # times that a text is longer in lower case, at most; it is never shorter
 INDEXED: Final = 8_000  # characters of a text that are looked at
 
@@ -267,7 +270,8 @@ def _boost(memory: Memory | Gist, now: datetime) -> float:
     balance = usage.cited - max(0, usage.ignored - usage.cited) * 0.5
     used = 1.0 + USAGE * max(-1.0, min(1.0, balance / 5))
     outdated = OUTDATED if memory.status in (Status.SUPERSEDED, Status.SUSPECT) else 1.0
-    return fresh * important * used * outdated
+    printed = PRINTED if memory.source.get("event") in _OF_TOOLS else 1.0
+    return fresh * important * used * outdated * printed
 
 
 def _age(memory: Memory | Gist, now: datetime) -> timedelta:
