@@ -52,12 +52,13 @@ from hunchd.store.registry import Registry
 from hunchd.store.tables import embeddable_text, row_of, with_vector
 
 A_REPOSITORY = 6_000  # newest units
-LATER = 16  # of each: they are asked for, not kept
+LATER = 16  # of each at least: they are asked for, not kept
 AT_ONCE = 1_000  # rows
 ARRIVING = 50  # rows a second
 WARMING = 20  # questions that are not measured
 SETTLING = 45  # seconds: what the first question had read ahead, and a table tidied that was not
 QUESTIONS = {"shallow": 150, "specific": 150, "by id": 150, "deep": 40}
+ASKED = 1 + WARMING + 2 * (QUESTIONS["shallow"] + QUESTIONS["deep"])  # different ones in all
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -170,11 +171,11 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
 
 
 def _memories(repositories: Sequence[Path], project: str, questions: list[str]) -> Iterator[Memory]:
-    now = datetime.now(UTC)
+    now, later = datetime.now(UTC), max(LATER, -(-ASKED // len(repositories)))
     for repository in repositories:
         found = list(units(Git(repository), newest=A_REPOSITORY))
-        questions += [unit.subject for unit in found[-LATER:]]
-        for number, unit in enumerate(found[:-LATER]):
+        questions += [unit.subject for unit in found[-later:]]
+        for number, unit in enumerate(found[:-later]):
             yield episode(unit, project, now=now)
             if len(unit.body) > 80:
                 yield _message(unit, project, now, f"{repository.parent.name}{number // 100}", number)
