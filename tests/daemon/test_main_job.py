@@ -171,6 +171,9 @@ def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon
     assert context(daemon, shop, "shop/basket.py")["status"] == "degraded"
     asked = {"project": str(shop), "file_opened": "shop/basket.py"}
     assert "is not there" in daemon.post("/context/predict", asked)["degraded"][0]
+    found = daemon.post("/search", {"project": str(shop), "query": "quaternions"})
+    assert (found["results"], found["status"]) == ([], "degraded")
+    assert any("is not there" in told for told in found["degraded"])
     shop.with_name("elsewhere").rename(shop)
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=60, what="find it again")
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"

@@ -110,6 +110,8 @@ def search(arguments: Namespace) -> int:
             print(f"    {line(result['snippet'], 200)}")
         if result.get("reasons"):
             print(coloured(f"    {line(' · '.join(result['reasons']))}", DIM))
+    for missing in answer.get("degraded", ()):
+        note(f"incomplete: {clean(missing)}")
     if not answer["results"]:
         note("nothing found.")
     return 0

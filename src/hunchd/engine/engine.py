@@ -334,6 +334,8 @@ class Engine:
         project, tree = self._projects.find(request.project)
         found = await self._searching.search(request, project.id, tree.branch)
         found = await self.knowledge.with_moments(request, found, project.facts.values())
+        if not found["results"] and (missing := self._degraded(project)):  # nothing yet is not nothing at all
+            found |= {"status": "degraded", "degraded": [*found["degraded"], *missing]}
         return self._housekeeping.found(request.query, project.id, found)
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
