@@ -90,7 +90,7 @@ def rarities(told: Spoken, scores: Sequence[float | None]) -> Table:
 def evidence(told: Spoken, weights: Table) -> Evidence:
     """What speaks for each passage, in their order."""
     passages, counts, lengths = told.passages, told.counts, told.lengths
-    own, meaning = _scores(counts, lengths, weights), _meanings(passages)
+    own, meaning = _scores(counts, lengths, weights), _meanings(told, weights)
     at = {one.place: index for index, one in enumerate(passages) if one.place is not None}
     if not at:
         return Evidence(own, own, own, own, meaning, meaning, counts > 0)
@@ -106,11 +106,24 @@ def evidence(told: Spoken, weights: Table) -> Evidence:
     return Evidence(own, window, wide, _of_sessions(passages, own, window), meaning, together / members, near > 0)
 
 
-def _meanings(passages: Sequence[Passage]) -> Table:
-    """The similarity of each; where it is not known what speaks neither for nor against."""
-    known = [one.similarity for one in passages if one.similarity is not None]
-    unknown = sum(known) / len(known) if known else 0.0
-    return np.array([unknown if one.similarity is None else one.similarity for one in passages], np.float64)
+def _meanings(told: Spoken, weights: Table) -> Table:
+    """The similarity of each. What was told a moment ago has no vector yet: it counts as near as others usually are
+    that say no more of the question, or what was just remembered would stand behind all that says half of it. What else
+    is not known speaks neither for nor against."""
+    similarity = np.array([one.similarity for one in told.passages], np.float64)  # None: not a number
+    unknown = np.isnan(similarity)
+    if not unknown.any():
+        return similarity
+    own = (told.counts > 0) @ weights
+    measured = ~unknown & (own > 0)
+    for at in np.flatnonzero(unknown & (own > 0)).tolist():
+        near = np.sort(similarity[measured & (own <= own[at])])
+        if near.size:
+            similarity[at] = near[near.size // 2]
+    unknown = np.isnan(similarity)
+    known = similarity[~unknown].tolist()
+    similarity[unknown] = sum(known) / len(known) if known else 0.0
+    return similarity
 
 
 def _around(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> npt.NDArray[np.intp]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import Event
-from hunchd.retrieval.grains import Evidence, Passage, Spoken, Table, evidence, rarities, spoken
+from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
 from hunchd.store.gist import Gist
@@ -169,7 +169,7 @@ def _answering(
     passages = [_passage(hit, counts[hit.memory.id]) for hit in hits]
     told = spoken(passages, stems)
     weights = rarities(told, [hit.lexical for hit in hits]) * [emphasis(place) for place in range(len(stems))]
-    found = evidence(_as_near_as_others(told, weights), weights)
+    found = evidence(told, weights)
     then, speaker = named(query), _speaker(stems, hits)
     name = query.strip().strip("`'\"").casefold()
     called = np.array([bool(name) and _is_called(name, hit.memory) for hit in hits], np.bool_)
@@ -207,20 +207,6 @@ def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
     if not isinstance(number, int) or session is None:
         return Passage(times, length, hit.similarity)
     return Passage(times, length, hit.similarity, str(session), number)
-
-
-def _as_near_as_others(told: Spoken, weights: Table) -> Spoken:
-    """What was told a moment ago has no vector yet. It counts as near as others usually are that say no more of the
-    question, or what was just remembered would stand behind all that says half of it."""
-    own = (told.counts > 0) @ weights
-    similarity = np.array([one.similarity for one in told.passages], np.float64)  # None: not a number
-    measured = ~np.isnan(similarity) & (own > 0)
-    passages = list(told.passages)
-    for at in np.flatnonzero(np.isnan(similarity) & (own > 0)).tolist() if measured.any() else ():
-        near = np.sort(similarity[measured & (own <= own[at])])
-        if near.size:
-            passages[at] = passages[at]._replace(similarity=float(near[near.size // 2]))
-    return told._replace(passages=passages)
 
 
 def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
