@@ -144,6 +144,26 @@ def test_open_files_removed_files_and_change_logs_are_never_suggested(predictor:
     assert not {"src/cli.py", "src/views.py", "src/models.py", "CHANGES.rst"} & set(suggested)
 
 
+@pytest.mark.parametrize(
+    ("entry", "kept"),
+    [
+        ("src/core/newsfragments/12254.misc", "src/core/newsfragments.py"),
+        ("changelog/13904.bugfix.rst", "changelog/README.rst"),
+        ("changelogs/fragments/container-update.yml", "changelogs/config.yaml"),
+        (".changeset/brave-cats-sing.md", "docs/changes/hotupdate-hook.md"),
+        ("news/+4711.feature.md", "news/latest/page.md"),
+    ],
+)
+def test_one_entry_of_a_change_log_is_no_suggestion(predictor: Predictor, entry: str, kept: str) -> None:
+    for number in range(20, 24):
+        predictor.learn(unit(number, f"render page {number}", "src/views.py", entry, kept))
+
+    suggested = names(predictor.predict(focus("src/views.py"), now=NOW))
+
+    assert kept in suggested
+    assert entry not in suggested
+
+
 def test_a_traceback_leads_to_its_files_the_raise_site_first(predictor: Predictor) -> None:
     trace = """Traceback (most recent call last):
   File "/home/ada/p/src/cli.py", line 3, in main

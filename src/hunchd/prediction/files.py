@@ -28,7 +28,10 @@ _CODE = re.compile(
 _ALWAYS_HUB = re.compile(
     r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)[^/]*\.?(md|rst|txt)?$"
     r"|(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
-    r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$",
+    r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$"
+    # one entry of a change log each, written for one change and gone with the next release
+    r"|(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
+    r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$",
     re.IGNORECASE,
 )
 
