@@ -17,7 +17,7 @@ from hunchd.cli.answers import progress_of
 from hunchd.cli.command import GROUPS
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.main import main
-from hunchd.cli.parser import help_of, overview
+from hunchd.cli.parser import overview, parser_of
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 
 Output = pytest.CaptureFixture[str]
@@ -39,7 +39,7 @@ def test_the_overview_names_every_command_once_under_its_purpose(capsys: Output)
 def test_each_command_teaches_itself(name: str) -> None:
     command = next(each for each in COMMANDS if each.name == name)
 
-    told = help_of(name)
+    told = parser_of(command).format_help()
 
     assert told.startswith(f"usage: hunch {name}")
     assert all(example in told for example in command.examples)

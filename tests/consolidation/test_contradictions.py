@@ -12,12 +12,12 @@ import pytest
 
 from hunchd.consolidation.conflicts import conflict_json, reopened, settled
 from hunchd.consolidation.contradictions import (
+    Opposition,
     Statements,
     contradictions,
     doubtful,
+    held_against,
     may_oppose,
-    opposed_to,
-    opposition,
     states,
     told_by_model,
 )
@@ -47,6 +47,10 @@ def said(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT
         project="p1",
         trust=trust,
     )
+
+
+def opposition(one: Memory, other: Memory) -> Opposition | None:
+    return next(iter(held_against(one, (other,)).opposed), None)
 
 
 OPPOSED = [
@@ -234,7 +238,7 @@ def test_candidates_are_those_that_speak_of_the_same() -> None:
     near = said("x", "Timeout of the payment gateway: 30 seconds")
     known = Statements([*others, near])
     assert known.near(mine)[0].id == "x"
-    assert [one.b.id for one in opposed_to(mine, known.near(mine))] in (["x"], ["m0"])
+    assert [one.b.id for one in held_against(mine, known.near(mine)).opposed] in (["x"], ["m0"])
 
 
 def _names() -> Sequence[str]:

@@ -11,14 +11,14 @@ from hunchd.consolidation import chronicling
 from hunchd.consolidation.chronicling import TOLD_AT_ONCE, UPDATES_TITLE, histories, history_id, quoting
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.doubting import DOUBT, cascaded
-from hunchd.consolidation.ground import ListedGround, NoGround
+from hunchd.consolidation.ground import NoGround
 from hunchd.consolidation.linking import linked
 from hunchd.consolidation.merging import merged
 from hunchd.consolidation.plan import Planned
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
 from hunchd.retrieval.ranking import ranking
 from hunchd.store.hits import Hit
-from tests.consolidation.made import NOW, by_id, memory
+from tests.consolidation.made import NOW, ListedGround, by_id, memory
 
 SETTINGS = ConsolidationSettings()
 GROUND = ListedGround({"src/app.py": ("make_app", "Router"), "src/db.py": ("connect",)})

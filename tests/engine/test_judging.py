@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.consolidation.contradictions import opposed_to
+from hunchd.consolidation.contradictions import held_against
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.judging import REST, Judging, borne_out, question_of
 from hunchd.engine.spending import Ledger, Prices
@@ -72,7 +72,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_no_rule_understands_is_told_by_the_model_and_asked_about_once(tmp_path: Path) -> None:
-    assert opposed_to(NEW, [OLD]) == []
+    assert held_against(NEW, [OLD]).opposed == ()
     async with messages_api(says({"contradictions": [CLAIM]})) as api:
         [found] = await judging(api, tmp_path).oppositions(NEW, [OLD, OTHER])
         again = await judging(api, tmp_path).oppositions(NEW, [OLD, OTHER])

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
-from hunchd.store.tables import DIMENSIONS, Row, row_of, with_vector
+from hunchd.store.tables import DIMENSIONS, Row, plain, stored, with_vector
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = "words"
@@ -67,6 +67,11 @@ def vector_of(text: str) -> bytes:
             values[(seed >> (step * 7)) % DIMENSIONS] += 1.0 if (seed >> (step + 56)) & 1 else -1.0
     length = math.sqrt(sum(value * value for value in values)) or 1.0
     return struct.pack(f"<{DIMENSIONS}f", *(value / length for value in values))
+
+
+def row_of(memory: Memory) -> Row:
+    """The row of a memory whose text has no vector yet."""
+    return stored(plain(memory))
 
 
 def embedded(memory: Memory) -> Row:

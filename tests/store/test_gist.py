@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Scope, Status, Usage
 from hunchd.store.gist import gist_of
-from hunchd.store.tables import memory_of, row_of
-from tests.store.examples import memory
+from hunchd.store.tables import memory_of
+from tests.store.examples import memory, row_of
 
 TEXTS = st.none() | st.text(max_size=20)
 SOURCES = st.dictionaries(

@@ -13,8 +13,8 @@ from hunchd.domain.filters import Filters
 from hunchd.store import lance
 from hunchd.store.collection import Collection, Written
 from hunchd.store.lance import new_session
-from hunchd.store.tables import memory_of, row_of
-from tests.store.examples import MODEL, embedded, full_memory, memory, vector_of
+from hunchd.store.tables import memory_of
+from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
 P = Filters(project="p")
 

@@ -18,8 +18,7 @@ from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
 from hunchd.store.collection import Collection
 from hunchd.store.expressions import expression, quoted
 from hunchd.store.lance import new_session
-from hunchd.store.tables import row_of
-from tests.store.examples import NOON, memory
+from tests.store.examples import NOON, memory, row_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "hunchd"
 

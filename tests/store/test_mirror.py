@@ -23,8 +23,8 @@ from hunchd.store.collection import Collection
 from hunchd.store.keys import Keys
 from hunchd.store.lance import Table, new_session
 from hunchd.store.nearness import FINALISTS, Nearness
-from hunchd.store.tables import memory_of, row_of
-from tests.store.examples import MODEL, NOON, embedded, memory, vector_of
+from hunchd.store.tables import memory_of
+from tests.store.examples import MODEL, NOON, embedded, memory, row_of, vector_of
 
 P = Filters(project="p")
 

@@ -91,8 +91,3 @@ def _unknown(name: str) -> str:
 
     near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
     return f"there is no command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-
-
-def help_of(name: str) -> str:
-    """The help text of one command, as `hunch NAME --help` prints it."""
-    return next(parser_of(command) for command in COMMANDS if command.name == name).format_help()

@@ -7,7 +7,7 @@ put back exactly, by whoever has the glossary.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 # Word → short form. None of the forms is an English word that prose about software is likely to use for itself.
@@ -48,12 +48,6 @@ def shortened(text: str) -> str:
         return form if form is not None and form not in said else word[0]
 
     return _in_prose(text, lambda prose: _WORD.sub(short, prose))
-
-
-def spelled_out(text: str, used: Iterable[str]) -> str:
-    """What `shortened` made the text from, if it `used` these forms."""
-    forms = set(used)
-    return _FORM.sub(lambda form: _LONG[form[0]] if form[0] in forms else form[0], text)
 
 
 def forms_in(shorter: str, text: str) -> dict[str, str]:

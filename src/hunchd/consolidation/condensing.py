@@ -43,7 +43,6 @@ _OUTCOME = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*\d])|\n+")
-_NAME = re.compile(r"`[^`]+`|[\w./-]+/[\w./-]+|\b\w+[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w+|\bv?\d+(?:\.\d+)+\b")
 _MARK = re.compile(r"^\s*(?:[-*+>]|\d+[.)])\s+|^#{1,6}\s+")
 
 
@@ -136,11 +135,6 @@ def sentences(text: str) -> list[str]:
         if len(found) >= MOST_SENTENCES:
             break
     return list(found)
-
-
-def names_in(text: str) -> set[str]:
-    """Identifiers, paths and versions that a text names."""
-    return {name.strip("`.,;:()") for name in _NAME.findall(text)}
 
 
 def cut(text: str, limit: int) -> str:

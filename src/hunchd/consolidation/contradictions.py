@@ -125,11 +125,6 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
     )
 
 
-def opposition(one: Memory, other: Memory) -> Opposition | None:
-    """Whether two memories contradict each other; None when they do not, or need not."""
-    return next(iter(held_against(one, (other,)).opposed), None)
-
-
 def may_oppose(one: Memory, other: Memory) -> bool:
     """Whether two memories speak of the same scope and time, and are not settled by the rule of one value a key."""
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
@@ -142,11 +137,6 @@ def may_oppose(one: Memory, other: Memory) -> bool:
     if one.trust is not Trust.USER and voice_of(one) == voice_of(other):  # a file does not contradict itself
         return False
     return not _linked(one, other)
-
-
-def opposed_to(memory: Memory, candidates: Iterable[Memory]) -> list[Opposition]:
-    """What a memory contradicts among `candidates`, the surest first; not more than are likely to be read rightly."""
-    return surest(held_against(memory, candidates).opposed)
 
 
 def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:

@@ -116,12 +116,6 @@ OPEN: Final = re.compile(
 MODAL: Final = re.compile(
     r"\b(?:must|always|never|have to|has to|should|shall|required?|mandatory|only|every|all)\b", re.I
 )
-COPULA: Final = re.compile(
-    r"\s(?:is|are|was|were|be|must be|should be|stays|remains|equals|means|=|:=)\s|(?<=[\w)\]])\s*[:=]\s+|"
-    r"\s(?:is|are) (?:called|named|set to|written in|stored (?:as|in)|kept (?:as|in)|done (?:by|with|in)|"
-    r"owned by|built with)\s",
-    re.IGNORECASE,
-)
 VERB: Final = re.compile(
     r"\s(?:is|are|was|were|be|does|did|do|cannot|can|may|must|should|shall|will|has|have|had|uses|used|runs|"
     r"goes|lives?|needs|requires|depends?|"

@@ -45,7 +45,6 @@ class Clause:
     files: frozenset[str]
     is_pair: bool  # K: V
     is_inherited: bool  # its head is that of the clause before
-    is_equation: bool  # S is V, K: V
     is_open: bool  # one of several: supports, can be, also
     is_strict: bool  # must, always, all
     is_also: bool
@@ -182,7 +181,6 @@ def _clause(text: str, inherited: frozenset[str], when: _When) -> Clause:
         files=frozenset((*head.files, *rest.files)),
         is_pair=patterns.PAIR.match(said) is not None,
         is_inherited=not head.stems and bool(inherited),
-        is_equation=patterns.COPULA.search(f" {said} ") is not None,
         is_open=patterns.OPEN.search(said) is not None,
         is_strict=patterns.MODAL.search(said) is not None,
         is_also=patterns.ALSO.search(said) is not None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -34,21 +33,3 @@ class NoGround:
 
     def defined_in(self, name: str) -> tuple[str, ...]:
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedGround:
-    """Files, each with the names it defines."""
-
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    known: bool = True
-
-    def has_file(self, path: str) -> bool:
-        return path in self.files
-
-    def has_folder(self, path: str) -> bool:
-        prefix = path.rstrip("/") + "/"
-        return any(file.startswith(prefix) for file in self.files)
-
-    def defined_in(self, name: str) -> tuple[str, ...]:
-        return tuple(path for path, names in sorted(self.files.items()) if name in names)

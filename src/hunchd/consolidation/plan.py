@@ -9,7 +9,7 @@ somebody else has changed meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -215,22 +215,3 @@ def _edit(identifier: str, before: Memory | None, after: Memory | None) -> Edit:
         names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
         was, now = ({name: told.get(name) for name in names} for told in (was, now))
     return Edit(identifier, was, now, had, has)
-
-
-def lines_of(entry: Entry, titles: Mapping[str, str]) -> Sequence[str]:
-    """What a change does, a line a memory, for people: fields with what they said and what they will say."""
-    return [f"{edit.id} {titles.get(edit.id, '')}: {_said(edit)}".replace(" : ", ": ") for edit in entry.edits]
-
-
-def _said(edit: Edit) -> str:
-    if edit.was is None:
-        return "new"
-    if edit.now is None:
-        return "gone"
-    return ", ".join(f"{name} {_short(edit.was.get(name))} → {_short(edit.now.get(name))}" for name in edit.now)
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else text[:59] + "…"

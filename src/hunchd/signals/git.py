@@ -109,7 +109,6 @@ class GitWatcher:
         self._timer: Timer | None = None
         self._first_event = 0.0
         self._slow: Timer | None = None
-        self.looks = 0
 
     def start(self) -> None:
         if self._own_thread:
@@ -192,7 +191,6 @@ class GitWatcher:
         self._timer = None
         if self._stopped:
             return
-        self.looks += 1
         self._find_trees()
         self._watch_all()
         now = datetime.now(UTC)

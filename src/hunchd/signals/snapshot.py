@@ -92,9 +92,6 @@ class Snapshot:
             for name in tuple(folder.files):
                 yield f"{path}/{name}" if path else name
 
-    def all_folders(self) -> Iterator[str]:
-        return (path for path, _ in _below("", self._top))
-
     def _find(self, folder: str) -> _Folder | None:
         found = self._top
         if folder:

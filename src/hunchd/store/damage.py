@@ -23,7 +23,6 @@ class SetAside:
         self._folder = folder
         self._seen: set[tuple[str, int]] = set()
         self.count = 0
-        self.torn_bytes = 0
 
     def keep(self, path: Path, content: bytes, damage: Damage, *, at: int = 0) -> None:
         """Counts a stretch once, says so and copies it; `content` begins `at` bytes into the file.
@@ -35,7 +34,6 @@ class SetAside:
             return
         self._seen.add((path.name, begin))
         if damage.torn:
-            self.torn_bytes += damage.end - damage.offset
             logger.info("%s ended in %d bytes of an unfinished write", path.name, damage.end - damage.offset)
             return
         self.count += 1

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.domain.errors import Conflict
 from hunchd.store.durability import HINT, Synced
 from hunchd.store.files import Files
 
@@ -47,15 +46,6 @@ def newest_first(folder: Path) -> list[Path]:
     """The snapshots of `folder`."""
     found = [path for path in (folder / FOLDER).glob("*") if path.name != _UNFINISHED]
     return sorted(found, key=lambda path: path.name, reverse=True)
-
-
-def restore(snapshot: Path, target: Path) -> None:
-    """Put the tables of a snapshot into `target`, where none may be. Raises Conflict."""
-    if any(target.glob("*.lance")):
-        raise Conflict(f"{target} already holds tables; restore into an empty folder")
-    for table in sorted(snapshot.glob("*.lance")):
-        _copy_tree(table, target / table.name, _copied)
-    Synced(target).sync()
 
 
 def forget(folder: Path) -> None:

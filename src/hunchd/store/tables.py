@@ -108,11 +108,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def row_of(memory: Memory) -> Row:
-    """The row of a memory whose text has no vector yet."""
-    return stored(plain(memory))
-
-
 def plain(memory: Memory) -> Row:
     """The memory as JSON can carry it, by the names of the columns where it has some."""
     row: Row = {
