@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, Opened, opened, reciprocal, share_found
-from hunchd.bench.metrics import interval
+from hunchd.bench.looking import NOW, Bm25, Opened, opened
+from hunchd.bench.metrics import interval, reciprocal, share_found
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Event
 from hunchd.engine.session_log import memory_of_message, message_of

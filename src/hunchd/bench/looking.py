@@ -91,13 +91,3 @@ class Bm25:
             for number, times in postings:
                 scores[number] += rarity * times * self._gain / (times + self._norms[number])
         return sorted(scores, key=lambda number: (-scores[number], number))
-
-
-def share_found(gold: set[str], ranked: Sequence[str], k: int) -> float:
-    """Recall among the first k."""
-    return len(gold.intersection(ranked[:k])) / len(gold)
-
-
-def reciprocal(gold: set[str], ranked: Sequence[str]) -> float:
-    """One over the place of the first that is wanted; 0 if none was found."""
-    return next((1 / place for place, one in enumerate(ranked, start=1) if one in gold), 0.0)

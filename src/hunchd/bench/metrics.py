@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,31 @@ RESAMPLES = 1_000
 
 def measured(ranked: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
     """One value for each of `NAMES`."""
-    wanted = set(gold)
-    places = [place for place, path in enumerate(ranked[:DEPTH]) if path in wanted]
-    first = places[0] if places else DEPTH
-    found = [sum(place < depth for place in places) for depth in (5, 10)]
-    precision = sum((index + 1) / (place + 1) for index, place in enumerate(places))
+    wanted, looked_at = set(gold), ranked[:DEPTH]
     return (
-        *(float(first < depth) for depth in (1, 3, 5, 10)),
-        found[0] / len(wanted),
-        found[1] / len(wanted),
-        1.0 / (first + 1) if places else 0.0,
-        precision / len(wanted),
-        float(found[1] == len(wanted)),
+        *(float(not wanted.isdisjoint(looked_at[:depth])) for depth in (1, 3, 5, 10)),
+        share_found(wanted, looked_at, 5),
+        share_found(wanted, looked_at, 10),
+        reciprocal(wanted, looked_at),
+        average_precision(wanted, looked_at),
+        float(wanted.issubset(looked_at[:10])),
     )
+
+
+def share_found(gold: Set[str], ranked: Sequence[str], k: int) -> float:
+    """Recall among the first k."""
+    return len(gold & set(ranked[:k])) / len(gold)
+
+
+def reciprocal(gold: Set[str], ranked: Sequence[str]) -> float:
+    """One over the place of the first that is wanted; 0 if none was found."""
+    return next((1 / place for place, one in enumerate(ranked, start=1) if one in gold), 0.0)
+
+
+def average_precision(gold: Set[str], ranked: Sequence[str]) -> float:
+    """How much of what comes up to each that is wanted is wanted too; one that was not found counts 0."""
+    places = [place for place, one in enumerate(ranked, start=1) if one in gold]
+    return sum(found / place for found, place in enumerate(places, start=1)) / len(gold)
 
 
 def next_in_ten(ranked: Sequence[str], rest: Sequence[str], drawn: str) -> tuple[float, ...]:

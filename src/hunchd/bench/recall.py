@@ -30,8 +30,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, Opened, opened, reciprocal, share_found, words
-from hunchd.bench.metrics import interval
+from hunchd.bench.looking import NOW, Bm25, Opened, opened, words
+from hunchd.bench.metrics import interval, reciprocal, share_found
 from hunchd.domain.errors import HunchError, InvalidInput, Unavailable
 from hunchd.domain.filters import Filters
 from hunchd.domain.history import Unit
@@ -203,7 +203,7 @@ async def of_repository(
     for way, search in searches(store, project, episodes).items():
         rows[way] = []
         for question in asked:
-            found, gold = await search(question), set(question.gold)
+            found, gold = await search(question), question.gold
             figures = (share_found(gold, found, 5), share_found(gold, found, 10), reciprocal(gold, found))
             rows[way].append(figures)
             if dump is not None:
