@@ -73,7 +73,7 @@ async def main() -> None:
             await timed(store, new[:20])
             SPENT.clear()
             report(*await timed(store, new))
-        await store.close()
+        await store.collections.close()
 
 
 async def filled(

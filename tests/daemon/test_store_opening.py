@@ -26,12 +26,12 @@ async def test_an_opening_goes_on_when_who_asked_has_gone_and_the_next_one_waits
 
     monkeypatch.setattr(Collection, "open", slowly)
     service = StoreService(tmp_path, None, None)
-    gone = asyncio.create_task(service.collection("p"))
+    gone = asyncio.create_task(service.collections.of("p"))
     await under_way.wait()
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
         await gone
-    waiting = asyncio.create_task(service.collection("p"))
+    waiting = asyncio.create_task(service.collections.of("p"))
     mended.set()
-    assert await waiting is await service.collection("p")
+    assert await waiting is await service.collections.of("p")
     assert len(opened) == 1

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from hunchd.daemon.store_service import DOOMED, StoreService
+from hunchd.daemon.store_service import StoreService
 from hunchd.daemon.store_upkeep import Upkeep
 from hunchd.domain.errors import StoreClosed
 from hunchd.store.collection import Collection
+from hunchd.store.collections import DOOMED
 from hunchd.store.gate import Gate
 from hunchd.store.lance import new_session
 from hunchd.store.tables import plain, stored
@@ -80,34 +81,34 @@ async def test_a_project_erased_while_all_are_counted_is_left_out(tmp_path: Path
     words = service.handlers
     for name in ("p", "q"):
         await words["put"]({"memories": [plain(memory(1, "a heron", project=name))]})
-    erased = service.opened[1]
-    counting = service.opened[0].state
+    erased = service.collections.opened["q"]
+    counting = service.collections.opened["p"].state
 
     async def meanwhile(model: str) -> dict[str, Any]:
         figures = await counting(model)
         await words["erase"]({"project": "q"})
         return figures
 
-    service.opened[0].state = meanwhile  # type: ignore[method-assign]
+    service.collections.opened["p"].state = meanwhile  # type: ignore[method-assign]
     told = await words["stats"]({})
     assert list(told["stats"]["projects"]) == ["p"]
     assert told["stats"]["rows"] == 1
     with pytest.raises(StoreClosed):
         await erased.get(["m1"])
     assert [one["id"] for one in (await words["get"]({"project": "p", "ids": ["m1"]}))["memories"]] == ["m1"]
-    await service.close()
+    await service.collections.close()
 
 
 async def test_an_erasure_leaves_alone_what_others_have_noted(tmp_path: Path) -> None:
     (tmp_path / "erasing").mkdir()
     (tmp_path / "erasing" / "p").touch()
     service = StoreService(tmp_path, new_session(), None)
-    await service.resume()
+    await service.collections.resume()
     await service.handlers["put"]({"memories": [plain(memory(1, "a heron", project="p"))]})
     await service.handlers["erase"]({"project": "p"})
     assert (tmp_path / "erasing" / "p").exists()
     assert list((tmp_path / DOOMED).iterdir()) == []
-    await service.close()
+    await service.collections.close()
 
 
 async def test_what_an_earlier_process_left_goes_and_what_leaves_now_is_left_alone(tmp_path: Path) -> None:
@@ -118,9 +119,9 @@ async def test_what_an_earlier_process_left_goes_and_what_leaves_now_is_left_alo
             service = StoreService(tmp_path, new_session(), None)
         folder.mkdir(parents=True)
         (folder / "text").write_text("a heron")
-    await service.resume()
+    await service.collections.resume()
     assert [folder.name for folder in (tmp_path / DOOMED).iterdir()] == ["now"]
-    await service.close()
+    await service.collections.close()
 
 
 async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +144,7 @@ async def test_what_still_comes_of_an_erased_project_is_not_kept(tmp_path: Path)
     with pytest.raises(StoreClosed):
         await service.handlers["put"](given)
     assert [folder.name for folder in (tmp_path / "projects").iterdir()] == ["p"]
-    await service.close()
+    await service.collections.close()
 
 
 async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> 
     await words["erase"]({"project": "q"})
     rest = [one["id"] async for batch in export for one in batch["memories"]]
     assert (first["id"], rest) == ("m1", [])
-    await service.close()
+    await service.collections.close()
 
 
 async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
@@ -165,7 +166,7 @@ async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
     service = StoreService(tmp_path, new_session(), None)
     for number in range(1, 13):
         await service.handlers["put"]({"memories": [plain(memory(number, f"heron {number}", project="p"))]})
-    [collection] = service.opened
+    [collection] = service.collections.opened.values()
     assert (await collection.state("model"))["versions"] > 12
     before = sum(path.is_file() for path in tmp_path.rglob("*"))
     await Upkeep(service, None)._step()
@@ -176,7 +177,7 @@ async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
         f"m{number}" for number in range(1, 13)
     }
     assert not await collection.tidy()
-    await service.close()
+    await service.collections.close()
 
 
 async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
@@ -189,11 +190,11 @@ async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
             text = f"heron {number} {asked}"
             await service.handlers["put"]({"memories": [plain(memory(number, text, project="p"))]})
         service.last_question = time.monotonic() if asked else float("-inf")
-        [collection] = service.opened
+        [collection] = service.collections.opened.values()
         await Upkeep(service, None)._step()
         assert ((await collection.state("model"))["versions"] > 1) is kept
         assert collection.counters.since_optimise == 0
-    await service.close()
+    await service.collections.close()
 
 
 async def test_what_somebody_still_reads_stays_until_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

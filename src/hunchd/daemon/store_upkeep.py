@@ -43,6 +43,7 @@ class Upkeep:
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
         self._service = service
+        self._collections = service.collections
         self._model = model
         self._erasing_since: dict[int, float] = {}
         self._resume_embedding = float("-inf")
@@ -54,7 +55,7 @@ class Upkeep:
     @property
     def busy(self) -> bool:
         waiting = self._service.pending > 0 and time.monotonic() >= self._resume_embedding
-        return self._working or waiting or any(collection.erasing for collection in self._service.opened)
+        return self._working or waiting or any(collection.erasing for collection in self._collections.opened.values())
 
     def beside(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
         """The same handlers; the first request starts the upkeep."""
@@ -76,7 +77,7 @@ class Upkeep:
         """
         ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
-            await self._attempt(self._service.resume)
+            await self._attempt(self._collections.resume)
             while True:
                 await asyncio.sleep(TICK)
                 await self._attempt(self._step)
@@ -88,7 +89,7 @@ class Upkeep:
         finally:
             ahead.cancel()
             await asyncio.wait([ahead])
-            await self._service.close()
+            await self._collections.close()
 
     async def _read_ahead(self) -> None:
         """And index what is not. Also while questions come: each is answered the faster. A little at a time, and half
@@ -97,7 +98,7 @@ class Upkeep:
         while True:
             before, more, pause, began = more, False, TICK, time.monotonic()
             try:
-                for collection in self._service.opened:
+                for collection in self._collections.opened.values():
                     more = await collection.index_words(self._counted) or more
                     more = await collection.read_ahead(self._packed) or more
             except StoreClosed:
@@ -128,7 +129,7 @@ class Upkeep:
             self._working = False
 
     async def _step(self) -> None:
-        for collection in self._service.opened:
+        for collection in self._collections.opened.values():
             await self._erase_if_due(collection)
             if await collection.optimise(quiet=self._quiet(QUIET)):
                 # Each tidying leaves all rows behind as they were: a long history would take up gigabytes for minutes.
@@ -138,7 +139,7 @@ class Upkeep:
         await self._embed()
         if self._quiet(TIDY_QUIET) and self._tidied_at < self._service.last_request:
             self._tidied_at = time.monotonic()
-            for collection in self._service.opened:
+            for collection in self._collections.opened.values():
                 await collection.tidy()
             give_memory_back()
         if self._model is not None:
@@ -161,7 +162,7 @@ class Upkeep:
         if not self._quiet(QUIET):  # looking for what has none reads the whole table
             return
         left = False
-        for collection in self._service.opened:
+        for collection in self._collections.opened.values():
             if not collection.writable:
                 continue
             while rows := await collection.without_vector(self._model.name, COMMITTED_AT_ONCE):
