@@ -55,6 +55,8 @@ class Wish:
 
 
 class Answers:
+    """`answered` is told of each bundle that somebody asked for and was given."""
+
     def __init__(
         self,
         settings: ContextSettings,
@@ -65,6 +67,7 @@ class Answers:
         secret: bytes,
         now: Callable[[], datetime],
         degraded: Callable[[Project], tuple[str, ...]],
+        answered: Callable[[Bundle], None],
     ) -> None:
         self._settings = settings
         self._hot = hot
@@ -73,6 +76,7 @@ class Answers:
         self._secret = secret
         self._now = now
         self._degraded = degraded
+        self._answered = answered
         self.board = scoreboard.Scoreboard()
         self._board_file: Path | None = None  # kept nowhere until it is taken up
         self.bundles = Bundles(dropped=lambda size: self.board.wasted(size, self._now().timestamp()))
@@ -89,9 +93,10 @@ class Answers:
         warm = bundle is not None
         if bundle is None:
             bundle = self.bundles.keep(key, self._build(key, project), ahead=False)
-        if not is_wanting(bundle, project):
+        if not _is_wanting(bundle, project):
             self.board.asked(self._now().timestamp(), warm=warm)
             self.bundles.answered(warm=warm, seconds=time.perf_counter() - began)
+            self._answered(bundle)
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
@@ -275,7 +280,7 @@ class Answers:
         return tuple((memory, relevance) for memory, relevance in found if memory is not None)
 
 
-def is_wanting(bundle: Bundle, project: Project) -> bool:
+def _is_wanting(bundle: Bundle, project: Project) -> bool:
     """Whether nothing is known yet of what was asked, as the project is still being read: who waits asks again, ten
     times a second, and was given no answer yet."""
     return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"

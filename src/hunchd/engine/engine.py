@@ -21,7 +21,7 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import Signal
 from hunchd.engine.absorbing import recall_errors
 from hunchd.engine.accepting import Accepting
-from hunchd.engine.answers import Answers, is_wanting
+from hunchd.engine.answers import Answers
 from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
@@ -98,6 +98,7 @@ class Engine:
             secret=parts.secret,
             now=parts.now,
             degraded=self._degraded,
+            answered=lambda bundle: self._housekeeping.showed(bundle),
         )
         self._indexing = Indexing(
             parts.indexer, parts.store, self._memories, self.events, parts.settings.index, self._loaded
@@ -319,8 +320,7 @@ class Engine:
     async def context(self, request: ContextRequest) -> Bundle:
         self._asked = time.monotonic()
         project, tree = self._projects.find(request.project)
-        bundle = self._answers.context(request, project, tree)
-        return bundle if is_wanting(bundle, project) else self._housekeeping.showed(bundle)
+        return self._answers.context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         project, tree = self._projects.find(request.project)

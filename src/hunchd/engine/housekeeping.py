@@ -92,14 +92,12 @@ class Housekeeping:
 
     # What happens
 
-    def showed(self, bundle: Bundle) -> Bundle:
-        """A bundle that was asked for, with what is in it noted; the same one again costs a comparison."""
-        if bundle.etag == self._shown:
-            return bundle
-        self._shown = bundle.etag
-        items = ((item.id, _paths_in(item.source)) for item in bundle.items if item.kind != "file")
-        self.usage.shown(items, self._now())
-        return bundle
+    def showed(self, bundle: Bundle) -> None:
+        """Note what is in a bundle that was asked for; the same one again costs a comparison."""
+        if bundle.etag != self._shown:
+            self._shown = bundle.etag
+            items = ((item.id, _paths_in(item.source)) for item in bundle.items if item.kind != "file")
+            self.usage.shown(items, self._now())
 
     def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer to a question, noted."""
