@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import Effect, absorb, cleaned, event_id, signal_row, without_secrets_in
+from hunchd.engine.absorbing import absorb, cleaned, event_id, signal_row, without_secrets_in
 from hunchd.engine.answers import Answers
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.events import Events
-from hunchd.engine.fixing import Fixing
-from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
-from hunchd.engine.line_reading import LineReading
+from hunchd.engine.learning import Learning
 from hunchd.engine.project import Project, Tree
 from hunchd.engine.projects import Projects
-from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.messages import parse_signal, signal_json
@@ -40,12 +37,9 @@ class Accepting:
     answers: Answers
     conversations: Conversations
     housekeeping: Housekeeping
-    upkeep: Upkeep
-    fixing: Fixing
-    habits: Habits
+    learning: Learning
     events: Events
     now: Callable[[], datetime]
-    line_reading: LineReading = field(default_factory=LineReading)  # of the files that are open
 
     async def signals(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
@@ -80,7 +74,7 @@ class Accepting:
                 continue
             if tree.look():
                 project.touch()
-                self.upkeep.note(project, Effect(catch_up=True))
+                self.learning.moved(project)
             known.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
         await self._take(known)
 
@@ -114,9 +108,5 @@ class Accepting:
         self.answers.wish(project, tree, effect.prefetch)
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)
-        self.upkeep.note(project, effect)
-        if effect.prefetch:
-            self.line_reading.note(project, tree)
-        self.fixing.note(project, effect.happened)
-        self.habits.note(project, tree, signal)
+        self.learning.happened(signal, effect, project, tree)
         self.events.tell("signal", project=project.id, signal=record.data)

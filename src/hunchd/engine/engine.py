@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -11,52 +10,41 @@ from dataclasses import replace
 from typing import Any
 
 from hunchd.assembly.tokens import count
-from hunchd.config.places import make_private
 from hunchd.consolidation.chronicling import quoting
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.memory import Memory
 from hunchd.domain.signal import Signal
-from hunchd.engine.absorbing import recall_errors
 from hunchd.engine.accepting import Accepting
 from hunchd.engine.answers import Answers
-from hunchd.engine.contradicting import Contradicting
 from hunchd.engine.conversations import Conversations
+from hunchd.engine.erasing import Erasing
 from hunchd.engine.events import Events
 from hunchd.engine.expanding import expanded, memory_at
-from hunchd.engine.fixing import Fixing
-from hunchd.engine.habits import Habits
 from hunchd.engine.housekeeping import Housekeeping
 from hunchd.engine.indexing import Indexing
 from hunchd.engine.judging import judging_of
 from hunchd.engine.knowledge import Knowledge
+from hunchd.engine.learning import Learning
 from hunchd.engine.logs import Logs
 from hunchd.engine.memories import Memories
-from hunchd.engine.mining import Mining
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Own, Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.reading import ledger_of, reading_of
+from hunchd.engine.resuming import Resuming
 from hunchd.engine.searching import Searching
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.transfer import Transfer
-from hunchd.engine.upkeep import Upkeep
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
-from hunchd.engine.writing import Write, Writer
-from hunchd.prediction.session import SessionEvent
+from hunchd.engine.writing import Writer
 from hunchd.protocol.answers import page_json
-from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
-from hunchd.protocol.messages import signal_from_json
+from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
-from hunchd.repository.layout import is_folder
-from hunchd.store.journal import Record
 
-logger = logging.getLogger(__name__)
-
-REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 SETTLE = 0.8  # seconds that a stop waits for the store
 
 
@@ -81,15 +69,6 @@ class Engine:
             parts.journal, parts.hot, parts.store, self._writer, now=parts.now, noticed=self._noticed
         )
         ledger = ledger_of(parts)
-        judging = judging_of(parts, ledger)
-        self._contradicting = Contradicting(
-            self._memories,
-            parts.hot,
-            parts.store,
-            now=parts.now,
-            judging=judging,
-            reads=parts.settings.embedding.reads_pairs,
-        )
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
@@ -101,14 +80,24 @@ class Engine:
             answered=lambda bundle: self._housekeeping.showed(bundle),
         )
         self._indexing = Indexing(
-            parts.indexer, parts.store, self._memories, self.events, parts.settings.index, self._loaded
+            parts.indexer,
+            parts.store,
+            self._memories,
+            self.events,
+            parts.settings.index,
+            lambda project: self._learning.indexed(project),
         )
         self._watching = Watching(parts, self._seen, self.accept_signals)
         self._projects = Projects(parts, self._indexing, self._watching.watch)
-        self._fixing = Fixing(self._memories, self._projects.known, parts)
-        self._mining = Mining(self._memories, self._projects.known, parts, self.events)
-        self._habits = Habits(self._memories, self._projects.known, parts)
-        self._upkeep = Upkeep(self._indexing, self._projects.known, self._renewed, self._mining.note)
+        self._learning = Learning(
+            parts,
+            self._memories,
+            self._projects,
+            self._indexing,
+            self.events,
+            judging_of(parts, ledger),
+            renewed=self._renewed,
+        )
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
         self._reading = reading_of(parts, ledger, self._sessions, self._memories)
@@ -124,8 +113,15 @@ class Engine:
         )
         self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
         self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
-        known = (self._projects, self._memories, self._writer, self.events)
-        self._housekeeping = Housekeeping(parts, *known, self._indexing, idle=lambda: self.idle_seconds)
+        self._housekeeping = Housekeeping(
+            parts,
+            self._projects,
+            self._memories,
+            self._writer,
+            self.events,
+            self._indexing,
+            idle=lambda: self.idle_seconds,
+        )
         self.runs = self._housekeeping.runs
         self._sessions.gone = self._housekeeping.forgotten
         self._accepting = Accepting(
@@ -135,14 +131,33 @@ class Engine:
             answers=self._answers,
             conversations=self.conversations,
             housekeeping=self._housekeeping,
-            upkeep=self._upkeep,
-            fixing=self._fixing,
-            habits=self._habits,
+            learning=self._learning,
             events=self.events,
             now=parts.now,
         )
         self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
-        self._erasing = parts.places.data / "erasing"  # a file for each project whose erasure has begun
+        self._erasing = Erasing(
+            parts,
+            self._projects,
+            self._watching,
+            self._writer,
+            self._housekeeping,
+            forgetting=(
+                self._answers.forget,
+                self._sessions.forget_project,
+                parts.hot.forget_project,
+                self._learning.forget_project,
+            ),
+        )
+        self._resuming = Resuming(
+            journal=parts.journal,
+            writer=self._writer,
+            memories=self._memories,
+            projects=self._projects,
+            own=self._own,
+            accepting=self._accepting,
+            learning=self._learning,
+        )
         self._asked = time.monotonic()
 
     @property
@@ -162,16 +177,10 @@ class Engine:
         tasks.start("watching", self._watching.take_in)
         tasks.start("letterbox", self._watching.empty_letterbox)
         tasks.start("prefetch", self._answers.build_ahead)
-        tasks.start("upkeep", self._upkeep.run)
-        tasks.start("line reading", self._accepting.line_reading.run)
-        tasks.start("fixes", self._fixing.run)
-        tasks.start("past fixes", self._fixing.past.run)
         if patterns := self._parts.settings.signals.error_logs:
             logs = Logs(patterns, self._projects.roots, self.accept_signals)
             tasks.start("logs", logs.run)
-        tasks.start("patterns", self._mining.run)
-        tasks.start("contradictions", self._contradicting.run)
-        tasks.start("habits", self._habits.run)
+        self._learning.open(tasks)
         tasks.start("condensing", self.conversations.keep_condensing)
         if self._reading is not None:
             tasks.start("reading", self._reading.run)
@@ -196,41 +205,13 @@ class Engine:
             if project.code is not None:
                 project.code.close()
 
-    async def _take_up(self) -> None:
-        """Absorb what was accepted before the last stop, a slice at a time so that questions are answered meanwhile.
-
-        The writer starts behind it: were a newer record stored first, the checkpoint would pass the older ones.
-        """
-        last = self._parts.journal.last
-        for number, (sequence, record) in enumerate(self._parts.journal.replay()):
-            if sequence > last:
-                break
-            try:
-                self._replay(sequence, record)
-            except Exception:  # one record that nobody understands must not keep all others from the store
-                logger.exception("a record of type %r in the journal is passed over", record.type)
-                self._writer.add(Write(sequence))
-            if number % REPLAY_SLICE == REPLAY_SLICE - 1:
-                await asyncio.sleep(0)
-
     async def _warm_up(self) -> None:
-        for begun in self._erasing.iterdir() if self._erasing.is_dir() else ():
-            await self._erase(begun.name)  # first, or what the journal holds of it would be stored again
-        await self._take_up()
+        await self._erasing.finish()  # first, or what the journal holds of it would be stored again
+        await self._resuming.replay()
         self._parts.tasks.start("writer", self._writer.run)
         await self._sessions.warm((None, *self._projects.ids))
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
-        for identifier in (None, *self._projects.ids):
-            memories = await self._memories.warm(identifier)
-            project = self._projects.known(identifier)
-            if project is None:
-                self._own.notice(Change(tuple(memories)))
-            else:
-                project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
-                project.notice(Change(tuple(memories), project=project.id))
-                recall_errors(project, memories)
-                self._habits.look_at(project)
-                project.touch()
+        await self._resuming.recall()
 
     async def nightly(self) -> None:
         """What a quiet night is for."""
@@ -249,29 +230,8 @@ class Engine:
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase all that is kept of a project, from disk too; once begun it is finished, if need be after a crash."""
         project, _ = self._projects.find(identifier)
-        make_private(self._erasing)
-        (self._erasing / project.id).touch(mode=0o600)
-        self._watching.unwatch(project)
-        await self._housekeeping.leave(project.id)
-        await self._writer.drained()  # or it is refused here, with nothing lost yet
-        await self._projects.remove(project.id)
-        await self._writer.leave(project.id)
-        await self._erase(project.id)
+        await self._erasing.erase(project)
         return {"removed": project.id}
-
-    async def _erase(self, identifier: str) -> None:
-        if self._projects.known(identifier) is not None:
-            await self._projects.remove(identifier)  # begun by an earlier run
-        self._answers.forget(identifier)
-        self._sessions.forget_project(identifier)
-        self._parts.hot.forget_project(identifier)
-        self._mining.forget_project(identifier)
-        self._fixing.past.forget_project(identifier)
-        await self._housekeeping.forgotten_project(identifier)
-        await self._parts.store.erase(identifier)
-        await self._parts.journal.erase_project(identifier)
-        await asyncio.to_thread(self._projects.clear_cache, identifier)  # of what was still being written there
-        (self._erasing / identifier).unlink(missing_ok=True)
 
     # The write path
 
@@ -283,37 +243,8 @@ class Engine:
     async def _seen(self, seen: Sequence[Signal]) -> None:
         await self._accepting.seen(seen)
 
-    def _replay(self, sequence: int, record: Record) -> None:
-        """What was accepted before the last stop and is not in the store yet."""
-        match record.type:
-            case "memory":
-                change = Change((memory_from_json(record.data),), project=record.project, silent=True)
-                self._memories.apply(sequence, change, replayed=True)
-            case "change":
-                memories = tuple(memory_from_json(told) for told in record.data["memories"])
-                change = Change(memories, tuple(record.data["deletions"]), record.project)
-                self._memories.apply(sequence, change, replayed=True)
-            case "forget":
-                change = Change(deletions=(record.data["id"],), project=record.project, silent=True)
-                self._memories.apply(sequence, change, replayed=True)
-            case "signal" if (project := self._projects.known(record.project)) is not None:
-                signal = signal_from_json(record.data)
-                self._accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
-            case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
-                logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
-                self._writer.add(Write(sequence))
-
     def _renewed(self, project: Project) -> None:
         self._answers.wish(project, project.main, next(reversed(project.main.opened), ""))
-
-    def _loaded(self, project: Project) -> None:
-        """A new model does not know the session yet."""
-        self._mining.note(project)
-        self._accepting.line_reading.note(project, project.main)
-        if project.predictor is not None:
-            for tree in project.trees.values():
-                for path, at in tree.opened.items():
-                    project.predictor.note(SessionEvent("opened", int(at.timestamp()), path))
 
     # The read path
 
@@ -408,16 +339,11 @@ class Engine:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
         self._sessions.changed(change)
         self.conversations.forgotten(change.deletions)
-        self._contradicting.note(change)
+        self._learning.noticed(change, self._projects.known(change.project))
         if change.project is None:
             self._own.notice(change)
             for project in self._projects:
                 project.touch()
-        elif (owner := self._projects.known(change.project)) is not None:
-            self._mining.noticed(owner, change)
-            self._fixing.past.noticed(owner, change)
-            owner.notice(change)
-            self._habits.noticed(owner)
 
     # Everything else
 
@@ -446,12 +372,6 @@ class Engine:
         if project is None:
             found += self._vitals.trouble()
         for known in self._projects if project is None else (project,):
-            if known.missing:
-                found.append(f"{known.root} {'cannot be read' if is_folder(known.root) else 'is not there'}")
-            elif known.index_error:
-                found.append(f"{known.name}: {known.index_error}")
-            elif known.predictor is None:
-                found.append(f"{known.name}: history is still being read")
-            elif known.indexing:
-                found.append(f"{known.name}: older history and files are still being read")
+            if known.trouble:
+                found.append(known.trouble)
         return tuple(found)

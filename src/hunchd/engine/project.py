@@ -20,7 +20,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.ingestion.workflows.memories import workflow_from
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.answers import project_json
-from hunchd.repository.layout import Layout, default_branch, head, is_readable
+from hunchd.repository.layout import Layout, default_branch, head, is_folder, is_readable
 from hunchd.repository.reflog import writer
 from hunchd.store.code import CodeCache
 
@@ -180,6 +180,17 @@ class Project:
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:
         return "missing" if self.missing else "indexing" if self.indexing else "ready"
+
+    @property
+    def trouble(self) -> str:
+        """What is broken or still being read, in words; empty where nothing is."""
+        if self.missing:
+            return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
+        if self.index_error:
+            return f"{self.name}: {self.index_error}"
+        if self.predictor is None:
+            return f"{self.name}: history is still being read"
+        return f"{self.name}: older history and files are still being read" if self.indexing else ""
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
         """The tree that an absolute path lies in; the main one if it is in none."""

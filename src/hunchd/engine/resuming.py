@@ -1,0 +1,86 @@
+"""A start goes on where the last run stopped: what was accepted then takes effect, what was known is at hand again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Kind
+from hunchd.engine.absorbing import recall_errors
+from hunchd.engine.accepting import Accepting
+from hunchd.engine.learning import Learning
+from hunchd.engine.memories import Memories
+from hunchd.engine.project import Own
+from hunchd.engine.projects import Projects
+from hunchd.engine.writing import Write, Writer
+from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.messages import signal_from_json
+from hunchd.store.journal import Journal, Record
+
+logger = logging.getLogger(__name__)
+
+REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resuming:
+    journal: Journal
+    writer: Writer
+    memories: Memories
+    projects: Projects
+    own: Own
+    accepting: Accepting
+    learning: Learning
+
+    async def replay(self) -> None:
+        """Absorb what was accepted before the last stop, a slice at a time so that questions are answered meanwhile.
+
+        The writer starts behind it: were a newer record stored first, the checkpoint would pass the older ones.
+        """
+        last = self.journal.last
+        for number, (sequence, record) in enumerate(self.journal.replay()):
+            if sequence > last:
+                break
+            try:
+                self._absorb(sequence, record)
+            except Exception:  # one record that nobody understands must not keep all others from the store
+                logger.exception("a record of type %r in the journal is passed over", record.type)
+                self.writer.add(Write(sequence))
+            if number % REPLAY_SLICE == REPLAY_SLICE - 1:
+                await asyncio.sleep(0)
+
+    def _absorb(self, sequence: int, record: Record) -> None:
+        """What was accepted before the last stop and is not in the store yet."""
+        match record.type:
+            case "memory":
+                change = Change((memory_from_json(record.data),), project=record.project, silent=True)
+                self.memories.apply(sequence, change, replayed=True)
+            case "change":
+                memories = tuple(memory_from_json(told) for told in record.data["memories"])
+                change = Change(memories, tuple(record.data["deletions"]), record.project)
+                self.memories.apply(sequence, change, replayed=True)
+            case "forget":
+                change = Change(deletions=(record.data["id"],), project=record.project, silent=True)
+                self.memories.apply(sequence, change, replayed=True)
+            case "signal" if (project := self.projects.known(record.project)) is not None:
+                signal = signal_from_json(record.data)
+                self.accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
+            case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
+                logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
+                self.writer.add(Write(sequence))
+
+    async def recall(self) -> None:
+        """Bring back into memory what the store keeps of the user and of each project."""
+        for identifier in (None, *self.projects.ids):
+            memories = await self.memories.warm(identifier)
+            project = self.projects.known(identifier)
+            if project is None:
+                self.own.notice(Change(tuple(memories)))
+            else:
+                project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
+                project.notice(Change(tuple(memories), project=project.id))
+                recall_errors(project, memories)
+                self.learning.recalled(project)
+                project.touch()
