@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from hunchd import PROTOCOL, __version__
 from hunchd.config.places import Places, make_private
@@ -40,13 +41,31 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]:
     """The running daemon: opened in the order in which data flows, closed in reverse."""
-    async with AsyncExitStack() as stack:
-        for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
-            make_private(folder)
-        journal = await stack.enter_async_context(
-            Journal.open(places.data / "journal", reserve_bytes=settings.store.reserve_mib * 1024 * 1024)
-        )
-        store_process = Child(
+    for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
+        make_private(folder)
+    async with (
+        Journal.open(places.data / "journal", reserve_bytes=settings.store.reserve_mib * 1024 * 1024) as journal,
+        helpers_of(places, settings) as helpers,
+        working(places, settings, journal, helpers) as engine,
+        answering(engine, places, settings, journal),
+    ):
+        yield engine
+
+
+class Helpers(NamedTuple):
+    """The processes beside this one. Each starts with the first that it is asked."""
+
+    store: Child
+    indexer: Child
+    miner: Child
+    planner: Child
+    speaker: Child
+
+
+@asynccontextmanager
+async def helpers_of(places: Places, settings: Settings) -> AsyncIterator[Helpers]:
+    helpers = Helpers(
+        store=Child(
             store.arguments(
                 places.data,
                 idle_after=settings.store.idle_seconds,
@@ -56,52 +75,68 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
             ),
             name="the store process",
             env=store.environment(),
+        ),
+        indexer=Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process"),
+        miner=Child([sys.executable, "-m", "hunchd.daemon.mining_process"], name="the mining process"),
+        planner=Child([sys.executable, "-m", "hunchd.daemon.planner_process"], name="the planner process"),
+        speaker=Child(language.arguments(), name="the language process"),
+    )
+    try:
+        yield helpers
+    finally:
+        await asyncio.gather(*(helper.stop() for helper in helpers))
+
+
+@asynccontextmanager
+async def working(places: Places, settings: Settings, journal: Journal, helpers: Helpers) -> AsyncIterator[Engine]:
+    """The engine at work, with its tasks and the nightly one."""
+    supervisor = Supervisor()
+    engine = Engine(
+        Parts(
+            places=places,
+            settings=settings,
+            journal=journal,
+            hot=HotTier(),
+            registry=Registry(places.data / "projects.json"),
+            store=StoreClient(helpers.store),
+            store_process=helpers.store,
+            indexer=helpers.indexer,
+            miner=helpers.miner,
+            planner=helpers.planner,
+            language=language.client_of(helpers.speaker, settings.language),
+            tasks=supervisor,
+            secret=own_secret(places.data / "secret"),
+            now=lambda: datetime.now(UTC),
         )
-        indexer = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process")
-        miner = Child([sys.executable, "-m", "hunchd.daemon.mining_process"], name="the mining process")
-        planner = Child([sys.executable, "-m", "hunchd.daemon.planner_process"], name="the planner process")
-        speaker = Child(language.arguments(), name="the language process")
-        helpers = (store_process, indexer, miner, planner, speaker)
-        stack.push_async_callback(lambda: asyncio.gather(*(helper.stop() for helper in helpers)))
-        supervisor = Supervisor()
-        engine = Engine(
-            Parts(
-                places=places,
-                settings=settings,
-                journal=journal,
-                hot=HotTier(),
-                registry=Registry(places.data / "projects.json"),
-                store=StoreClient(store_process),
-                store_process=store_process,
-                indexer=indexer,
-                miner=miner,
-                planner=planner,
-                language=language.client_of(speaker, settings.language),
-                tasks=supervisor,
-                secret=own_secret(places.data / "secret"),
-                now=lambda: datetime.now(UTC),
-            )
-        )
+    )
+    async with AsyncExitStack() as stack:
         stack.push_async_callback(engine.close)
         stack.push_async_callback(supervisor.close)
         stack.push_async_callback(engine.settle)
         engine.open()
         supervisor.start("nightly", lambda: every_night(engine.nightly, settings.consolidation.hour))
-        token = secrets.token_urlsafe(32)
-        url, socket = await stack.enter_async_context(
-            open_doors(
-                make_app(engine, token, limits=Limits(body=settings.serving.max_body_bytes)),
-                host=settings.serving.host,
-                port=settings.serving.port,
-                socket_path=places.socket_file if settings.serving.socket else None,
-                inherited=inherited_sockets(),
-            )
-        )
+        yield engine
+
+
+@asynccontextmanager
+async def answering(engine: Engine, places: Places, settings: Settings, journal: Journal) -> AsyncIterator[None]:
+    """The doors open, and told where they are."""
+    token = secrets.token_urlsafe(32)
+    doors = open_doors(
+        make_app(engine, token, limits=Limits(body=settings.serving.max_body_bytes)),
+        host=settings.serving.host,
+        port=settings.serving.port,
+        socket_path=places.socket_file if settings.serving.socket else None,
+        inherited=inherited_sockets(),
+    )
+    async with doors as (url, socket):
         told = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
         announce(told, places.rendezvous_file, journal)
-        stack.callback(rendezvous.remove, places.rendezvous_file, pid=os.getpid())
-        logger.info("hunchd %s answers at %s (pid %d)", __version__, url, os.getpid())
-        yield engine
+        try:
+            logger.info("hunchd %s answers at %s (pid %d)", __version__, url, os.getpid())
+            yield
+        finally:
+            rendezvous.remove(places.rendezvous_file, pid=os.getpid())
 
 
 def announce(told: Rendezvous, file: Path, journal: Journal) -> None:
