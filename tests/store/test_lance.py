@@ -151,12 +151,12 @@ async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp
 async def test_an_index_of_vectors_that_an_earlier_version_made_is_dropped(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path, new_session())
     await first.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(300)])
-    table = first._memories._inner
+    table = first._tables.memories._inner
     await table.create_index("vector", config=lance._index.IvfFlat(distance_type="cosine", num_partitions=2))
     assert "vector_idx" in {index.name for index in await table.list_indices()}
     await first.close()
     second = await Collection.open(tmp_path, new_session())
-    assert "vector_idx" not in {index.name for index in await second._memories._inner.list_indices()}
+    assert "vector_idx" not in {index.name for index in await second._tables.memories._inner.list_indices()}
     nearest = await ids_found(second, "", P, vector_of("topic7 alone"))
     assert {memory_of(row).content for row in await second.get(nearest)} == {"topic7 alone"}
     await second.close()

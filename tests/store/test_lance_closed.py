@@ -49,7 +49,7 @@ async def test_what_is_closed_says_so_and_is_not_mended(use: str, tmp_path: Path
 
 async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path) -> None:
     collection = await opened(tmp_path)
-    table = collection._memories
+    table = collection._tables.memories
     await collection.close()
     for use in (table.at_addresses([1]), table.count(), table.state(), table.unindexed(), table.version()):
         with pytest.raises(StoreClosed):

@@ -345,7 +345,7 @@ async def test_what_was_read_ahead_is_found_as_it_was_without(
 ) -> None:
     await collection.put([embedded(memory(n, f"pelican {n % 7} of {n}")) for n in range(300)])
     await collection.optimise(force=True)
-    await collection._reflect()  # as if it had been opened now
+    await collection._tables.reflect()  # as if it had been opened now
     assert await ahead(collection) == 0  # nobody has asked for anything
     before = [await collection.find(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
     assert await ahead(collection) == 300
@@ -362,14 +362,14 @@ async def test_what_was_read_ahead_is_found_as_it_was_without(
 async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_changes(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
-    await collection._reflect()
+    await collection._tables.reflect()
     await found(collection, "pelican")
     assert await ahead(collection) == 300
     await collection.delete(["m1"])
     await collection.put([embedded(memory(2, "a heron"))])
 
     for _ in range(2):
-        kept = [collection._mirror.bodies.get(slot) or "" for slot in range(400)]
+        kept = [collection._tables.mirror.bodies.get(slot) or "" for slot in range(400)]
         assert not [body for body in kept if '"pelican 1"' in body or '"pelican 2"' in body]
         assert {row["id"] for row in await collection.get(["m1", "m2", "m3"])} == {"m2", "m3"}
         assert await found(collection, "heron") == ["m2"]
@@ -416,7 +416,7 @@ async def test_a_damaged_row_is_read_ahead_once_and_kept_back(collection: Collec
     torn = {**row_of(memory(7)), "body": row_of(memory(7, "another"))["body"]}
     await collection.put([*(row_of(memory(n, f"pelican {n}")) for n in range(300) if n != 7), torn])
     await collection.optimise(force=True)
-    await collection._reflect()
+    await collection._tables.reflect()
     await found(collection, "pelican")
     assert await ahead(collection) == 299
     assert await collection.get(["m7"]) == []

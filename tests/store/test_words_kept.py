@@ -65,9 +65,7 @@ async def filled(folder: Path, count: int = 40) -> Collection:
 
 def abandoned(collection: Collection) -> None:
     """As a process that was killed leaves it."""
-    for table in collection._tables.values():
-        table.close()
-    collection._database.close()
+    collection._tables.close()
 
 
 def says(folder: Path, word: str) -> bool:
@@ -240,7 +238,7 @@ async def test_a_newer_store_is_searched_but_nothing_of_it_is_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = await filled(folder)
-    await collection._memories.set_schema_version(99)
+    await collection._tables.memories.set_schema_version(99)
     await collection.close()
 
     collection = await opened(folder)
@@ -263,9 +261,9 @@ async def test_the_order_is_that_of_the_databases_own_ranking(folder: Path) -> N
     alike: list[bool] = []
     asked_for = [" ".join(words[n : n + 3]) for n in range(0, 30, 3)]
     for asked in (*asked_for, *texts[7].replace("-", " ").split()):
-        addresses, scores = await collection._memories.by_words(asked, "", 10)
-        theirs = dict(zip(collection._mirror.holding(addresses).tolist(), scores.tolist(), strict=True))
-        slots, mine = collection._mirror.words.search(counts_of(asked), collection._mirror.living(), 400)
+        addresses, scores = await collection._tables.memories.by_words(asked, "", 10)
+        theirs = dict(zip(collection._tables.mirror.holding(addresses).tolist(), scores.tolist(), strict=True))
+        slots, mine = collection._tables.mirror.words.search(counts_of(asked), collection._tables.mirror.living(), 400)
         ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
         assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=1e-3)
         alike += _agree(list(theirs), slots.tolist())

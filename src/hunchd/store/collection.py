@@ -5,26 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
-from hunchd.protocol.allocating import large_buffers_apart
 from hunchd.store import expressions, rescue, snapshots
-from hunchd.store.counters import Counters, Written
-from hunchd.store.durability import Synced
+from hunchd.store.counters import Written
 from hunchd.store.files import Files, private_folder, replace_file
 from hunchd.store.finding import Choice, Found
 from hunchd.store.folders import ERASING, bytes_in, erasure_is_due
-from hunchd.store.lance import Database, Table
+from hunchd.store.lance import Table
 from hunchd.store.looking import Looking, Vector
-from hunchd.store.migrations import migrate
-from hunchd.store.mirror import Mirror
+from hunchd.store.mirrored import MirroredTables
 from hunchd.store.quarantine import Quarantine, ids_in
 from hunchd.store.readying import ready
 from hunchd.store.repair import SET_ASIDE, repaired
@@ -32,13 +27,10 @@ from hunchd.store.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row
 from hunchd.store.tidying import is_due
 from hunchd.store.turns import Turns
 from hunchd.store.vectors import made_before, with_new_vectors, with_their_vectors
-from hunchd.store.word_keeping import Counting, WordKeeping, counted
+from hunchd.store.word_keeping import Counting, counted
 
 logger = logging.getLogger(__name__)
 
-# Long enough for whoever reads one. Tidying writes all rows anew: while a long history comes in, each minute of them is
-# some hundred megabytes.
-KEEP_VERSIONS: Final = timedelta(minutes=1)
 PRUNE_PATIENCE: Final = 0.5  # seconds; an export reads one version for as long as it likes
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
@@ -47,23 +39,15 @@ _QUARANTINE: Final = "quarantine.json"
 class Collection:
     """Use as `await Collection.open(folder, session)`; close it when done. Every write is on disk when it returns."""
 
-    def __init__(
-        self, folder: Path, session: Any, database: Database, tables: dict[str, Table], *, writable: bool
-    ) -> None:
+    def __init__(self, folder: Path, tables: MirroredTables, files: Files) -> None:
         self.folder = folder
-        self.writable = writable
-        self._session = session
-        self.counters = Counters()
-        self._database = database
+        self.writable = tables.writable
+        self.counters = tables.counters
         self._tables = tables
-        self._files = Files()
-        self._synced = {name: Synced(folder / f"{name}.lance", self._files) for name in tables}
-        self._turns = Turns(folder, self._heal, writable=writable)
-        self._quarantine = Quarantine(folder / _QUARANTINE, self._files)
-        self._mirror: Mirror  # of the memories; there is one from the opening on
-        self._words = WordKeeping(folder, self._files)
-        self._followed_at = time.monotonic()
-        self.looking = Looking(lambda: self._mirror, self._quarantine)
+        self._files = files
+        self._turns = Turns(folder, self._mend, writable=tables.writable)
+        self._quarantine = Quarantine(folder / _QUARANTINE, files)
+        self.looking = Looking(lambda: tables.mirror, self._quarantine)
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
@@ -73,24 +57,23 @@ class Collection:
         repairs = [repaired(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
         crashed = (folder / _IN_USE).exists()
         (folder / _IN_USE).touch(mode=0o600)
-        database = await Database.open(folder, session)
-        tables = {name: await _opened(folder, database, name) for name in (MEMORIES, SIGNALS)}
-        writable = all([await migrate(table) for table in tables.values()])
-        self = cls(folder, session, database, tables, writable=writable)
+        files = Files()
+        tables = await MirroredTables.open(folder, session, files)
+        self = cls(folder, tables, files)
         self.counters.repairs = [repair for repair in repairs if repair.needed]
         for repair in self.counters.repairs:
             if repair.damaged_files:
-                await self._rescue(repair.table)
+                await tables.rescue(repair.table)
         try:
-            await self._reflect()
+            await tables.reflect()
         except StoreError:
             logger.exception("%s cannot be read as it is; mending it", folder)
-            await self._heal()
-        if self._mirror.scattered:  # what an earlier process wrote last is looked through row by row until then
+            await self._mend()
+        if tables.mirror.scattered:  # what an earlier process wrote last is looked through row by row until then
             self.counters.since_optimise = 1
-        if writable:
-            await self._memories.drop_vector_index()
-            await self._after_crash() if crashed else await self._sync()
+        if self.writable:
+            await tables.memories.drop_vector_index()
+            await tables.tidy_after_crash() if crashed else await tables.sync()
             if self.erasing:
                 await self.purge()
         return self
@@ -99,9 +82,7 @@ class Collection:
         """After what is under way; whoever asks later gets StoreClosed."""
 
         def end() -> None:
-            for table in self._tables.values():
-                table.close()
-            self._database.close()
+            self._tables.close()
             (self.folder / _IN_USE).unlink(missing_ok=True)
 
         await self._turns.close(end)
@@ -132,7 +113,7 @@ class Collection:
         """Merge, index and prune if enough has changed since the last time. Whether anything was done."""
         if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
             return False
-        await self._turns.write(self._optimise)
+        await self._turns.write(self._tables.optimise)
         return True
 
     async def tidy(self) -> bool:
@@ -140,7 +121,7 @@ class Collection:
         anything went. For when nobody asks: at the end whoever does waits."""
         if not self.writable or not await self._turns.read(self._has_past):
             return False
-        await self._turns.write(self._optimise)  # seconds, in which others read
+        await self._turns.write(self._tables.optimise)  # seconds, in which others read
         return await self.prune()
 
     async def prune(self) -> bool:
@@ -150,9 +131,9 @@ class Collection:
 
     async def index_words(self, count: Counting = counted) -> bool:
         """Have some more of the rows indexed that are not yet, as after an update. Whether there are more of them."""
-        if not self.writable or self._mirror.words.is_whole:
+        if not self.writable or self._tables.mirror.words.is_whole:
             return False
-        return await self._turns.write(lambda: self._words.catch_up(self._mirror, count), mending=True)
+        return await self._turns.write(lambda: self._tables.words.catch_up(self._tables.mirror, count), mending=True)
 
     async def snapshot(self, *, keep: int) -> Path:
         """A copy of the tables as they are now, by hard links; the newest `keep` are kept."""
@@ -165,7 +146,7 @@ class Collection:
         if columns == SERVED:
             return await self._turns.read(lambda: self.looking.get(ids))
         condition = expressions.ids_among(ids)
-        rows = await self._turns.read(lambda: self._memories.select(condition, columns=columns))
+        rows = await self._turns.read(lambda: self._tables.memories.select(condition, columns=columns))
         return self._quarantine.intact(rows)
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
@@ -204,7 +185,7 @@ class Collection:
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Vectors that this model has already made, by the digest of the text."""
-        return await self._turns.read(lambda: made_before(self._memories, digests, model))
+        return await self._turns.read(lambda: made_before(self._tables.memories, digests, model))
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
         """Every intact row, once, also if the table had to be mended in between."""
@@ -224,9 +205,9 @@ class Collection:
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
         """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
-        scattered = self._mirror.scattered
-        new = len(self._mirror.fresh) + scattered
-        return is_due(self.counters.since_optimise, self._mirror.rows, new, scattered, quiet=quiet)
+        scattered = self._tables.mirror.scattered
+        new = len(self._tables.mirror.fresh) + scattered
+        return is_due(self.counters.since_optimise, self._tables.mirror.rows, new, scattered, quiet=quiet)
 
     async def verify(self) -> dict[str, int]:
         """Read everything; what is not as it was written is quarantined and served no more."""
@@ -234,8 +215,8 @@ class Collection:
 
     async def state(self, model: str) -> dict[str, Any]:
         """Figures for the status."""
-        figures = dict(await self._turns.read(self._memories.state))
-        figures["embedded"] = int(self._mirror.embedded_by(model).sum())
+        figures = dict(await self._turns.read(self._tables.memories.state))
+        figures["embedded"] = int(self._tables.mirror.embedded_by(model).sum())
         figures["signals"] = await self._turns.read(self._tables[SIGNALS].count)
         figures["bytes"] = await asyncio.to_thread(bytes_in, self.folder)
         figures["commits"] = self.counters.commits
@@ -257,18 +238,14 @@ class Collection:
             found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
         return found
 
-    @property
-    def _memories(self) -> Table:
-        return self._tables[MEMORIES]
-
     async def _put(self, rows: Sequence[Row], table: Table) -> Written:
         newest = {row["id"]: row for row in rows}
-        there = await self._digests_of(list(newest), table)
+        there = await self._tables.digests_of(list(newest), table)
         fresh = [row for id_, row in newest.items() if id_ not in there]
         changed = [row for id_, row in newest.items() if id_ in there and there[id_] != row["digest"]]
-        if changed and table is self._memories:
-            changed = await with_their_vectors(self._memories, changed)
-        if (fresh or changed) and table is self._memories:
+        if changed and table is self._tables.memories:
+            changed = await with_their_vectors(self._tables.memories, changed)
+        if (fresh or changed) and table is self._tables.memories:
             rows = await ready([*fresh, *changed])
             fresh, changed = rows[: len(fresh)], rows[len(fresh) :]
         if fresh:
@@ -276,43 +253,9 @@ class Collection:
         if changed:
             await table.replace(changed)
         if fresh or changed:
-            await self._written(table, [*fresh, *changed])
+            await self._tables.written(table, [*fresh, *changed])
             self._quarantine.release(newest)
         return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
-
-    async def _digests_of(self, ids: Sequence[str], table: Table) -> dict[str, bytes]:
-        """Of those that are there, what tells whether a row says something else."""
-        if table is self._memories:
-            return self._mirror.digests_of(ids)
-        rows = await table.select(expressions.ids_among(ids), columns=("id", "digest"))
-        return {row["id"]: row["digest"] for row in rows}
-
-    async def _written(self, table: Table, rows: Sequence[Row]) -> None:
-        """These are in the table now: on the disk, and seen by whoever looks."""
-        await self._committed()
-        if table is self._memories:
-            self._mirror.put(rows)
-            if self._mirror.is_full:
-                await self._follow()
-
-    async def _reflect(self) -> None:
-        """See the memories as they are now, all of them read anew."""
-        mirror = await Mirror.load(await self._database.reader(MEMORIES))
-        if self.writable and (doubled := await mirror.doubled()):
-            await self._memories.delete(expressions.addresses_among(doubled))
-            mirror = await Mirror.load(await self._database.reader(MEMORIES))
-        await self._words.open(mirror)
-        self._mirror = mirror
-        self._followed_at = time.monotonic()
-
-    async def _follow(self) -> None:
-        """The same, without reading again what is known."""
-        await self._words.write(self._mirror)
-        if self._mirror.is_worn:
-            return await self._reflect()
-        await self._mirror.follow(await self._database.reader(MEMORIES))
-        self._followed_at = time.monotonic()
-        return None
 
     async def _delete(self, ids: Sequence[str], table: Table) -> int:
         condition = expressions.ids_among(ids)
@@ -321,16 +264,16 @@ class Collection:
             return 0
         self._note_erasing(ids)
         await table.delete(condition)
-        if table is self._memories:
-            self._mirror.delete(ids)
-        await self._committed()
+        if table is self._tables.memories:
+            self._tables.mirror.delete(ids)
+        await self._tables.committed()
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._quarantine.release(ids)
         return found
 
     async def _forget_signals(self, before: int) -> None:
         await self._tables[SIGNALS].delete(expressions.older(before))
-        await self._committed()
+        await self._tables.committed()
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
         """Remember over a crash that a purge is due, and what is to be deleted before it."""
@@ -339,7 +282,7 @@ class Collection:
     async def _purge(self) -> None:
         ids = ids_in(self.folder / ERASING)
         async with self._turns.alone():
-            for table in self._tables.values():
+            for table in self._tables:
                 if ids:  # a crash may have come between the note and the deletion
                     await table.delete(expressions.ids_among(ids))
                 await table.drop_indexes()
@@ -347,42 +290,24 @@ class Collection:
                 await table.only_now()
                 await table.ensure_indexes()
                 await table.only_now()
-            await self._words.write(self._mirror)  # or what came lately would be indexed again
-            await self._reflect()
-            await self._words.erase(self._mirror)
+            await self._tables.words.write(self._tables.mirror)  # or what came lately would be indexed again
+            await self._tables.reflect()
+            await self._tables.words.erase(self._tables.mirror)
             await asyncio.to_thread(snapshots.forget, self.folder)
             await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
-            await self._sync()
+            await self._tables.sync()
         self._files.remove(self.folder / ERASING)
         self._files.sync_folder(self.folder)
 
     async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        embedded = await with_new_vectors(self._memories, vectors, model)
+        embedded = await with_new_vectors(self._tables.memories, vectors, model)
         if embedded:
-            await self._memories.replace(embedded)
-            await self._written(self._memories, embedded)
+            await self._tables.memories.replace(embedded)
+            await self._tables.written(self._tables.memories, embedded)
         return len(embedded)
 
-    async def _optimise(self) -> None:
-        # The version that is being read is not to be pruned before another one is read.
-        keep = KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
-        try:
-            with large_buffers_apart():
-                for table in self._tables.values():
-                    await table.optimise(keep=keep)
-                    await table.ensure_indexes()
-            await self._follow()
-        except StoreError:
-            self.counters.optimise_failures += 1
-            logger.exception("optimising %s failed", self.folder)
-            raise
-        finally:
-            self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
-            await self._sync()
-        self.counters.optimise_failures = 0
-
     async def _has_past(self) -> bool:
-        return not all([await table.is_only_now() for table in self._tables.values()])
+        return not all([await table.is_only_now() for table in self._tables])
 
     async def _prune(self) -> bool:
         async with AsyncExitStack() as stack:
@@ -392,67 +317,20 @@ class Collection:
             except TimeoutError:
                 return False
             try:
-                for table in self._tables.values():
+                for table in self._tables:
                     await table.only_now()
             finally:
-                await self._follow()  # what was read so far may be gone
-                await self._sync()
+                await self._tables.follow()  # what was read so far may be gone
+                await self._tables.sync()
         return True
 
     async def _verify(self) -> dict[str, int]:
         checked = damaged = 0
-        async for batch in self._memories.scan():
+        async for batch in self._tables.memories.scan():
             checked += len(batch)
             damaged += len(batch) - len(self._quarantine.intact(batch))
         return {"checked": checked, "damaged": damaged}
 
-    async def _after_crash(self) -> None:
-        """Nobody else is here yet: files that no version knows are left over from writes that never finished."""
-        for table in self._tables.values():
-            try:
-                await table.optimise(keep=KEEP_VERSIONS, alone=True)
-            except StoreError:  # no reason not to open: it is tried again with the next optimisation
-                self.counters.optimise_failures += 1
-                logger.exception("%s cannot be tidied up after a crash", self.folder)
-        await self._sync()
-
-    async def _heal(self) -> None:
+    async def _mend(self) -> None:
         async with self._turns.alone():
-            self.counters.healed += 1
-            for name, table in list(self._tables.items()):
-                try:
-                    await table.refresh()
-                    async for _ in table.scan():
-                        pass
-                except StoreError:
-                    await self._rescue(name)
-                    continue
-                await table.drop_indexes()
-                await table.ensure_indexes()
-            await self._reflect()
-            await self._sync()
-
-    async def _rescue(self, name: str) -> None:
-        """Make the table anew from the rows that can still be read, here or in a snapshot."""
-        self._tables[name].close()
-        lost = await rescue.rebuild(self.folder, name, self._session)
-        self._tables[name] = await self._database.table(name)
-        logger.error("%s of %s was rebuilt; %d rows could not be read", name, self.folder, lost)
-
-    async def _committed(self) -> None:
-        self.counters.commits += 1
-        self.counters.since_optimise += 1
-        await self._sync()
-
-    async def _sync(self) -> None:
-        for synced in self._synced.values():
-            await asyncio.to_thread(synced.sync)
-
-
-async def _opened(folder: Path, database: Database, name: str) -> Table:
-    try:
-        return await database.table(name)
-    except StoreError:
-        logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
-    await rescue.rebuild(folder, name, None)
-    return await database.table(name)
+            await self._tables.mend()
