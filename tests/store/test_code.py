@@ -10,7 +10,7 @@ import pytest
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
-from hunchd.store import code
+from hunchd.store import caches, code
 from hunchd.store.code import CodeCache
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
 def test_a_cache_that_somebody_holds_for_long_is_in_use_and_not_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(caches, "BUSY_SECONDS", 0.05)
     path = tmp_path / "code.sqlite"
     other = sqlite3.connect(path)
     other.execute("PRAGMA journal_mode = WAL")

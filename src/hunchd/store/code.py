@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
+from hunchd.store.caches import Form, opened, packed, unpacked, version_of, written
 
 logger = logging.getLogger(__name__)
 
 # A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
 VERSION = 3
 MOST_USES = 4_000  # names kept of one file
-BUSY_SECONDS = 10.0  # the writer's transactions last milliseconds
 
 # Two may be at it at once: the index of a project, and the parsing of what was saved meanwhile.
 _SCHEMA = """
@@ -43,6 +40,7 @@ CREATE TABLE IF NOT EXISTS symbols (
 CREATE INDEX IF NOT EXISTS symbols_of_file ON symbols (file);
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name);
 """
+_FORM = Form(VERSION, _SCHEMA)
 
 
 class CodeCache:
@@ -55,7 +53,7 @@ class CodeCache:
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         if writable:
-            self._connection = self._opened_for_writing()
+            self._connection = opened(path, _FORM)
 
     def __enter__(self) -> Self:
         return self
@@ -148,8 +146,8 @@ class CodeCache:
                         outline.size,
                         outline.lines,
                         outline.doc,
-                        _json(outline.imports),
-                        _packed(outline),
+                        written(outline.imports),
+                        packed([outline.references, dict(outline.words)]),
                         given.get(outline.path, 0),
                     ),
                 )
@@ -164,7 +162,7 @@ class CodeCache:
                     shown = view(outline)
                     lines = [(line.text, line.name, line.weight, line.outer) for line in shown.lines]
                     uses = " ".join(outline.references[:MOST_USES])
-                    row = (shown.path, shown.blob, _json(lines), shown.more, shown.doc, uses)
+                    row = (shown.path, shown.blob, written(lines), shown.more, shown.doc, uses)
                     connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def restamp(self, stamps: Mapping[str, int]) -> None:
@@ -197,7 +195,7 @@ class CodeCache:
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
             try:
-                usable = _version(connection) == VERSION
+                usable = version_of(connection) == VERSION
             except sqlite3.DatabaseError:
                 connection.close()
                 raise
@@ -212,24 +210,10 @@ class CodeCache:
             raise StoreError(f"{self.path} is not open for writing")
         return self._connection
 
-    def _opened_for_writing(self) -> sqlite3.Connection:
-        try:
-            return _ready(self.path)
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # somebody at work, on a busy disk
-                raise StoreError(f"{self.path} is in use: {error}") from error
-            logger.warning("%s is damaged or of another version and is made again", self.path)
-            for ending in ("", "-wal", "-shm"):
-                Path(f"{self.path}{ending}").unlink(missing_ok=True)
-        try:
-            return _ready(self.path)
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be made: {error}") from error
-
     def _outline(self, row: tuple[Any, ...], *, words: bool) -> FileOutline:
-        number, path, blob, language, size, lines, doc, imports, packed = row
+        number, path, blob, language, size, lines, doc, imports, used_words = row
         symbols = self._rows(f"SELECT {_SYMBOL} FROM symbols WHERE file = ? ORDER BY rowid", number)
-        used, counts = json.loads(zlib.decompress(packed)) if words else ((), {})
+        used, counts = unpacked(used_words) if words else ((), {})
         return FileOutline(
             path=path,
             blob=blob,
@@ -248,40 +232,7 @@ _FILE = "id, path, blob, language, size, lines, doc, imports, words"
 _SYMBOL = ", ".join(f"symbols.{name}" for name in ("name", "kind", "line", "end_line", "signature", "container", "doc"))
 
 
-def _packed(outline: FileOutline) -> bytes:
-    return zlib.compress(_json([outline.references, dict(outline.words)]).encode("utf-8", "surrogatepass"), 1)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def _forget(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
     connection.execute("DELETE FROM views WHERE path = ?", (path,))
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _ready(path: Path) -> sqlite3.Connection:
-    """Open for writing, with the tables of this version; sqlite3.DatabaseError when the file has others."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileExistsError):  # closing it would take the locks away from this process's other connections
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives its side files the same mode
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: synced at checkpoints only, never torn
-        if _version(connection) == 0:
-            with connection:
-                connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        if _version(connection) != VERSION:
-            raise sqlite3.DatabaseError(f"version {_version(connection)}, not {VERSION}")
-        connection.execute("SELECT COUNT(*) FROM files").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection

@@ -5,27 +5,22 @@ Only the mining process opens it. What the rows mean is not known here.
 
 from __future__ import annotations
 
-import json
-import logging
-import os
-import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from hunchd.domain.errors import StoreError
-
-logger = logging.getLogger(__name__)
+from hunchd.store.caches import Form, opened, packed, unpacked
 
 # A cache of another version is thrown away and filled again. Raise it whenever other shapes are looked at.
 VERSION: Final = 1
 
 _SCHEMA: Final = """
-CREATE TABLE files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, stamp INTEGER NOT NULL, language TEXT NOT NULL,
-                    shapes BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
+  path TEXT PRIMARY KEY, blob TEXT NOT NULL, stamp INTEGER NOT NULL, language TEXT NOT NULL, shapes BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
+_FORM: Final = Form(VERSION, _SCHEMA, synced=False)
 
 
 class Kept(NamedTuple):
@@ -40,7 +35,7 @@ class Kept(NamedTuple):
 class ShapeCache:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = _opened(path)
+        self._connection = opened(path, _FORM)
 
     def __enter__(self) -> Self:
         return self
@@ -61,8 +56,8 @@ class ShapeCache:
         rows = self._connection.execute(
             "SELECT path, blob, language, shapes FROM files WHERE shapes != x'' ORDER BY path"
         )
-        for path, blob, language, packed in rows:
-            yield Kept(path, blob, language, json.loads(zlib.decompress(packed)))
+        for path, blob, language, shapes in rows:
+            yield Kept(path, blob, language, unpacked(shapes))
 
     def some(self, paths: Iterable[str]) -> Iterator[Kept]:
         """What is kept of these paths."""
@@ -71,7 +66,7 @@ class ShapeCache:
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
             ).fetchone()
             if row and row[2]:
-                yield Kept(path, row[0], row[1], json.loads(zlib.decompress(row[2])))
+                yield Kept(path, row[0], row[1], unpacked(row[2]))
 
     def put(self, kept: Iterable[Kept], stamps: Mapping[str, int]) -> None:
         """Keep these, in one transaction, for what was kept of the same paths."""
@@ -79,7 +74,7 @@ class ShapeCache:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
                 [
-                    (one.path, one.blob, stamps.get(one.path, 0), one.language, _packed(one.rows) if one.rows else b"")
+                    (one.path, one.blob, stamps.get(one.path, 0), one.language, packed(one.rows) if one.rows else b"")
                     for one in kept
                 ],
             )
@@ -98,46 +93,8 @@ class ShapeCache:
     def recall(self, name: str) -> Any:
         """What was kept under a name; None where nothing was."""
         row = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
-        return json.loads(zlib.decompress(row[0])) if row else None
+        return unpacked(row[0]) if row else None
 
     def keep(self, name: str, value: Any) -> None:
         with self._connection:
-            self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, _packed(value)))
-
-
-def _packed(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    try:
-        return _ready(path)
-    except sqlite3.DatabaseError:
-        logger.warning("%s is damaged or of another version and is made again", path)
-        for ending in ("", "-wal", "-shm"):
-            Path(f"{path}{ending}").unlink(missing_ok=True)
-    try:
-        return _ready(path)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be made: {error}") from error
-
-
-def _ready(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its side files the same mode
-    connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = OFF")  # all of it can be made again
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if version == 0:
-            with connection:
-                connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise sqlite3.DatabaseError(f"version {version}, not {VERSION}")
-        connection.execute("SELECT COUNT(*) FROM files").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+            self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, packed(value)))

@@ -1,0 +1,52 @@
+"""What mining keeps between two runs: a cache that is made again when it cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.errors import StoreError
+from hunchd.store import caches
+from hunchd.store.shapes import Kept, ShapeCache
+
+ONE = Kept("a.py", "1", "python", [["call", 3], "ünï\ud800"])
+EMPTY = Kept("empty.py", "2", "python", [])
+
+
+def test_what_was_kept_is_there_in_the_next_run(tmp_path: Path) -> None:
+    with ShapeCache(tmp_path / "c") as cache:
+        cache.put([ONE, EMPTY], {"a.py": 7})
+        cache.keep("patterns", {"known": [1, 2]})
+    with ShapeCache(tmp_path / "c") as cache:
+        assert cache.blobs() == {"a.py": "1", "empty.py": "2"}
+        assert cache.stamps() == {"a.py": 7}
+        assert list(cache.all()) == list(cache.some(["a.py", "empty.py", "gone.py"])) == [ONE]
+        assert cache.recall("patterns") == {"known": [1, 2]}
+        assert cache.recall("others") is None
+
+
+@pytest.mark.parametrize("damage", ["no database at all", "PRAGMA user_version = 999"])
+def test_a_cache_that_is_damaged_or_of_another_version_is_made_again(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "c"
+    with ShapeCache(path) as cache:
+        cache.put([ONE], {})
+    if damage.startswith("PRAGMA"):
+        connection = sqlite3.connect(path)
+        connection.execute(damage)
+        connection.close()
+    else:
+        path.write_text(damage * 100)
+    with ShapeCache(path) as cache:
+        assert cache.blobs() == {}
+
+
+def test_a_cache_that_somebody_holds_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(tmp_path / "c")
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="in use"):
+        ShapeCache(tmp_path / "c")
+    other.close()
