@@ -17,6 +17,7 @@ from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
 from hunchd.repository.ignore import IgnoreRules, Limits, walk
 from hunchd.signals.files import FileWatcher, WatchOptions
+from hunchd.signals.watching import WatchThread
 from tests.signals.inbox import Inbox, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses inotify")
@@ -29,9 +30,15 @@ class Watched:
         self.root = root
         self.inbox = Inbox()
         chosen = WatchOptions(**options)  # type: ignore[arg-type]
-        self.watcher = FileWatcher(root, IgnoreRules.load(root), emit or self.inbox, options=chosen)
+        self.thread = WatchThread("test")
+        self.thread.start()
+        self.watcher = FileWatcher(root, IgnoreRules.load(root), emit or self.inbox, options=chosen, thread=self.thread)
         self.watcher.start()
         assert self.watcher.wait_ready(20)
+
+    def stop(self) -> None:
+        self.watcher.stop()
+        self.thread.stop()
 
     def saved(self) -> list[str]:
         return [one.path for one in self.inbox.of(FileSaved)]
@@ -57,7 +64,7 @@ def watch(tmp_path: Path) -> Iterator[Watch]:
 
     yield begin
     for one in begun:
-        one.watcher.stop()
+        one.stop()
 
 
 @pytest.fixture
@@ -430,10 +437,12 @@ def test_a_root_that_is_deleted_and_made_anew_is_picked_up(
     eventually(watched.equals_the_disk)
 
 
-def test_a_root_that_is_not_there_at_the_start_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_that_is_not_there_at_the_start_is_waited_for(
+    tmp_path: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
     root, inbox = tmp_path / "later", Inbox()
-    watcher = FileWatcher(root, IgnoreRules.load(root), inbox)
+    watcher = FileWatcher(root, IgnoreRules.load(root), inbox, thread=thread)
     watcher.start()
     eventually(lambda: watcher.status()["state"] == "missing")
 
@@ -484,7 +493,7 @@ def test_when_nobody_can_take_signals_they_wait_and_merge(tree: Path) -> None:
 
     inbox.wait(lambda: len(inbox.signals) >= 2)
     assert sorted(inbox.kinds()) == ["FileDeleted", "FileSaved"]
-    watched.watcher.stop()
+    watched.stop()
 
 
 def test_a_listener_that_fails_ends_nothing(tree: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -503,7 +512,7 @@ def test_a_listener_that_fails_ends_nothing(tree: Path, caplog: pytest.LogCaptur
 
     inbox.wait(lambda: inbox.of(FileSaved))
     assert "a bug" in caplog.text
-    watched.watcher.stop()
+    watched.stop()
 
 
 def test_stopping_takes_less_than_a_second_and_leaves_no_thread(tree: Path) -> None:
@@ -512,10 +521,10 @@ def test_stopping_takes_less_than_a_second_and_leaves_no_thread(tree: Path) -> N
     before = threading.active_count()
     watched = Watched(tree)
     assert threading.active_count() == before + 1
-    assert any(thread.name == "hunchd-files:tree" for thread in threading.enumerate())
+    assert any(thread.name == "test" for thread in threading.enumerate())
     began = time.monotonic()
 
-    watched.watcher.stop()
+    watched.stop()
 
     assert time.monotonic() - began < 1
     assert threading.active_count() == before

@@ -22,6 +22,7 @@ from hunchd.domain.signal import (
 )
 from hunchd.repository.layout import find
 from hunchd.signals.git import GitWatcher
+from hunchd.signals.watching import WatchThread
 from tests.signals.inbox import Inbox, eventually
 
 
@@ -57,14 +58,14 @@ Watch = Callable[..., Inbox]
 
 
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch(thread: WatchThread) -> Iterator[Watch]:
     watchers: list[GitWatcher] = []
 
     def begin(root: Path, *, linked: bool = False) -> Inbox:
         layout = find(root)
         assert layout is not None
         inbox = Inbox()
-        watcher = GitWatcher(layout, inbox, linked=linked)
+        watcher = GitWatcher(layout, inbox, thread=thread, linked=linked)
         watchers.append(watcher)
         inbox.watcher = watcher  # type: ignore[attr-defined]
         watcher.start()
@@ -387,7 +388,7 @@ def test_a_reftable_repository_says_only_that_something_changed(repository: Path
     assert "reftable" in inbox.watcher.status()["reason"]  # type: ignore[attr-defined]
 
 
-def test_nobody_to_take_a_signal_means_that_it_waits(repository: Path) -> None:
+def test_nobody_to_take_a_signal_means_that_it_waits(repository: Path, thread: WatchThread) -> None:
     from hunchd.domain.errors import Overloaded
 
     inbox = Inbox()
@@ -401,7 +402,7 @@ def test_nobody_to_take_a_signal_means_that_it_waits(repository: Path) -> None:
 
     layout = find(repository)
     assert layout is not None
-    watcher = GitWatcher(layout, emit)
+    watcher = GitWatcher(layout, emit, thread=thread)
     watcher.start()
     assert watcher.wait_ready(5)
     sha = commit(repository, "a.txt", "3\n", "third")

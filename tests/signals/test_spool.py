@@ -14,6 +14,7 @@ import pytest
 
 from hunchd.domain.errors import ConfigError
 from hunchd.signals.spool import MOST_ASIDE, SpoolWatcher, drain, prepare
+from hunchd.signals.watching import WatchThread
 
 
 @pytest.fixture
@@ -179,9 +180,9 @@ def test_a_spool_that_is_a_link_is_refused(tmp_path: Path) -> None:
         prepare(tmp_path / "spool")
 
 
-def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path) -> None:
+def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path, thread: WatchThread) -> None:
     news = threading.Semaphore(0)
-    watcher = SpoolWatcher(spool, news.release)
+    watcher = SpoolWatcher(spool, news.release, thread=thread)
     watcher.start()
     assert news.acquire(timeout=5), "what was there before is read at the start"
 
@@ -194,7 +195,7 @@ def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path) -> None:
     watcher.stop()
 
 
-def test_what_one_drain_leaves_is_told_again(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_one_drain_leaves_is_told_again(spool: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.signals.spool.SECOND_LOOK", 0.05)
     monkeypatch.setattr("hunchd.signals.spool.MOST_FILES", 10)
     for number in range(25):
@@ -209,7 +210,7 @@ def test_what_one_drain_leaves_is_told_again(spool: Path, monkeypatch: pytest.Mo
         if not any((spool / "new").iterdir()):
             quiet.set()
 
-    watcher = SpoolWatcher(spool, news)
+    watcher = SpoolWatcher(spool, news, thread=thread)
     watcher.start()
     assert quiet.wait(5)
     watcher.stop()

@@ -100,7 +100,9 @@ def test_without_inotify_an_observer_tells_the_same(tmp_path: Path, monkeypatch:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text("1")
     inbox = Inbox()
-    watcher = FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox)
+    thread = WatchThread("test")
+    thread.start()
+    watcher = FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox, thread=thread)
     watcher.start()
     assert watcher.wait_ready(5)
 
@@ -113,5 +115,6 @@ def test_without_inotify_an_observer_tells_the_same(tmp_path: Path, monkeypatch:
     inbox.wait(lambda: [one.path for one in inbox.of(FileDeleted)] == ["src/a.py"])
     began = time.monotonic()
     watcher.stop()
+    thread.stop()
 
     assert time.monotonic() - began < 2

@@ -41,7 +41,7 @@ MISSING_CHECK, ROOT_CHECK = 1.0, 60.0  # seconds
 
 
 class FileWatcher:
-    """Watches the wanted files below `root` and calls `emit` on its own thread.
+    """Watches the wanted files below `root` and calls `emit` on `thread`.
 
     `emit` may raise Overloaded: what was to be told is kept, merged with what happens meanwhile, and told later.
     """
@@ -53,14 +53,13 @@ class FileWatcher:
         emit: Callable[[Signal], None],
         *,
         options: WatchOptions | None = None,
-        thread: WatchThread | None = None,
+        thread: WatchThread,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._base = os.fspath(self.root)
         self._rules = rules
         self._options = options or WatchOptions()
-        self._own_thread = thread is None
-        self._thread = thread or WatchThread(f"hunchd-files:{self.root.name}"[:60])
+        self._thread = thread
         self._snapshot = Snapshot()
         self._bursts = Bursts(
             self.root, self._snapshot, emit, thread=self._thread, options=self._options, layout=find(self.root)
@@ -89,18 +88,13 @@ class FileWatcher:
 
     def start(self) -> None:
         """Begin to watch; `wait_ready` tells when everything is."""
-        if self._own_thread:
-            self._thread.start()
         self._thread.submit(self._begin)
 
     def stop(self) -> None:
-        """Stop within a second."""
+        """Tell nothing any more, and give the watches back soon."""
         self._stopped = True
         self._state = "stopped"
-        if self._own_thread:
-            self._thread.stop()
-        else:
-            self._thread.submit(self._unwatch_all)
+        self._thread.submit(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
         """Whether the first scan is done within `seconds`."""

@@ -81,7 +81,7 @@ def look_at(layout: Layout) -> Look:
 
 
 class GitWatcher:
-    """Watches one repository and calls `emit` on its own thread; with `linked`, all of its working trees.
+    """Watches one repository and calls `emit` on `thread`; with `linked`, all of its working trees.
 
     A signal's `project` is the working tree it happened in. `emit` may raise Overloaded: the signals are kept.
     """
@@ -91,14 +91,13 @@ class GitWatcher:
         layout: Layout,
         emit: Callable[[Signal], None],
         *,
-        thread: WatchThread | None = None,
+        thread: WatchThread,
         linked: bool = False,
     ) -> None:
         self._layout = layout
         self._emit = emit
         self._linked = linked
-        self._own_thread = thread is None
-        self._thread = thread or WatchThread(f"hunchd-git:{layout.root.name}"[:60])
+        self._thread = thread
         self._trees: dict[Path, _Tree] = {}
         self._watched: set[str] = set()
         self._waiting: deque[Signal] = deque()
@@ -111,16 +110,11 @@ class GitWatcher:
         self._slow: Timer | None = None
 
     def start(self) -> None:
-        if self._own_thread:
-            self._thread.start()
         self._thread.submit(self._begin)
 
     def stop(self) -> None:
         self._stopped = True
-        if self._own_thread:
-            self._thread.stop()
-        else:
-            self._thread.submit(self._unwatch_all)
+        self._thread.submit(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
         return self._ready.wait(seconds)

@@ -177,27 +177,21 @@ def prepare(directory: Path) -> None:
 class SpoolWatcher:
     """Calls `news` on the watching thread when something was spooled; once at the start in any case."""
 
-    def __init__(self, directory: Path, news: Callable[[], None], *, thread: WatchThread | None = None) -> None:
+    def __init__(self, directory: Path, news: Callable[[], None], *, thread: WatchThread) -> None:
         self._directory = directory
         self._news = news
-        self._own_thread = thread is None
-        self._thread = thread or WatchThread("hunchd-spool")
+        self._thread = thread
         self._timer: Timer | None = None
         self._second: Timer | None = None
         self._stopped = False
         self._folders = (os.fspath(directory), os.fspath(directory / "new"))
 
     def start(self) -> None:
-        if self._own_thread:
-            self._thread.start()
         self._thread.submit(self._begin)
 
     def stop(self) -> None:
         self._stopped = True
-        if self._own_thread:
-            self._thread.stop()
-        else:
-            self._thread.submit(self._unwatch)
+        self._thread.submit(self._unwatch)
 
     def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
         wanted = folder == self._folders[1] or name == LINES
