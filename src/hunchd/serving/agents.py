@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, NotFound
@@ -20,6 +20,7 @@ from hunchd.protocol.agents import AGENTS, Event, answer, understood
 from hunchd.protocol.requests import context_of_body
 from hunchd.protocol.sessions import append_of_body
 from hunchd.repository.layout import find
+from hunchd.serving import answering
 from hunchd.serving.asking import Asked
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -109,11 +110,7 @@ class AgentDoors:
 
 async def _answered(request: web.Request, text: str) -> web.StreamResponse:
     """The whole answer, sent: what comes after it keeps nobody waiting."""
-    content = text.encode("utf-8", "replace")
-    response = web.Response(body=content, content_type="text/plain", charset="utf-8")
-    response.headers[hdrs.CACHE_CONTROL] = "no-store"
-    response.headers[hdrs.SERVER] = "hunchd"
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    response = answering.answer(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
     await response.prepare(request)
     await response.write_eof()
     return response

@@ -47,16 +47,28 @@ _STATUSES: Final[tuple[tuple[type[HunchError], int], ...]] = (
 _KEPT_BUNDLES: Final = 64
 
 
-def answer(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
-    """The one way a whole answer is made. Nothing may keep it, guess its type, or show it inside a page."""
-    headers = CIMultiDict(
+def _headers(type_: str, keeping: str = "no-store") -> CIMultiDict[str]:
+    """Nothing may keep an answer, guess its type, or show it inside a page."""
+    return CIMultiDict(
         {
             hdrs.CONTENT_TYPE: type_,
-            hdrs.CACHE_CONTROL: "no-store" if etag is None else "private, no-cache",
+            hdrs.CACHE_CONTROL: keeping,
             "X-Content-Type-Options": "nosniff",
             hdrs.SERVER: "hunchd",
         }
     )
+
+
+async def begun(request: web.Request, type_: str) -> web.StreamResponse:
+    """An answer that is written bit by bit, as it comes."""
+    response = web.StreamResponse(headers=_headers(type_))
+    await response.prepare(request)
+    return response
+
+
+def answer(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
+    """The one way a whole answer is made."""
+    headers = _headers(type_, "no-store" if etag is None else "private, no-cache")
     if etag is not None:
         headers[hdrs.ETAG] = etag
     return web.Response(body=body, status=status, headers=headers)

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from typing import Any
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from hunchd.domain.errors import Overloaded
-from hunchd.serving.answering import encoded
+from hunchd.serving.answering import begun, encoded
 from hunchd.serving.limits import Limits
 
 logger = logging.getLogger(__name__)
@@ -83,15 +83,7 @@ def as_event(event: dict[str, Any]) -> bytes:
 
 
 async def _opened(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(
-        headers={
-            hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8",
-            hdrs.CACHE_CONTROL: "no-store",
-            "X-Content-Type-Options": "nosniff",
-            hdrs.SERVER: "hunchd",
-        }
-    )
-    await response.prepare(request)
+    response = await begun(request, "text/event-stream; charset=utf-8")
     await response.write(b": hello\n\n")
     return response
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, Final
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from hunchd import PROTOCOL, __version__
 from hunchd.domain.errors import HunchError, NotFound, StorageFull
@@ -35,6 +35,7 @@ from hunchd.serving.agents import AgentDoors
 from hunchd.serving.answering import (
     Bundles,
     answer,
+    begun,
     encoded,
     error_answer,
     json_answer,
@@ -270,15 +271,7 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
     """One line of JSON each, as they come. The first is waited for, so that a refusal still has its status;
     what fails later cuts the answer off, which a client sees, as the last chunk never comes."""
     first = await anext(lines, None)
-    response = web.StreamResponse(
-        headers={
-            hdrs.CONTENT_TYPE: "application/x-ndjson; charset=utf-8",
-            hdrs.CACHE_CONTROL: "no-store",
-            "X-Content-Type-Options": "nosniff",
-            hdrs.SERVER: "hunchd",
-        }
-    )
-    await response.prepare(request)
+    response = await begun(request, "application/x-ndjson; charset=utf-8")
     try:
         if first is not None:
             await response.write(encoded(first) + b"\n")
