@@ -38,17 +38,16 @@ def above(where: Places) -> Iterator[Check]:
         return
     for folder in dict.fromkeys(_existing(place.parent) for place in (where.data, where.state, where.runtime)):
         found = folder.stat()
+        to_be_ours = f"sudo chown $USER {folder}, or point HUNCHD_HOME to a folder of yours"
         if found.st_uid not in (0, os.getuid()):
             finding = f"{folder} belongs to user {found.st_uid}, who could replace what is in it"
-            advice = f"sudo chown $USER {folder}, or point HUNCHD_HOME to a folder of yours"
-            yield Check("folders", "bad", finding, advice)
+            yield Check("folders", "bad", finding, to_be_ours)
         elif found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX:
             mode = stat.S_IMODE(found.st_mode) & ~0o002
             mend = lambda folder=folder, mode=mode: folder.chmod(mode)  # noqa: E731 - a deferred call, nothing more
             yield Check("folders", "bad", f"{folder} can be written by everybody", f"chmod o-w {folder}", mend)
         elif not os.access(folder, os.W_OK | os.X_OK):
-            advice = f"sudo chown $USER {folder}, or point HUNCHD_HOME to a folder of yours"
-            yield Check("folders", "bad", f"nothing can be made in {folder}", advice)
+            yield Check("folders", "bad", f"nothing can be made in {folder}", to_be_ours)
 
 
 def _existing(folder: Path) -> Path:

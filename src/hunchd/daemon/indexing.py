@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
-import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,14 +34,13 @@ from hunchd.protocol.memories import memory_json
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file
+from hunchd.repository.reading import read_file, stamp_of
 from hunchd.store.code import CodeCache
 
 FIRST: Final = 300  # units of the very first model: half a second
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
 MOST_FACTS: Final = 2_000  # of a history's messages: the newest, older ones are past
 TOLD_EVERY: Final = 500  # units between two reports of progress
-RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +246,7 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     blobs = cache.blobs()
     if paths is None:
         stamps = cache.stamps()
-        wanted = {path: _stamp(found) for path, found in rules.walk() if may_be_named(path)}
+        wanted = {path: stamp_of(found) for path, found in rules.walk() if may_be_named(path)}
         gone = [path for path in blobs if path not in wanted]
         waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
     else:
@@ -288,13 +285,6 @@ def _read(
             with attempts.at(blob):
                 outlines.append(outline_of(path, source, blob))
     return outlines, same, lost
-
-
-def _stamp(found: os.stat_result) -> int:
-    """A number that changes when the file does; 0 while it is too fresh to tell."""
-    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
-        return 0
-    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1
 
 
 def _batches(paths: list[str]) -> Iterable[list[str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,11 +24,10 @@ from hunchd.patterns.shapes import shape_from, shapes_of
 from hunchd.patterns.templates import Template
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file
+from hunchd.repository.reading import read_file, stamp_of
 from hunchd.store.shapes import Kept, ShapeCache
 
 BATCH: Final = 100  # files put into the cache at once
-RACY: Final = 2.0  # seconds: a file written this recently may change again without a new stamp
 MOST_FILES: Final = 20_000  # of a project that are looked at
 
 
@@ -157,7 +154,7 @@ def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> I
     blobs, stamps = cache.blobs(), cache.stamps()
     if paths is None:
         found = ((path, stat) for path, stat in rules.walk() if language_of(path) in QUERIES and may_be_named(path))
-        wanted = {path: _stamp(stat) for path, stat in found}
+        wanted = {path: stamp_of(stat) for path, stat in found}
         wanted = dict(sorted(wanted.items())[:MOST_FILES])
         gone = [path for path in blobs if path not in wanted]
         waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
@@ -204,10 +201,3 @@ def _kept(
     cache.restamp(same)
     cache.remove(path for path in lost if path in blobs)
     return [*(one.path for one in fresh), *(path for path in lost if path in blobs)]
-
-
-def _stamp(found: os.stat_result) -> int:
-    """A number that changes when the file does; 0 while it is too fresh to tell."""
-    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
-        return 0
-    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1

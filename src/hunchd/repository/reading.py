@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 # Source files worth reading are smaller; data and generated files are not.
 MAX_FILE_BYTES = 1_000_000
+RACY = 2.0  # seconds: a file written this recently may change again without a new stamp
 
 # O_NONBLOCK: opening a FIFO or a device must not wait for its other end.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -49,6 +51,13 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     finally:
         os.close(folder)
     return _read_and_close(descriptor, limit)
+
+
+def stamp_of(found: os.stat_result) -> int:
+    """A number that changes when the file does; 0 while it is too fresh to tell."""
+    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
+        return 0
+    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1
 
 
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
