@@ -20,6 +20,7 @@ from hunchd.domain.errors import Unavailable
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
 from hunchd.engine.carrying_out import CarryingOut, Gone
+from hunchd.engine.making import Making
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict, recorded
@@ -110,10 +111,17 @@ class Bench:
     """A run over real memories, journal and log."""
 
     def __init__(
-        self, work: CarryingOut, planner: Planner, store: Store, memories: Memories, log: RunLog, usage: Usage
+        self,
+        work: CarryingOut,
+        making: Making,
+        planner: Planner,
+        store: Store,
+        memories: Memories,
+        log: RunLog,
+        usage: Usage,
     ) -> None:
-        self.work, self.planner, self.store, self.memories, self.log = work, planner, store, memories, log
-        self.usage = usage
+        self.work, self.making, self.planner, self.store = work, making, planner, store
+        self.memories, self.log, self.usage = memories, log, usage
 
     async def run(self, *steps: Step, owner: Owner = PROJECT) -> Verdict:
         record = Record(RUN, NOW, "asked", steps, (owner.id,))
@@ -138,13 +146,13 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
     async with Journal.open(folder / "journal") as journal:
         writer = Writer(journal, hot, client, batch=8, gather=0.0, most=100)
         memories = Memories(journal, hot, client, writer, now=lambda: NOW)
+        making = Making(hot, memories, writer, log)
         work = CarryingOut(
             cast(Child, cast(Any, planner)),
             client,
-            hot,
             journal,
             memories,
-            writer,
+            making,
             log,
             usage,
             ConsolidationSettings(),
@@ -153,7 +161,7 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
         )
         writing = asyncio.create_task(writer.run())
         try:
-            yield Bench(work, planner, store, memories, log, usage)
+            yield Bench(work, making, planner, store, memories, log, usage)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
@@ -224,7 +232,7 @@ async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_pat
 
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.9
-        assert await it.work.take_back(RUN) == (1, 0)
+        assert await it.making.take_back(RUN) == (1, 0)
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.4
 
@@ -254,7 +262,7 @@ async def test_what_is_taken_back_of_one_project_is_left_in_the_others(tmp_path:
             it.planner.planned[Step.SUMMARISE] = [Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (after,))]
             await it.run(Step.SUMMARISE, owner=Owner(one.project))
 
-        assert await it.work.take_back(RUN, owner="p", of_owner=True) == (1, 0)
+        assert await it.making.take_back(RUN, owner="p", of_owner=True) == (1, 0)
 
         assert {name: one.importance for name, one in it.store.kept.items()} == {"mine": 0.4, "theirs": 0.9}
 
@@ -271,7 +279,7 @@ async def test_a_run_is_taken_back_once_what_it_archived_was_erased(tmp_path: Pa
         await it.run(Step.FORGET, Step.ERASE)
         assert set(it.store.kept) == {"two"}
 
-        _, left = await it.work.take_back(RUN)
+        _, left = await it.making.take_back(RUN)
 
         assert left == 0
         assert {name: one.status for name, one in it.store.kept.items()} == {"two": Status.ACTIVE}

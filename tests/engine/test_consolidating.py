@@ -15,6 +15,7 @@ from hunchd.domain.errors import Conflict, Unavailable
 from hunchd.engine.carrying_out import CarryingOut, Gone
 from hunchd.engine.consolidating import MOST_TRIES, Consolidation
 from hunchd.engine.events import Events
+from hunchd.engine.making import Making
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict
 from hunchd.protocol.consolidation import ConsolidateRequest
@@ -64,6 +65,7 @@ class Work:
 def consolidation(log: RunLog, work: Work, *, now: datetime = NOW, owners: tuple[str, ...] = ("p",)) -> Consolidation:
     return Consolidation(
         cast(CarryingOut, cast(Any, work)),
+        cast(Making, cast(Any, work)),
         log,
         Events(),
         ConsolidationSettings(),

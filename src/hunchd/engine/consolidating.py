@@ -22,6 +22,7 @@ from hunchd.consolidation.plan import COUNTS, Entry, Step
 from hunchd.domain.errors import Conflict, HunchError, NotFound
 from hunchd.engine.carrying_out import CarryingOut, Gone, Stopped
 from hunchd.engine.events import Events
+from hunchd.engine.making import Making
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Ended, Record, recorded, without
 from hunchd.protocol.answers import iso, page_json
@@ -72,6 +73,7 @@ class Consolidation:
     def __init__(
         self,
         work: CarryingOut,
+        making: Making,
         log: RunLog,
         events: Events,
         settings: ConsolidationSettings,
@@ -80,6 +82,7 @@ class Consolidation:
         now: Callable[[], datetime],
     ) -> None:
         self._work = work
+        self._making = making
         self._log = log
         self._events = events
         self._settings = settings
@@ -191,7 +194,7 @@ class Consolidation:
 
     async def keep_going(self) -> None:
         """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
-        await self._work.ready()
+        await self._making.ready()
         await self._look()
         failed = 0
         while True:
@@ -325,7 +328,7 @@ class Consolidation:
     async def _undo(self, current: _Current, record: Record, change: int | None) -> dict[str, Any]:
         await self._told(record.run, "undoing", change)
         try:
-            done, left = await self._work.take_back(record.run, only=change)
+            done, left = await self._making.take_back(record.run, only=change)
         except asyncio.CancelledError:
             if not self._closing:  # somebody stopped it; otherwise the next start goes on
                 await self._told(record.run, "left half done", change)
@@ -380,7 +383,7 @@ class Consolidation:
             known = {owner.id: owner for owner in self._owners(None)}
             return await self._go_on(current, [known[one] for one in record.owner_ids if one in known], record)
         logger.warning("run %s was interrupted %d times and is taken back", record.run, record.tries)
-        await self._work.take_back(record.run)
+        await self._making.take_back(record.run)
         ended = Ended("rolled_back", self._now(), {})
         await asyncio.to_thread(self._log.append, current.run, [ended.json()])
         self._last = await asyncio.to_thread(recorded, self._log, record.run)

@@ -20,6 +20,7 @@ from hunchd.engine.claims import side_line
 from hunchd.engine.consolidating import Consolidation
 from hunchd.engine.events import Events
 from hunchd.engine.indexing import CODE, Indexing
+from hunchd.engine.making import Making
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
 from hunchd.engine.parts import Parts, Tasks
@@ -69,13 +70,13 @@ class Housekeeping:
         self._settings = parts.settings.consolidation
         self.usage = Usage.load(self._file)
         log = RunLog(parts.places.data / "consolidation")
+        making = Making(parts.hot, memories, writer, log)
         work = CarryingOut(
             parts.planner,
             parts.store,
-            parts.hot,
             parts.journal,
             memories,
-            writer,
+            making,
             log,
             self.usage,
             self._settings,
@@ -83,7 +84,7 @@ class Housekeeping:
             keep_usage=self.keep,
             reads=parts.settings.embedding.reads_pairs,
         )
-        self.runs = Consolidation(work, log, events, self._settings, owners=self._owners, now=parts.now)
+        self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
 
     def open(self, tasks: Tasks) -> None:
         tasks.start("consolidation", self.runs.keep_going)
