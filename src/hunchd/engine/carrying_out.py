@@ -18,9 +18,10 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Status
 from hunchd.engine.making import Making
-from hunchd.engine.memories import Memories, tells_of
+from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
 from hunchd.engine.planning import Plan, Planning, opened, tally_json, tally_of
+from hunchd.engine.records import tells_of
 from hunchd.engine.run_records import Record, Verdict, without
 from hunchd.engine.usage import Usage
 from hunchd.protocol.allocating import give_memory_back

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,18 +12,17 @@ from typing import Any
 from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone, without
-from hunchd.domain.filters import Filters, matches, of_family
+from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Status, Usage
-from hunchd.engine.drafts import memory_id, memory_of, without_secrets
+from hunchd.engine.drafts import memory_of, without_secrets
 from hunchd.engine.purging import Purges
+from hunchd.engine.records import record_of, record_of_forgetting, tells_of
 from hunchd.engine.writing import Write, Writer
-from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.protocol.memories import MemoryDraft
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal, Record
-
-__all__ = ["Memories", "memory_id", "memory_of", "without_secrets"]
+from hunchd.store.journal import Journal
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +115,7 @@ class Memories:
         """Make `changes` durable, each whole or not at all whatever happens, and searchable."""
         if not changes:
             return
-        records = [_record_of(change) for change in changes]
+        records = [record_of(change) for change in changes]
 
         def queue(sequences: list[int]) -> None:
             for sequence, change in zip(sequences, changes, strict=True):
@@ -283,10 +281,7 @@ class Memories:
         where there are none."""
         if not identifiers:
             return 0
-        records = [
-            Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": one}, at=0.0)
-            for one in identifiers
-        ]
+        records = [record_of_forgetting(one, project) for one in identifiers]
         last = 0
 
         def queue(sequences: list[int]) -> None:
@@ -361,29 +356,6 @@ class Memories:
         newer = (self._hot.get(memory.id) or memory for memory in found.values())
         shown = [one for one in newer if one.status in filters.statuses and not self._hot.is_tombstoned(one.id)]
         return sorted(shown, key=lambda memory: (memory.at, memory.id), reverse=True)
-
-
-def _record_of(change: Change) -> Record:
-    """A change as the journal keeps it; `Engine` reads it again."""
-    identifier, told = secrets.token_hex(8), [memory_json(memory) for memory in change.memories]
-    if len(told) == 1 and not change.deletions:
-        return Record(id=identifier, type="memory", project=change.project, data=told[0], at=0.0)
-    data = {"memories": told, "deletions": list(change.deletions)}
-    return Record(id=identifier, type="change", project=change.project, data=data, at=0.0)
-
-
-def tells_of(record: Record, identifier: str) -> bool:
-    """Whether a record holds text of a memory, of a version of it, or of a contradiction that quotes it."""
-    match record.type:
-        case "memory":
-            return of_family(str(record.data.get("id")), identifier)
-        case "change":
-            return any(
-                of_family(str(told.get("id")), identifier)
-                or any(of_family(str(link.get("ref")), identifier) for link in told.get("links", ()))
-                for told in record.data.get("memories", ())
-            )
-    return False
 
 
 def _refuse_version(memory: Memory) -> None:

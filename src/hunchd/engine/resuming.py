@@ -14,8 +14,8 @@ from hunchd.engine.learning import Learning
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Own
 from hunchd.engine.projects import Projects
+from hunchd.engine.records import change_of
 from hunchd.engine.writing import Write, Writer
-from hunchd.protocol.memories import memory_from_json
 from hunchd.protocol.messages import signal_from_json
 from hunchd.store.journal import Journal, Record
 
@@ -53,23 +53,14 @@ class Resuming:
 
     def _absorb(self, sequence: int, record: Record) -> None:
         """What was accepted before the last stop and is not in the store yet."""
-        match record.type:
-            case "memory":
-                change = Change((memory_from_json(record.data),), project=record.project, silent=True)
-                self.memories.apply(sequence, change, replayed=True)
-            case "change":
-                memories = tuple(memory_from_json(told) for told in record.data["memories"])
-                change = Change(memories, tuple(record.data["deletions"]), record.project)
-                self.memories.apply(sequence, change, replayed=True)
-            case "forget":
-                change = Change(deletions=(record.data["id"],), project=record.project, silent=True)
-                self.memories.apply(sequence, change, replayed=True)
-            case "signal" if (project := self.projects.known(record.project)) is not None:
-                signal = signal_from_json(record.data)
-                self.accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
-            case _:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
-                logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
-                self.writer.add(Write(sequence))
+        if (change := change_of(record)) is not None:
+            self.memories.apply(sequence, change, replayed=True)
+        elif record.type == "signal" and (project := self.projects.known(record.project)) is not None:
+            signal = signal_from_json(record.data)
+            self.accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
+        else:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
+            logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
+            self.writer.add(Write(sequence))
 
     async def recall(self) -> None:
         """Bring back into memory what the store keeps of the user and of each project."""

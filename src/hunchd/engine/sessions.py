@@ -17,6 +17,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Message
 from hunchd.engine.memories import Memories
+from hunchd.engine.records import holds_one_of
 from hunchd.engine.session_log import (
     HEAD_TAG,
     Head,
@@ -36,7 +37,7 @@ from hunchd.protocol.memories import title_of
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, message_json
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal, Record
+from hunchd.store.journal import Journal
 
 logger = logging.getLogger(__name__)
 
@@ -358,7 +359,7 @@ class Sessions:
         self._shelves.pop(session, None)
         barred = frozenset(one for ids in gone.values() for one in ids)
         await self._writer.drained()
-        await self._journal.rewrite(lambda record: _tells_of(record, barred), up_to=last)
+        await self._journal.rewrite(lambda record: holds_one_of(record, barred), up_to=last)
         return gone
 
     async def forget(self, ids: Sequence[str], project: str | None) -> int:
@@ -389,13 +390,6 @@ def _title(messages: Sequence[Message]) -> str:
     """The first thing that the user says."""
     first = next((message for message in messages if message.event.value == "user_message"), messages[0])
     return title_of(redact(first.text).text)
-
-
-def _tells_of(record: Record, ids: frozenset[str]) -> bool:
-    """Whether a record holds one of these memories, alone or in a change of several."""
-    if record.type == "memory":
-        return record.data.get("id") in ids
-    return record.type == "change" and any(told.get("id") in ids for told in record.data.get("memories", ()))
 
 
 def _number(cursor: str | None) -> int:

@@ -14,7 +14,8 @@ from hunchd.domain.facts import Change, place_of, retired, same_value, since
 from hunchd.domain.filters import of_family
 from hunchd.domain.memory import CHUNK, Kind, Memory, Status
 from hunchd.engine.colleagues import Colleagues
-from hunchd.engine.memories import Memories, memory_id, without_secrets
+from hunchd.engine.drafts import memory_id, without_secrets
+from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
