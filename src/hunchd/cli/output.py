@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from hunchd.cli.errors import CommandError
+
 BOLD: Final = "1"
 DIM: Final = "2"
 RED: Final = "31"
@@ -101,7 +103,13 @@ def note(text: str) -> None:
     print(coloured(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 
-def confirmed(question: str) -> bool:
+def confirm(question: str, *, yes: bool, otherwise: str) -> None:
+    """Returns if `yes` was said with the command, or is said now. Raises CommandError, `otherwise`, if it is not."""
+    if not yes and not _confirmed(question):
+        raise CommandError(otherwise, hint="Say yes at the question, or --yes with the command.")
+
+
+def _confirmed(question: str) -> bool:
     """Whether the person at the terminal says yes; without a terminal nobody does."""
     if not sys.stdin.isatty():
         return False

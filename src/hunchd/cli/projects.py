@@ -9,9 +9,8 @@ from typing import Final
 
 from hunchd.cli.answers import progress_of
 from hunchd.cli.client import Client
-from hunchd.cli.errors import CommandError
 from hunchd.cli.launching import connect
-from hunchd.cli.output import clean, confirmed, note, print_json
+from hunchd.cli.output import clean, confirm, note, print_json
 from hunchd.cli.progress import watched
 from hunchd.cli.status import projects_table
 from hunchd.cli.targets import folder, items, known_project
@@ -57,8 +56,8 @@ def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) ->
     """Erase what is kept of one project, after a yes."""
     project = known_project(client, argument)
     name, path = clean(project["name"]), clean(project["path"])
-    if not yes and not confirmed(f"Erase all that is kept of {name} ({path})? The repository is not touched."):
-        raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    question = f"Erase all that is kept of {name} ({path})? The repository is not touched."
+    confirm(question, yes=yes, otherwise="nothing was erased.")
     answer = client.delete(f"/projects/{project['id']}")
     if as_json:
         print_json(answer)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.client import Client
-from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.cli.errors import WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import DIM, clean, coloured, confirmed, line, note, number, print_json
+from hunchd.cli.output import DIM, clean, coloured, confirm, line, note, number, print_json
 from hunchd.cli.targets import folder, items, root_of
 from hunchd.config.loading import load
 from hunchd.config.places import expanded, places
@@ -83,8 +83,8 @@ def import_history(arguments: Namespace) -> int:
     if not wanted:
         note(f"{told} were given in {root}, as far as `cd` tells; --all takes all of them.")
         return 0
-    if not arguments.yes and not confirmed(f"Take in {told} as given in {root}? Secrets are masked first."):
-        raise CommandError("nothing was taken in.", hint="Say yes at the question, or --yes with the command.")
+    question = f"Take in {told} as given in {root}? Secrets are masked first."
+    confirm(question, yes=arguments.yes, otherwise="nothing was taken in.")
     accepted = _send(connect(start=not arguments.no_start), root, file, wanted)
     if arguments.json:
         print_json({"accepted": accepted, "of": len(commands)})

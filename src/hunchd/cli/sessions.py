@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 from hunchd.cli.client import Client, part
-from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.cli.errors import WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, confirmed, line, note, number, print_json, table
+from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, confirm, line, note, number, print_json, table
 from hunchd.cli.targets import items, known_project
 
 PAGE = 500  # messages asked for at once
@@ -91,8 +91,7 @@ def _delete(client: Client, arguments: Namespace) -> int:
     question = (
         f"Erase {number(head['messages'])} messages of “{line(head['title'], 60)}” and all that was made of them?"
     )
-    if not arguments.yes and not confirmed(question):
-        raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    confirm(question, yes=arguments.yes, otherwise="nothing was erased.")
     answer = client.delete(path)
     if arguments.json:
         print_json(answer)

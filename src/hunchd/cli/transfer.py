@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect, end, holder
-from hunchd.cli.output import clean, confirmed, note, number, print_json
+from hunchd.cli.output import clean, confirm, note, number, print_json
 from hunchd.cli.projects import erase_project
 from hunchd.cli.targets import known_project
 from hunchd.config.places import Places, places
@@ -105,8 +105,8 @@ def erase(arguments: Namespace) -> int:
         print(f"and has {'a service of ' + manager if manager else ''}", end="", file=sys.stderr)
         print(f"{' and ' if manager and hooked else ''}{'git hooks in:' if hooked else ''}", file=sys.stderr)
         print(*(f"  {clean(folder)}" for folder in hooked), sep="\n", file=sys.stderr)
-    if not arguments.yes and not confirmed("Stop the daemon, take those out and delete these folders?"):
-        raise CommandError("nothing was erased.", hint="Say yes at the question, or --yes with the command.")
+    question = "Stop the daemon, take those out and delete these folders?"
+    confirm(question, yes=arguments.yes, otherwise="nothing was erased.")
     if manager:
         uninstall(manager, wanted_files(manager, where, os.environ))
     uninstall_all(where)
