@@ -37,7 +37,6 @@ def test_the_root_is_found_from_a_file_that_does_not_exist_yet(repository: Path)
     assert layout is not None
     assert layout.root == repository
     assert layout.git_dir == layout.common_dir == repository / ".git"
-    assert not layout.is_worktree
     assert not layout.bare
     assert layout.trouble == ""
 
@@ -136,7 +135,7 @@ def test_linked_worktrees_share_references_and_have_their_own_head(repository: P
     assert layout is not None
     assert main is not None
 
-    assert layout.is_worktree
+    assert layout.git_dir != layout.common_dir
     assert layout.root == other
     assert layout.common_dir == main.common_dir
     assert layout.git_dir == repository / ".git/worktrees/other"
@@ -185,8 +184,7 @@ def test_a_submodule_is_a_repository_of_its_own(repository: Path, tmp_path: Path
     assert layout is not None
 
     assert layout.root == outer / "lib"
-    assert layout.git_dir == outer / ".git/modules/lib"
-    assert not layout.is_worktree
+    assert layout.git_dir == layout.common_dir == outer / ".git/modules/lib"
     assert head(layout).branch == "main"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,8 +37,6 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest
 from hunchd.store.hot import HotTier
-
-logger = logging.getLogger(__name__)
 
 DEFAULT_HISTORY = int(HISTORY * DESIGN)  # tokens
 VIEWS = 32  # histories that are kept folded

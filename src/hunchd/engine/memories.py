@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,8 +22,6 @@ from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
-
-logger = logging.getLogger(__name__)
 
 WARM = 2_000  # memories of a project and kind that are brought into memory at the start
 FAMILY_PAGE = 1_000  # versions, chunks and claims of one memory fetched at once

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,8 +15,6 @@ from hunchd.engine.project import Project, Tree
 from hunchd.repository import layout as layouts
 from hunchd.repository.layout import Layout
 from hunchd.store.registry import Project as ProjectRecord
-
-logger = logging.getLogger(__name__)
 
 ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
 

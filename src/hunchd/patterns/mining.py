@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +19,6 @@ from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import Shape
 from hunchd.patterns.templates import Template, template_of
 from hunchd.patterns.wording import place_of, steps_of, title_of
-
-logger = logging.getLogger(__name__)
 
 MOST_PATTERNS: Final = 60
 UNIFIED: Final = 12  # instances that a template is made of

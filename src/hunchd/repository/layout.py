@@ -40,7 +40,6 @@ class Layout(NamedTuple):  # every command looks for one: quicker to load than a
     root: Path
     git_dir: Path | None = None
     common_dir: Path | None = None
-    is_worktree: bool = False
     bare: bool = False
     reftable: bool = False
     trouble: str = ""
@@ -211,7 +210,6 @@ def _layout(root: Path, git_dir: Path, *, bare: bool = False) -> Layout:
         root=root,
         git_dir=git_dir,
         common_dir=common,
-        is_worktree=common != git_dir,
         bare=bare,
         reftable=reftable,
         trouble="references are kept as a reftable, which cannot be read yet: branches are unknown" if reftable else "",

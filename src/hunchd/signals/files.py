@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import threading
@@ -22,8 +21,6 @@ from hunchd.signals.snapshot import Snapshot, stamp_of
 from hunchd.signals.watching import Timer, WatchThread
 
 __all__ = ["FileWatcher", "WatchOptions"]
-
-logger = logging.getLogger(__name__)
 
 # A scan works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
 SLICE = 0.05  # seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -20,8 +19,6 @@ from hunchd.repository.reflog import end_of_log, parents, steps_since
 from hunchd.signals.folders import Unwatchable
 from hunchd.signals.movements import Look, Story, movements
 from hunchd.signals.watching import Timer, WatchThread
-
-logger = logging.getLogger(__name__)
 
 # git moves several files for one command; this long after the last one it is done.
 REST = 0.06  # seconds

@@ -1,12 +1,11 @@
 """LanceDB: the only module that imports it. Tables of rows, found by condition, by word and by nearness.
 
-Nothing here is durable or safe beside another writer by itself: `store.collection` syncs and takes turns.
+Nothing here is durable or safe beside another writer by itself: `store.mirrored` syncs, `store.collection` takes turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -23,8 +22,6 @@ from hunchd.store.unused import import_light
 lancedb: Any = import_light("lancedb")
 _index: Any = import_light("lancedb.index")
 _query: Any = import_light("lancedb.query")
-
-logger = logging.getLogger(__name__)
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
 INDEX_BYTES: Final = 8 * 1024 * 1024

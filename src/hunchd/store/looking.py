@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -19,8 +18,6 @@ from hunchd.store.postings import Scores
 from hunchd.store.quarantine import Quarantine
 from hunchd.store.tables import SERVED, Row, digest_of, embeddable_text, memory_of, parsed
 from hunchd.store.terms import counts_of
-
-logger = logging.getLogger(__name__)
 
 # Each way of looking gives this many times what is asked for, so that the two have something to agree on.
 WIDER: Final = 4

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -44,8 +43,6 @@ from hunchd.store.segments import (
     record_of,
     scan,
 )
-
-logger = logging.getLogger(__name__)
 
 # Errors of the moment, not of the disk: to be tried again, nothing is to be given up for them.
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
