@@ -17,7 +17,8 @@ SCRIPT = textwrap.dedent(
     """
     import asyncio, os, sys, time
     from hunchd.domain.errors import NotFound
-    from hunchd.protocol.child import Json, serve
+    from hunchd.protocol.helper import serve
+    from hunchd.protocol.pipe import Json
 
     made = 0
 

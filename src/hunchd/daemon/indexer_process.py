@@ -17,7 +17,7 @@ from hunchd.daemon.stepping import Urgent, in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
 from hunchd.ingestion.rewrites import Rewritten, moved
-from hunchd.protocol.child import serve
+from hunchd.protocol.helper import serve
 from hunchd.repository.git import Git
 from hunchd.repository.layout import is_readable
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hunchd.language import claude
 from hunchd.language.asking import Access, Question, outcome_json
-from hunchd.protocol.child import serve
+from hunchd.protocol.helper import serve
 
 IDLE_AFTER: Final = 30.0  # seconds
 

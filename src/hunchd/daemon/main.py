@@ -67,7 +67,7 @@ async def run(where: Places, settings: Settings) -> None:
     """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     from hunchd.daemon.wiring import assembled, until_idle
-    from hunchd.protocol.child import GIVE_WAY_AFTER
+    from hunchd.protocol.pipe import GIVE_WAY_AFTER
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hunchd.daemon.mining import Quarry, mine
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.protocol.child import serve
+from hunchd.protocol.helper import serve
 from hunchd.repository.layout import is_readable
 
 IDLE_AFTER: Final = 5.0  # seconds without a call until the process offers to end

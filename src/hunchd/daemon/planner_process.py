@@ -23,7 +23,7 @@ from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
 from hunchd.protocol.allocating import bound, give_memory_back
-from hunchd.protocol.child import Handler, serve
+from hunchd.protocol.helper import Handler, serve
 from hunchd.store.code import CodeCache
 from hunchd.store.files import Files, private_folder, replace_file
 from hunchd.store.tables import memory_from_plain

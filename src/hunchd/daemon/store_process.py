@@ -17,7 +17,7 @@ from hunchd.daemon.store_service import StoreService
 from hunchd.daemon.store_upkeep import Upkeep
 from hunchd.domain.errors import Conflict
 from hunchd.embedding.embedder import Embedder, Late, LazyEmbedder, Reader
-from hunchd.protocol.child import serve
+from hunchd.protocol.helper import serve
 from hunchd.store.files import private_folder
 from hunchd.store.folder_lock import FolderLock
 from hunchd.store.lance import new_session

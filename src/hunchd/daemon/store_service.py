@@ -14,7 +14,8 @@ from hunchd.daemon.store_reading import Reading
 from hunchd.domain.errors import StoreClosed
 from hunchd.embedding.embedder import Late, LazyEmbedder, Reader
 from hunchd.protocol.allocating import give_memory_back
-from hunchd.protocol.child import Handler, Json
+from hunchd.protocol.helper import Handler
+from hunchd.protocol.pipe import Json
 from hunchd.store.client import filters_of, findings_json
 from hunchd.store.collection import Collection
 from hunchd.store.collections import Collections

@@ -14,7 +14,7 @@ from hunchd.daemon.store_service import StoreService
 from hunchd.domain.errors import StoreClosed
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable
 from hunchd.protocol.allocating import give_memory_back
-from hunchd.protocol.child import Handler
+from hunchd.protocol.helper import Handler
 from hunchd.store.bodies import packed
 from hunchd.store.collection import Collection
 from hunchd.store.tables import Row, embeddable_text, memory_of

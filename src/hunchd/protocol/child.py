@@ -1,55 +1,24 @@
-"""Helper processes that come and go: JSON lines over a pipe, answers by number, streams with credit.
-
-A frame is one line of JSON. To the child: `{"i": n, "m": method, "p": params}` asks, `{"a": n}` takes one more
-item of stream n, `{"c": n}` cancels n, `{"q": 1}` asks for a sign of life, which is the same frame. From the child:
-`{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and
-`{"bye": 1}` when it has been idle long enough: it still serves whatever arrives until the parent, which alone knows
-what is under way, closes the pipe.
-"""
+"""The parent's side of the pipe: a helper process that comes when it is asked something, and goes when it may."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
-import fcntl
 import json
 import logging
-import os
-import signal
-import sys
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
 
 from hunchd.domain import errors
+from hunchd.protocol.pipe import LONGEST_LINE, STOP_GRACE, line
 
 logger = logging.getLogger(__name__)
 
-# Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
-LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes
-# Items of one stream that may be under way unread: enough to keep both sides busy, few enough to bound memory.
-STREAM_CREDIT: Final = 4
-# A thread that computes gives way to one that has an answer to carry on after so long. Python's five milliseconds are
-# waited several times in one answer: once behind each thing that it waits for.
-GIVE_WAY_AFTER: Final = 0.0005  # seconds
-# An answer of forty memories in one piece: the system's 64 kB make it two or three, with a wait between them.
-PIPE_BYTES: Final = 1024 * 1024
 # A process that is silent while something is asked of it is asked for a sign of life at each look, and ended after so
 # many in vain. Looks are counted, not time, which jumps where a machine sleeps. Before its first word a process loads
 # libraries, on a starved machine for minutes.
 LOOK: Final = 15.0  # seconds
 LOOKS_IN_VAIN, LOOKS_AT_START = 4, 20
-STOP_GRACE: Final = 0.8  # seconds a child gets to end by itself once its pipe is closed; the daemon has 2 in all
-
-Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
-
-
-class Json(str):
-    """An answer that is written already, as JSON on one line."""
-
-    __slots__ = ()
-
 
 _ERRORS: Final = {
     kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HunchError)
@@ -62,7 +31,7 @@ class _Ended(errors.Unavailable):
 
 
 class Child:
-    """The parent's side: starts the process on the first call, again after it has ended, never twice at once."""
+    """Starts the process on the first call, again after it has ended, never twice at once."""
 
     def __init__(
         self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None, look: float = LOOK
@@ -217,9 +186,9 @@ class Child:
         assert process.stdout is not None
         watch = asyncio.create_task(self._watch(process), name=f"{self.name}-watch")
         try:
-            while line := await process.stdout.readline():
+            while told := await process.stdout.readline():
                 self._heard = True
-                self._take(json.loads(line))
+                self._take(json.loads(told))
         except Exception:  # whatever it sent: left alone it would never be read again
             logger.exception("%s sent what cannot be read; it is ended", self.name)
             with contextlib.suppress(ProcessLookupError):
@@ -269,134 +238,10 @@ class Child:
         if process is None or process.stdin is None or process.stdin.is_closing():
             return
         with contextlib.suppress(ConnectionError):
-            process.stdin.write(_line(frame))
+            process.stdin.write(line(frame))
 
     def _done_with(self, number: int) -> None:
         self._waiting.pop(number, None)
-
-
-def serve(
-    handlers: Mapping[str, Handler],
-    *,
-    idle_after: float | None = None,
-    busy: Callable[[], bool] = lambda: False,
-    beside: Callable[[], Awaitable[None]] | None = None,
-    at_end: Callable[[], Awaitable[None]] | None = None,
-) -> None:
-    """The child's side: answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye.
-
-    `beside` runs all the while; when it fails that is logged and the process ends, for the parent to notice.
-    `at_end` runs once, after the last answer.
-    """
-    pipe = _private_output()
-    _die_with_parent()
-    sys.setswitchinterval(GIVE_WAY_AFTER)
-    asyncio.run(_serve(_Server(handlers, pipe, idle_after, busy), beside, at_end))
-
-
-async def _serve(
-    server: _Server, beside: Callable[[], Awaitable[None]] | None, at_end: Callable[[], Awaitable[None]] | None
-) -> None:
-    async def watched() -> None:
-        assert beside is not None
-        try:
-            await beside()
-        except Exception:  # a process whose upkeep is dead must not look alive
-            logger.exception("the work beside the answers failed")
-            os._exit(1)
-
-    task = asyncio.create_task(watched(), name="beside") if beside is not None else None
-    try:
-        await server.run()
-    finally:
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
-        if at_end is not None:
-            await at_end()
-
-
-class _Server:
-    def __init__(
-        self, handlers: Mapping[str, Handler], pipe: int, idle_after: float | None, busy: Callable[[], bool]
-    ) -> None:
-        self._handlers = handlers
-        self._pipe = pipe
-        self._idle_after = idle_after
-        self._busy = busy
-        self._running: dict[int, asyncio.Task[None]] = {}
-        self._credit: dict[int, asyncio.Semaphore] = {}
-        self._last = time.monotonic()
-
-    async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=LONGEST_LINE)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
-        transport, protocol = await loop.connect_write_pipe(
-            asyncio.streams.FlowControlMixin, os.fdopen(self._pipe, "wb", buffering=0)
-        )
-        self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
-        farewell = asyncio.create_task(self._say_bye(), name="bye")
-        while line := await reader.readline():
-            self._take(json.loads(line))
-        farewell.cancel()
-        for task in list(self._running.values()):
-            task.cancel()
-        if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=STOP_GRACE / 2)
-
-    def _take(self, frame: dict[str, Any]) -> None:
-        if "q" in frame:
-            self._writer.write(_line(frame))
-            return
-        self._last = time.monotonic()
-        if "a" in frame:
-            if credit := self._credit.get(frame["a"]):
-                credit.release()
-        elif "c" in frame:
-            if task := self._running.get(frame["c"]):
-                task.cancel()
-        else:
-            number = frame["i"]
-            task = asyncio.create_task(self._answer(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
-            self._running[number] = task
-            task.add_done_callback(lambda _: self._finished(number))
-
-    def _finished(self, number: int) -> None:
-        self._running.pop(number, None)
-        self._credit.pop(number, None)
-        self._last = time.monotonic()
-
-    async def _answer(self, number: int, method: str, params: dict[str, Any]) -> None:
-        try:
-            if method not in self._handlers:
-                raise errors.NotFound(f"no method '{method}'")
-            outcome = self._handlers[method](params)
-            if isinstance(outcome, AsyncIterator):
-                credit = self._credit[number] = asyncio.Semaphore(STREAM_CREDIT)
-                async for item in outcome:
-                    await credit.acquire()
-                    await self._send({"i": number, "s": item})
-                await self._send({"i": number, "end": 1})
-            else:
-                await self._send(_frame(number, await outcome))
-        except errors.HunchError as error:
-            await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
-        except Exception as error:  # a stranger's fault ends one call, not the process
-            logger.exception("%s failed", method)
-            await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
-
-    async def _send(self, frame: Mapping[str, Any] | Json) -> None:
-        with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends us
-            self._writer.write(_line(frame))
-            await self._writer.drain()
-
-    async def _say_bye(self) -> None:
-        while self._idle_after is not None:
-            await asyncio.sleep(min(self._idle_after, max(0.05, self._last + self._idle_after - time.monotonic())))
-            if not self._running and not self._busy() and time.monotonic() - self._last >= self._idle_after:
-                self._last = time.monotonic()
-                await self._send({"bye": 1})
 
 
 def _result(item: Any) -> Any:
@@ -407,30 +252,3 @@ def _result(item: Any) -> Any:
 
 def _error(frame: Mapping[str, str]) -> errors.HunchError:
     return _ERRORS.get(frame["code"], errors.HunchError)(frame["message"])
-
-
-def _frame(number: int, outcome: Any) -> Mapping[str, Any] | Json:
-    return Json(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, Json) else {"i": number, "r": outcome}
-
-
-def _line(frame: Mapping[str, Any] | Json) -> bytes:
-    text = frame if isinstance(frame, Json) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass") + b"\n"
-
-
-def _private_output() -> int:
-    """Keep the pipe for frames: whatever prints to standard output goes to standard error instead."""
-    pipe = os.dup(1)
-    os.dup2(2, 1)
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # a user may have used up what pipes may take
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    return pipe
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process with its parent, should the parent die without closing the pipe."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

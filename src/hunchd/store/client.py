@@ -16,8 +16,9 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.protocol.answers import export_line
-from hunchd.protocol.child import Child, Json
+from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_json
+from hunchd.protocol.pipe import Json
 from hunchd.store.finding import Found
 from hunchd.store.hits import Hit
 from hunchd.store.tables import memory_from_plain, microseconds, plain

@@ -1,0 +1,143 @@
+"""The helper's side of the pipe: a process that answers its parent, one task a call, and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from hunchd.domain import errors
+from hunchd.protocol.pipe import GIVE_WAY_AFTER, LONGEST_LINE, STOP_GRACE, Json, line
+
+logger = logging.getLogger(__name__)
+
+# Items of one stream that may be under way unread: enough to keep both sides busy, few enough to bound memory.
+STREAM_CREDIT: Final = 4
+# An answer of forty memories in one piece: the system's 64 kB make it two or three, with a wait between them.
+PIPE_BYTES: Final = 1024 * 1024
+
+Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
+
+
+def serve(
+    handlers: Mapping[str, Handler], *, idle_after: float | None = None, busy: Callable[[], bool] = lambda: False
+) -> None:
+    """Answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye."""
+    pipe = _private_output()
+    _die_with_parent()
+    sys.setswitchinterval(GIVE_WAY_AFTER)
+    asyncio.run(_Server(handlers, pipe, idle_after, busy).run())
+
+
+class _Server:
+    def __init__(
+        self, handlers: Mapping[str, Handler], pipe: int, idle_after: float | None, busy: Callable[[], bool]
+    ) -> None:
+        self._handlers = handlers
+        self._pipe = pipe
+        self._idle_after = idle_after
+        self._busy = busy
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._credit: dict[int, asyncio.Semaphore] = {}
+        self._last = time.monotonic()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+        transport, protocol = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, os.fdopen(self._pipe, "wb", buffering=0)
+        )
+        self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
+        farewell = asyncio.create_task(self._say_bye(), name="bye")
+        while told := await reader.readline():
+            self._take(json.loads(told))
+        farewell.cancel()
+        for task in list(self._running.values()):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(list(self._running.values()), timeout=STOP_GRACE / 2)
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        if "q" in frame:
+            self._writer.write(line(frame))
+            return
+        self._last = time.monotonic()
+        if "a" in frame:
+            if credit := self._credit.get(frame["a"]):
+                credit.release()
+        elif "c" in frame:
+            if task := self._running.get(frame["c"]):
+                task.cancel()
+        else:
+            number = frame["i"]
+            task = asyncio.create_task(self._answer(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
+            self._running[number] = task
+            task.add_done_callback(lambda _: self._finished(number))
+
+    def _finished(self, number: int) -> None:
+        self._running.pop(number, None)
+        self._credit.pop(number, None)
+        self._last = time.monotonic()
+
+    async def _answer(self, number: int, method: str, params: dict[str, Any]) -> None:
+        try:
+            if method not in self._handlers:
+                raise errors.NotFound(f"no method '{method}'")
+            outcome = self._handlers[method](params)
+            if isinstance(outcome, AsyncIterator):
+                credit = self._credit[number] = asyncio.Semaphore(STREAM_CREDIT)
+                async for item in outcome:
+                    await credit.acquire()
+                    await self._send({"i": number, "s": item})
+                await self._send({"i": number, "end": 1})
+            else:
+                await self._send(_frame(number, await outcome))
+        except errors.HunchError as error:
+            await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
+        except Exception as error:  # a stranger's fault ends one call, not the process
+            logger.exception("%s failed", method)
+            await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
+
+    async def _send(self, frame: Mapping[str, Any] | Json) -> None:
+        with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends us
+            self._writer.write(line(frame))
+            await self._writer.drain()
+
+    async def _say_bye(self) -> None:
+        while self._idle_after is not None:
+            await asyncio.sleep(min(self._idle_after, max(0.05, self._last + self._idle_after - time.monotonic())))
+            if not self._running and not self._busy() and time.monotonic() - self._last >= self._idle_after:
+                self._last = time.monotonic()
+                await self._send({"bye": 1})
+
+
+def _frame(number: int, outcome: Any) -> Mapping[str, Any] | Json:
+    return Json(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, Json) else {"i": number, "r": outcome}
+
+
+def _private_output() -> int:
+    """Keep the pipe for frames: whatever prints to standard output goes to standard error instead."""
+    pipe = os.dup(1)
+    os.dup2(2, 1)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # a user may have used up what pipes may take
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return pipe
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process with its parent, should the parent die without closing the pipe."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
