@@ -61,9 +61,9 @@ def is_forward_port_subject(subject: str) -> bool:
     return bool(_FORWARD_PORT.match(subject))
 
 
-def is_work(unit: Unit, *, largest: int = LARGEST_UNIT) -> bool:
+def is_work(unit: Unit) -> bool:
     """Whether a person meant something by this unit, and not too much at once."""
-    return 0 < len(unit.changes) <= largest and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
+    return 0 < len(unit.changes) <= LARGEST_UNIT and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
 
 
 def existing_paths(unit: Unit) -> tuple[str, ...]:

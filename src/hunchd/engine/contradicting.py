@@ -53,7 +53,6 @@ class Contradicting:
         now: Callable[[], datetime],
         judging: Judging | None = None,
         reads: bool = False,
-        enabled: bool = True,
     ) -> None:
         self._memories = memories
         self._hot = hot
@@ -62,7 +61,6 @@ class Contradicting:
         self._judging = judging
         self._reads = reads  # whether a model reads what the rules leave open
         self._read: OrderedDict[str, float] = OrderedDict()
-        self._enabled = enabled
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
 
@@ -73,8 +71,6 @@ class Contradicting:
 
     def note(self, change: Change) -> None:
         """Something was kept: what it states is looked at soon."""
-        if not self._enabled:
-            return
         for identifier in change.deletions:
             self._waiting.pop(identifier, None)
         for memory in change.memories:

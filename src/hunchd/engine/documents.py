@@ -38,13 +38,13 @@ class Documents:
         self._projects = projects
         self._now = now
 
-    async def put(self, draft: DocumentDraft, *, trust: Trust = Trust.USER) -> Memory:
+    async def put(self, draft: DocumentDraft) -> Memory:
         """Keep a text under its path, and what was there as history. The same text again changes nothing."""
         async with self._memories.changing:
             now = self._now()
             head = await self._head(draft.path)
             owner = head.project if head is not None else self._owner(draft.path)
-            page = _page(draft, owner, trust, now)
+            page = _page(draft, owner, now)
             await self._refuse_large_profile(page)
             if head is None:
                 change = Change((page,), project=owner)
@@ -151,7 +151,7 @@ class Documents:
         return replace(change, memories=(*change.memories, *parts), deletions=(*change.deletions, *gone))
 
 
-def _page(draft: DocumentDraft, owner: str | None, trust: Trust, now: datetime) -> Memory:
+def _page(draft: DocumentDraft, owner: str | None, now: datetime) -> Memory:
     source: dict[str, Any] = {"type": "document", "path": draft.path}
     if draft.metadata:
         source["metadata"] = dict(draft.metadata)
@@ -173,7 +173,7 @@ def _page(draft: DocumentDraft, owner: str | None, trust: Trust, now: datetime) 
                 scope=Scope.USER if owner is None else Scope.PROJECT,
                 tags=draft.tags,
                 valid_from=now,
-                trust=trust,
+                trust=Trust.USER,
                 source=source,
             )
         ),

@@ -93,9 +93,9 @@ class Collection:
         """Add the rows that are not there, overwrite those that differ. The same put twice changes nothing."""
         return await self._turns.write(lambda: self._put(rows, self._tables[into]), mending=True)
 
-    async def delete(self, ids: Sequence[str], *, from_: str = MEMORIES) -> int:
+    async def delete(self, ids: Sequence[str]) -> int:
         """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
-        return await self._turns.write(lambda: self._delete(ids, self._tables[from_]), mending=True)
+        return await self._turns.write(lambda: self._delete(ids), mending=True)
 
     async def forget_signals(self, before: int) -> None:
         """Those from before that time (microseconds) are gone; compaction frees their place."""
@@ -257,15 +257,14 @@ class Collection:
             self._quarantine.release(newest)
         return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
 
-    async def _delete(self, ids: Sequence[str], table: Table) -> int:
+    async def _delete(self, ids: Sequence[str]) -> int:
         condition = expressions.ids_among(ids)
-        found = await table.count(condition)
+        found = await self._tables.memories.count(condition)
         if not found:
             return 0
         self._note_erasing(ids)
-        await table.delete(condition)
-        if table is self._tables.memories:
-            self._tables.mirror.delete(ids)
+        await self._tables.memories.delete(condition)
+        self._tables.mirror.delete(ids)
         await self._tables.committed()
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._quarantine.release(ids)

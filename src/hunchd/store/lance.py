@@ -21,7 +21,6 @@ from hunchd.store.unused import import_light
 
 lancedb: Any = import_light("lancedb")
 _index: Any = import_light("lancedb.index")
-_query: Any = import_light("lancedb.query")
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
 INDEX_BYTES: Final = 8 * 1024 * 1024
@@ -149,30 +148,16 @@ class Table:
     async def count(self, condition: str = "") -> int:
         return int(await self._run(self._inner.count_rows(condition or None)))
 
-    async def select(
-        self,
-        condition: str = "",
-        *,
-        columns: Sequence[str] | None = None,
-        limit: int | None = None,
-        newest_first: bool = False,
-    ) -> list[Row]:
+    async def select(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
         """The rows that pass, whole or some `columns` of them."""
         query = self._inner.query()
         if condition:
             query = query.where(condition)
-        if newest_first:
-            order = [("at", False), ("id", True)]
-            query = query.order_by([_query.ColumnOrdering(column_name=name, ascending=up) for name, up in order])
-        if limit is not None:
-            query = query.limit(limit)
         return _rows(await self._run(query.select(list(columns or self._names)).to_arrow()))
 
-    async def scan(self, condition: str = "", *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
-        """All rows that pass, a bounded number at a time."""
+    async def scan(self, *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
+        """All rows, a bounded number at a time."""
         query = self._inner.query().select(list(columns or self._names))
-        if condition:
-            query = query.where(condition)
         async for batch in self._batches(query, SCAN_BATCH):
             yield _rows(pa.Table.from_batches([batch]))
 

@@ -72,7 +72,6 @@ class Registry:
         self,
         path: Path,
         *,
-        name: str | None = None,
         common_dir: Path | None = None,
         created: datetime | None = None,
         identifier: str | None = None,
@@ -88,7 +87,6 @@ class Registry:
                 known,
                 path=_real(path) if known.missing else known.path,
                 common_dir=_real(common_dir) or known.common_dir,
-                name=name or known.name,
             )
         else:
             when = (created or datetime.now(UTC)).astimezone(UTC)
@@ -98,7 +96,7 @@ class Registry:
             current = Project(
                 identifier,
                 place,
-                name or Path(place).name or place,
+                Path(place).name or place,
                 when.isoformat(),
                 _real(common_dir),
             )
