@@ -12,7 +12,7 @@ import pytest
 from hunchd.domain.filters import Filters
 from hunchd.store import lance
 from hunchd.store.collection import Collection, Written
-from hunchd.store.lance import new_session
+from hunchd.store.lance import Table, new_session
 from hunchd.store.tables import memory_of
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
@@ -135,6 +135,34 @@ async def test_deleting_and_purging_leaves_text_and_vector_in_no_file(collection
     assert not collection.erasing
     assert (await collection.page(P, 1, None))[1] == 400
     assert await ids_found(collection, "plain text 17") != []
+
+
+async def test_others_go_on_reading_while_what_was_deleted_leaves_the_disk(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await collection.put([embedded(memory(n, f"plain text {n}")) for n in range(400)])
+    await collection.optimise(force=True)
+    await collection.delete(["m17"])
+    begun, go_on, rewrite = asyncio.Event(), asyncio.Event(), Table.rewrite
+
+    async def slow(table: Table) -> None:
+        begun.set()
+        await go_on.wait()
+        await rewrite(table)
+
+    monkeypatch.setattr(Table, "rewrite", slow)
+    purge = asyncio.create_task(collection.purge())
+    await begun.wait()
+    assert (await ids_found(collection, "plain text 18"))[0] == "m18"
+    assert [row["id"] for row in await collection.get(["m17", "m18"])] == ["m18"]
+    assert not purge.done()
+
+    go_on.set()
+    await purge
+    assert (await ids_found(collection, "plain text 18"))[0] == "m18"
+    assert (await collection.page(P, 1, None))[1] == 399
+    assert await collection.optimise()  # the indexes were left to whoever tidies
+    assert await collection._tables.memories.unindexed() == 0
 
 
 async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp_path: Path) -> None:

@@ -279,18 +279,10 @@ class Collection:
         replace_file(self._files, self.folder / ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
-        ids = ids_in(self.folder / ERASING)
+        # A crash may have come between the note and the deletion.
+        await self._tables.write_anew(without=ids_in(self.folder / ERASING))  # seconds, in which others read
         async with self._turns.alone():
-            for table in self._tables:
-                if ids:  # a crash may have come between the note and the deletion
-                    await table.delete(expressions.ids_among(ids))
-                await table.drop_indexes()
-                await table.rewrite()
-                await table.only_now()
-                await table.ensure_indexes()
-                await table.only_now()
-            await self._tables.words.write(self._tables.mirror)  # or what came lately would be indexed again
-            await self._tables.reflect()
+            await self._tables.only_now()
             await self._tables.words.erase(self._tables.mirror)
             await asyncio.to_thread(snapshots.forget, self.folder)
             await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
@@ -316,10 +308,8 @@ class Collection:
             except TimeoutError:
                 return False
             try:
-                for table in self._tables:
-                    await table.only_now()
+                await self._tables.only_now()
             finally:
-                await self._tables.follow()  # what was read so far may be gone
                 await self._tables.sync()
         return True
 

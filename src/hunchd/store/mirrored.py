@@ -118,8 +118,7 @@ class MirroredTables:
 
     async def optimise(self) -> None:
         """Merge, index, and drop the versions that nobody reads any more."""
-        # The version that is being read is not to be pruned before another one is read.
-        keep = KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
+        keep = self._read_within()
         try:
             with large_buffers_apart():
                 for table in self:
@@ -134,6 +133,36 @@ class MirroredTables:
             self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
             await self.sync()
         self.counters.optimise_failures = 0
+
+    async def write_anew(self, *, without: Sequence[str]) -> None:
+        """Every row into new files: none of them knows what was deleted. The old ones stay for who reads them, and
+        indexes are made when it is tidied next: that takes twice as long as all else."""
+        keep = self._read_within()
+        if without:
+            self.mirror.delete(without)
+        with large_buffers_apart():
+            for table in self:
+                if without:
+                    await table.delete(expressions.ids_among(without))
+                await table.drop_indexes()
+                await table.rewrite()
+                await table.optimise(keep=keep)
+        await self.follow()
+        self.counters.since_optimise = max(self.counters.since_optimise, 1)
+
+    async def only_now(self) -> None:
+        """No version is left on the disk but the newest. For who is alone."""
+        before = await self.memories.version()
+        try:
+            for table in self:
+                await table.only_now()
+        finally:
+            if await self.memories.version() != before:  # what is being read may be gone
+                await self.follow()
+
+    def _read_within(self) -> timedelta:
+        """The version that is being read is not to be pruned before another one is read."""
+        return KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
 
     # -- mended ------------------------------------------------------------------------------------------------------
 
