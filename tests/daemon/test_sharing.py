@@ -114,9 +114,9 @@ def test_what_one_shares_another_knows_after_a_pull_and_forgets_with_the_file(pe
     line = next(line for line in bob.context().splitlines() if "never holds a price" in line)
     assert "«" in line
     assert "shared by Ada in .hunch/decisions/" in line
-    [found] = bob.daemon.post(
-        "/search", {"project": str(bob.clone), "query": "release publish", "kinds": ["workflow"]}
-    )["results"]
+    asked = {"project": str(bob.clone), "query": "release publish", "kinds": ["workflow"]}
+    bob.until(lambda: bob.daemon.post("/search", asked)["results"], "find the workflow")
+    [found] = bob.daemon.post("/search", asked)["results"]
     assert (found["title"], found["source"]["by"]) == ("Release", "Ada")
     kept = bob.daemon.get("/memories", project=str(bob.clone), limit=500)["items"]
     assert {one["trust"] for one in kept if one["source"]["type"] == "shared"} == {"project"}

@@ -15,7 +15,7 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
-from hunchd.prediction import snapshot, weights
+from hunchd.prediction import calibration, snapshot, weights
 from hunchd.prediction.adaptation import Correction
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
@@ -68,6 +68,24 @@ def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> 
     assert "changed together 10 of 10 times, last 3 months ago" in prediction.files[0].reasons
     assert "tests this file" in prediction.files[0].reasons
     assert prediction.confidence == max(file.confidence for file in prediction.files)
+
+
+def test_what_comes_first_is_not_less_likely_than_what_comes_next(predictor: Predictor) -> None:
+    for number in range(30, 60):
+        predictor.learn(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))
+    for number in range(7):
+        told = [file.confidence for file in predictor.predict(focus(f"src/{number}.py"), now=NOW).files]
+        assert told == sorted(told, reverse=True)
+
+
+@given(st.lists(st.floats(0, 1, width=32), max_size=30))
+def test_probabilities_fall_with_the_order_and_their_sum_stays(probabilities: list[float]) -> None:
+    falling = calibration.falling(np.array(probabilities))
+
+    assert (np.diff(falling) <= 1e-9).all()
+    assert falling.sum() == pytest.approx(sum(probabilities))
+    if probabilities == sorted(probabilities, reverse=True):
+        assert falling == pytest.approx(probabilities)
 
 
 def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:

@@ -41,6 +41,23 @@ def fitted(scores: Array, used: Array, knots: int = 40) -> Isotonic:
     return Isotonic(np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks]))
 
 
+def falling(probabilities: Array) -> Array:
+    """Probabilities of a list as its order says: where a later one is higher, all between have their mean.
+
+    Pool adjacent violators again: order and probability come from two models, and what both know is in the order. The
+    sum stays what it was.
+    """
+    blocks: list[tuple[float, int]] = []  # sum, how many
+    for probability in probabilities.tolist():
+        total, many = probability, 1
+        while blocks and blocks[-1][0] * many <= total * blocks[-1][1]:
+            before, more = blocks.pop()
+            total, many = total + before, many + more
+        blocks.append((total, many))
+    sizes = [many for _, many in blocks]
+    return np.repeat([total / many for total, many in blocks], sizes) if blocks else probabilities
+
+
 def by_hand() -> Isotonic:
     """Before anything was trained: timid."""
     return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

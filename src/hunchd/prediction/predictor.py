@@ -15,6 +15,7 @@ from hunchd.domain.history import Unit
 from hunchd.domain.work import is_work, plain_title
 from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
+from hunchd.prediction.calibration import falling
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.packed import Array
@@ -164,7 +165,7 @@ class Predictor:
         query = query_of(focus, self._state)
         ranked = self.ranked(query, now)
         best = ranked.order[:k]
-        confidences = self._weights.calibrations[query.head](ranked.chances[best])
+        confidences = falling(self._weights.calibrations[query.head](ranked.chances[best]))
         numbers = ranked.found.files[best].tolist()
         why: list[tuple[str, ...]] = [()] * len(numbers)
         if explain:
