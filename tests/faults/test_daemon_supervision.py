@@ -134,7 +134,7 @@ async def everything_works(engine: Engine, shop: Path) -> None:
     await until(built_ahead, "a bundle is built ahead")
 
     draft = MemoryDraft(kind=Kind.FACT, title="t", content="kept after all", project=str(shop), ref="r")
-    await engine.remember([draft])
+    await engine.file([draft])
     async with asyncio.timeout(30):  # the writer
         page = await engine.memories(Filters(project=project["id"], tags=()), 100, None)
     assert "kept after all" in json.dumps(page)

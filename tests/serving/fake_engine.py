@@ -123,12 +123,9 @@ class FakeEngine:
             return {"topic": request.topic, "level": request.level, "text": ""}
         return {"id": request.id, "level": request.level, "text": (await self.memory(request.id)).content}
 
-    async def remember(self, drafts: list[MemoryDraft]) -> list[str]:
-        self._work()
-        return [self._kept(draft).id for draft in drafts]
-
     async def file(self, drafts: list[MemoryDraft]) -> dict[str, Any]:
-        ids = await self.remember(drafts)
+        self._work()
+        ids = [self._kept(draft).id for draft in drafts]
         return {"ids": ids, "understood": [{"id": each, "verdict": "new"} for each in ids]}
 
     def _kept(self, draft: MemoryDraft) -> Memory:

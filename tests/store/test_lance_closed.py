@@ -30,7 +30,6 @@ async def opened(folder: Path) -> Collection:
 USES: dict[str, Callable[[Collection], Awaitable[Any]]] = {
     "read": lambda collection: collection.get(["m1"]),
     "count": lambda collection: collection.state("model"),
-    "verify": lambda collection: collection.verify(),
     "write": lambda collection: collection.put([stored(plain(memory(3, "a kingfisher")))]),
     "tidy": lambda collection: collection.optimise(force=True),
     "purge": lambda collection: collection.purge(),

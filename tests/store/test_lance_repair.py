@@ -16,7 +16,7 @@ from hunchd.store import snapshots
 from hunchd.store.collection import Collection
 from hunchd.store.lance import Database, Table, new_session
 from hunchd.store.repair import data_files, repaired
-from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, memory_of, sealed, signal_row
+from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, is_intact, memory_of, sealed, signal_row
 from hunchd.store.turns import Turns
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
@@ -44,6 +44,14 @@ async def everything(collection: Collection) -> dict[str, bytes]:
     assert {one.row["id"] for one in found} <= rows.keys()
     assert {one.row["digest"] for one in found} <= set(rows.values())
     return rows
+
+
+async def is_damaged(collection: Collection) -> bool:
+    """Whether something of a row is not as it was written, or cannot be read at all."""
+    try:
+        return any([not is_intact(row) async for batch in collection._tables.memories.scan() for row in batch])
+    except StoreError:
+        return True
 
 
 def newest(folder: Path, pattern: str) -> list[Path]:
@@ -189,8 +197,8 @@ async def test_flipped_bits_are_noticed_before_they_are_served(tmp_path: Path) -
         collection = await Collection.open(copy, new_session())
         served = await everything(collection)
         assert served.items() <= rows.items()
-        damaged = (await collection.verify())["damaged"]
-        noticed += bool(len(served) < len(rows) or damaged or collection.counters.healed or collection.complaints())
+        told = len(served) < len(rows) or collection.counters.healed or collection.complaints()
+        noticed += bool(told or await is_damaged(collection))
         await collection.close()
     assert noticed >= FLIPS * 0.8, noticed  # the others hit padding, which holds nothing
 
@@ -199,7 +207,6 @@ async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Pa
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([row_of(memory(1)), {**row_of(memory(2)), "body": row_of(memory(2, "another"))["body"]}])
     assert [row["id"] for row in await collection.get(["m1", "m2"])] == ["m1"]
-    assert await collection.verify() == {"checked": 2, "damaged": 1}
     assert collection.complaints() == ["1 damaged memories are kept back"]
     await collection.put([row_of(memory(2, "written again"))])
     assert [row["id"] for row in await collection.get(["m2"])] == ["m2"]

@@ -55,7 +55,6 @@ class StoreService:
             "purge": self._purge,
             "erase": self._erase,
             "optimise": self._optimise,
-            "verify": self._verify,
             "snapshot": self._snapshot,
         }
         # Looking at the figures again and again must not keep the work from which they change.
@@ -182,10 +181,6 @@ class StoreService:
         await self.collections.each(lambda collection: collection.optimise(force=True))
         give_memory_back()
         return {}
-
-    async def _verify(self, _: dict[str, Any]) -> dict[str, Any]:
-        results = await self.collections.each(lambda collection: collection.verify())
-        return {name: sum(result[name] for result in results.values()) for name in ("checked", "damaged")}
 
     async def _snapshot(self, asked: dict[str, Any]) -> dict[str, Any]:
         await self.collections.each(lambda collection: collection.snapshot(keep=int(asked["keep"])))

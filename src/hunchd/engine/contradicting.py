@@ -64,11 +64,6 @@ class Contradicting:
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
 
-    @property
-    def waiting(self) -> int:
-        """How many memories are still to be looked at."""
-        return len(self._waiting)
-
     def note(self, change: Change) -> None:
         """Something was kept: what it states is looked at soon."""
         for identifier in change.deletions:

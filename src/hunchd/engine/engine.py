@@ -286,9 +286,6 @@ class Engine:
 
     # Memories
 
-    async def remember(self, drafts: Sequence[MemoryDraft]) -> list[str]:
-        return [one["id"] for one in (await self.file(drafts))["understood"]]
-
     async def file(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
         """Keep `drafts`; their ids, and how each was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]

@@ -31,7 +31,3 @@ class Events:
                 yield await queue.get()
         finally:
             self._listeners.discard(queue)
-
-    @property
-    def listeners(self) -> int:
-        return len(self._listeners)

@@ -233,10 +233,6 @@ class StoreClient:
         """Merge, index and prune every project now."""
         await self._call("optimise", {}, timeout=ERASE_TIMEOUT)
 
-    async def verify(self) -> dict[str, int]:
-        """Read everything and compare it with its hashes: rows `checked` and `damaged`."""
-        return dict(await self._call("verify", {}, timeout=ERASE_TIMEOUT))
-
     async def snapshot(self, keep: int) -> None:
         """Take the nightly snapshot of every project; the newest `keep` stay."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)

@@ -209,10 +209,6 @@ class Collection:
         new = len(self._tables.mirror.fresh) + scattered
         return is_due(self.counters.since_optimise, self._tables.mirror.rows, new, scattered, quiet=quiet)
 
-    async def verify(self) -> dict[str, int]:
-        """Read everything; what is not as it was written is quarantined and served no more."""
-        return await self._turns.read(self._verify)
-
     async def state(self, model: str) -> dict[str, Any]:
         """Figures for the status."""
         figures = dict(await self._turns.read(self._tables.memories.state))
@@ -312,13 +308,6 @@ class Collection:
             finally:
                 await self._tables.sync()
         return True
-
-    async def _verify(self) -> dict[str, int]:
-        checked = damaged = 0
-        async for batch in self._tables.memories.scan():
-            checked += len(batch)
-            damaged += len(batch) - len(self._quarantine.intact(batch))
-        return {"checked": checked, "damaged": damaged}
 
     async def _mend(self) -> None:
         async with self._turns.alone():
