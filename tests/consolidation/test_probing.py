@@ -21,10 +21,19 @@ def test_what_is_found_no_more_is_lost_by_the_last_step_that_touched_it() -> Non
     ]
     probes = [Probe("a question", "p", ("one", "two")), Probe("another", "p", ("three",))]
 
-    verdict = compared(probes, [["two"], []], *traced(entries, {"one", "two", "three"}))
+    verdict = compared(probes, [["two"], []], traced(entries, {"one", "two", "three"}))
 
     assert (verdict.answers, verdict.share) == (3, 2 / 3)
     assert [(loss.wanted, loss.step) for loss in verdict.losses] == [("one", "forget"), ("three", "ranking")]
+
+
+def test_what_others_changed_meanwhile_is_no_loss_unless_the_run_touched_it_too() -> None:
+    entries = [entry(Step.SUMMARISE, memory("one"), memory("one", importance=0.5))]
+    probes = [Probe("a question", "p", ("one", "two", "three"))]
+
+    verdict = compared(probes, [["three"]], traced(entries, {"one", "two", "three"}), {"one", "two"})
+
+    assert (verdict.answers, [loss.wanted for loss in verdict.losses]) == (2, ["one"])
 
 
 def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
@@ -32,7 +41,7 @@ def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
     told = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
     probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
 
-    verdict = compared(probes, [["two"], ["history"], ["nine"]], *traced([gone, told], {"one", "old"}))
+    verdict = compared(probes, [["two"], ["history"], ["nine"]], traced([gone, told], {"one", "old"}))
 
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 

@@ -16,6 +16,7 @@ import pytest
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import ARCHIVED, GOES_AFTER, restored
 from hunchd.consolidation.plan import Planned, Step, entry_of
+from hunchd.consolidation.probing import Probe
 from hunchd.domain.errors import Unavailable
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
@@ -28,6 +29,7 @@ from hunchd.engine.usage import Usage, keep
 from hunchd.engine.writing import Writer
 from hunchd.protocol.child import Child
 from hunchd.store.client import Findings, Page, StoreClient
+from hunchd.store.hits import Hit
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
 from hunchd.store.run_log import RunLog
@@ -182,6 +184,38 @@ async def test_a_run_over_nothing_or_one_memory_ends_well_and_changes_nothing(
         assert not verdict.rolled_back
         assert tuple(it.store.kept.values()) == kept
         assert '"change"' not in it.logged()
+
+
+async def test_what_others_keep_change_and_forget_during_a_run_is_no_loss_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [memory(f"m{number}", content=f"the zeppelin of berth {number}") for number in range(8)]
+    async with bench(tmp_path, *told) as it:
+
+        async def search(query: str, *_: Any, **__: Any) -> Findings:
+            """The newest first, the way a crowd of like ones comes before what was there."""
+            hits = [Hit(memory=one, lexical=9.0) for one in it.store.kept.values() if set(query.split()) & said(one)]
+            return Findings(tuple(sorted(hits, key=lambda hit: hit.memory.created, reverse=True)))
+
+        def said(one: Memory) -> set[str]:
+            return set(one.content.split())
+
+        monkeypatch.setattr(it.store, "search", search)
+        record = Record(RUN, NOW - timedelta(minutes=1), "asked", (), ("p",))
+        probes = [Probe("zeppelin berth", "p", tuple(one.id for one in told))]
+        it.log.append(RUN, [{"type": "probes", "owner": "p", "probes": [probe.json() for probe in probes]}])
+        await it.store.put([memory(f"n{number}", age=0, content="a zeppelin at a berth") for number in range(12)])
+        await it.store.put([replace(told[1], content="it was a balloon", updated=NOW)])
+        await it.store.delete(["m0"], "p")
+
+        verdict = await it.work._gate(record, PROJECT, probes)
+        assert not verdict.rolled_back
+        assert (verdict.gate["answers"], verdict.gate["lost"]) == (6, 0)
+
+        it.store.kept["m2"] = replace(told[2], content="a balloon")  # by nobody, and nobody noted it
+        verdict = await it.work._gate(record, PROJECT, probes)
+        assert verdict.rolled_back
+        assert [loss["lost"] for loss in verdict.gate["losses"]] == ["m2"]
 
 
 async def test_of_a_project_that_is_removed_during_its_run_nothing_is_written_any_more(tmp_path: Path) -> None:

@@ -41,6 +41,16 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """What a run did. `touched`: the change that was the last to touch each of the answers wanted. `heirs`: of what was
+    put away, what says it now. `made`: what was not there before."""
+
+    touched: Mapping[str, Touched]
+    heirs: Mapping[str, str]
+    made: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """One answer that is found no more, and the step that changed it last, if one did."""
 
@@ -102,36 +112,41 @@ def question(memory: Memory, vocabulary: Vocabulary) -> str:
 
 
 def compared(
-    probes: Sequence[Probe], found: Iterable[Sequence[str]], touched: Mapping[str, Touched], heirs: Mapping[str, str]
+    probes: Sequence[Probe], found: Iterable[Sequence[str]], trace: Trace, changed: Container[str] = ()
 ) -> Verdict:
-    """What was found before and is not now. `heirs`: of a memory that is gone, the one that says it now."""
+    """What was found before and is not now; nothing that others `changed` or removed, and the run did not touch."""
     verdict = Verdict()
     for probe, now in zip(probes, found, strict=True):
         there = set(now)
         for wanted in probe.wanted:
-            verdict.answers += 1
-            if wanted in there or _heir(wanted, heirs) in there:
+            if wanted in changed and wanted not in trace.touched:
                 continue
-            step, what = touched.get(wanted, ("ranking", "others came before it"))
+            verdict.answers += 1
+            if wanted in there or _heir(wanted, trace.heirs) in there:
+                continue
+            step, what = trace.touched.get(wanted, ("ranking", "others came before it"))
             verdict.losses.append(Loss(probe.query, wanted, step, what))
     return verdict
 
 
-def traced(entries: Iterable[Entry], wanted: Container[str]) -> tuple[dict[str, Touched], dict[str, str]]:
-    """Which change was the last to touch each of the `wanted`; and of all that was put away, what says it now."""
+def traced(entries: Iterable[Entry], wanted: Container[str]) -> Trace:
+    """What these changes did to the `wanted`."""
     touched: dict[str, Touched] = {}
     heirs: dict[str, str] = {}
+    made: set[str] = set()
     for entry in entries:
         for edit in entry.edits:
             if edit.id in wanted:
                 touched[edit.id] = (str(entry.step), entry.what)
+            if edit.was is None:
+                made.add(edit.id)
             now = edit.now or {}
             if now.get("superseded_by"):
                 heirs[edit.id] = str(now["superseded_by"])
             for link in now.get("links") or ():
                 if link.get("type") == PART_OF:
                     heirs.setdefault(edit.id, str(link["ref"]))
-    return touched, heirs
+    return Trace(touched, heirs, frozenset(made))
 
 
 def _heir(identifier: str, heirs: Mapping[str, str]) -> str:

@@ -12,11 +12,11 @@ from typing import Any, Final
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import erasable
 from hunchd.consolidation.plan import Entry, Step
-from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, compared, traced
+from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, Trace, compared, traced
 from hunchd.consolidation.usefulness import Tally
 from hunchd.domain.errors import NotFound
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Status
+from hunchd.domain.memory import Memory, Status
 from hunchd.engine.making import Making
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
 OPTIMISED_FROM: Final = 50  # changes
+SOUGHT: Final = 30  # answers to a probe that are ranked: enough to be left with some where new ones have come
 
 Did = Callable[[Sequence[Entry]], None]  # told what was just changed
 
@@ -141,7 +142,7 @@ class CarryingOut:
                 changed += await self._carry_out(run, owner, step, plan, did, stopping)
         said("gate")
         async with self._staying(owner):
-            verdict = await self._gate(run, owner, probes)
+            verdict = await self._gate(record, owner, probes)
             if not verdict.rolled_back:
                 await self._note(run, verdict.line(owner.id))
         if not verdict.rolled_back:
@@ -208,12 +209,25 @@ class CarryingOut:
                 probes.append(Probe(query, owner.id, (identifier,)))
         return probes
 
-    async def _gate(self, run: str, owner: Owner, probes: Sequence[Probe]) -> Verdict:
-        """Ask again; what is lost beyond the limit takes the owner's changes back."""
+    async def _gate(self, record: Record, owner: Owner, probes: Sequence[Probe]) -> Verdict:
+        """Ask again; what is lost beyond the limit takes the owner's changes back. What others kept, changed or removed
+        since the run began is not the run's doing."""
+        run = record.run
         await self._making.kept_pace(but=0)
-        found = [await self._found(probe.query, owner.id, FOUND_AFTER) for probe in probes]
         wanted = {identifier for probe in probes for identifier in probe.wanted}
-        judged = compared(probes, found, *await asyncio.to_thread(self._traced, run, owner.id, wanted))
+        trace = await asyncio.to_thread(self._traced, run, owner.id, wanted)
+
+        def stood(memory: Memory) -> bool:
+            return memory.created <= record.began or memory.id in trace.made or memory.id in wanted
+
+        found = [await self._found(probe.query, owner.id, FOUND_AFTER, stood) for probe in probes]
+        judged = compared(probes, found, trace)
+        if judged.losses:
+            lost = [loss.wanted for loss in judged.losses]
+            there = await self._memories.known(lost, owner.id)
+            judged = compared(
+                probes, found, trace, {one for one in lost if one not in there or there[one].updated > record.began}
+            )
         if judged.share <= self._settings.probe_loss:
             return Verdict(False, judged.json())
         steps = ", ".join(sorted({loss.step for loss in judged.losses}))
@@ -229,18 +243,19 @@ class CarryingOut:
         await self._note(run, verdict.line(owner.id))
         return verdict
 
-    def _traced(
-        self, run: str, owner: str | None, wanted: set[str]
-    ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    def _traced(self, run: str, owner: str | None, wanted: set[str]) -> Trace:
         changes = (Entry.of_json(line) for line in self._log.lines(run) if line["type"] == "change")
         return traced((entry for entry in changes if entry.project == owner), wanted)
 
-    async def _found(self, query: str, project: str | None, k: int = FOUND) -> list[str]:
-        """The first answers by words; vectors change with the words, and a model need not be loaded for this."""
+    async def _found(
+        self, query: str, project: str | None, k: int = FOUND, stood: Callable[[Memory], bool] = lambda _: True
+    ) -> list[str]:
+        """The first answers by words, of those that `stood` lets through: vectors change with the words, and a model
+        need not be loaded for this."""
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
-        findings = await self._store.search(query, filters, 20, mode="lexical")
-        now = self._now()
-        return [one.memory.id for one in ranking(query, list(findings.hits), depth="shallow", k=k, now=now)]
+        findings = await self._store.search(query, filters, SOUGHT, mode="lexical")
+        hits = [hit for hit in findings.hits if stood(hit.memory)]
+        return [one.memory.id for one in ranking(query, hits, depth="shallow", k=k, now=self._now())]
 
     # The store's own work
 
