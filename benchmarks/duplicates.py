@@ -5,8 +5,9 @@
 The memories are the commits of the repositories' histories (messages as they are, without their hashes, so that only
 the text can tell two of them apart) and facts about what their manifests required over time, of which many differ in
 one version only. A planted one is a copy in other words, in another order, with abbreviations, in other case,
-punctuation and markup, or with a sentence more or less. Texts that are the same but for case and white space are kept
-once beforehand: they are duplicates that nobody planted.
+punctuation and markup, or with a sentence more or less. Texts that are the same but for case, white space and the list
+of conflicts that git adds are kept once beforehand: they are duplicates that nobody planted. Whatever differs in more
+is left for whoever reads what was not planted.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MANIFESTS = (
 REQUIRED = re.compile(
     r"(?m)^\+\s*[\"']?([A-Za-z@][\w./@-]+)[\"']?\s*[=:]?\s*[\"']?([<>=~^!]{0,2}\s?v?\d+[\w.,<>=~^ *-]*?)[\"']?,?$"
 )
+CONFLICTS = re.compile(r"(?mi)^#? ?conflicts:[ \t]*\n(?:#?[ \t]+\S.*(?:\n|\Z)|\s*\n)*")
 SHORTEST, LONGEST = 40, 1_500  # characters of a message that a duplicate is planted of
 SPOKEN = {
     "fix": ("resolve", "repair", "correct"),
@@ -295,7 +297,7 @@ def main() -> None:
     rng.shuffle(pool)
     known: dict[str, tuple[Kind, str]] = {}
     for kind, text in told + pool:
-        known.setdefault(" ".join(re.findall(r"\w+", text.casefold())), (kind, text))
+        known.setdefault(" ".join(re.findall(r"\w+", CONFLICTS.sub("", text + "\n").casefold())), (kind, text))
     base = list(known.values())[: asked.memories]
     now = datetime(2026, 6, 1, tzinfo=UTC)
     memories = {}
