@@ -18,6 +18,11 @@ def said(name: str, text: str, **fields: object) -> Memory:
     return memory(name, title=text.splitlines()[0], content=text, **fields)
 
 
+def others() -> list[Memory]:
+    """Memories among which the words of another are rare, so that they tell something."""
+    return [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -28,12 +33,42 @@ def said(name: str, text: str, **fields: object) -> Memory:
         "- **fix a crash of the importer when the `configuration` file is EMPTY**\n"
         "- the parser expected at least one section!",
         TEXT + " It was reported by a customer.",
+        TEXT + " Nothing else was changed.",
+        TEXT.removesuffix(".") + " - fixes #4133",
+        TEXT + "\n\nSigned-off-by: A Developer <developer@example.com>\n(cherry picked from commit 1f2e3d4c5b6a7980)",
+        TEXT + "\n\nConflicts:\n\n\tdocs/changelog.rst\n\timporter/parser.py",
+        TEXT + "\r\n# Conflicts:\r\n#\tdocs/changelog.rst\r\n",
+        TEXT.replace("empty. The", "empty the"),
     ],
 )
 def test_the_same_in_other_words_is_recognised(other: str) -> None:
-    noise = [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
-    known = by_id(said("one", TEXT), said("two", other), *noise)
+    known = by_id(said("one", TEXT), said("two", other), *others())
     assert same_groups(known) == [["one", "two"]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Implement retries of uploads in the nightly backup", "Implemented retries of uploads in the nightly backup"),
+        ("Initialise the colour palette of the first chart", "Initialize the color palette of the first chart"),
+        ("Make sure that the scheduler sees a dead worker", "Ensure that the scheduler sees a dead worker"),
+        ("Cancelled jobs were written to the ledger twice", "Canceled jobs were written to the ledger twice"),
+        (
+            "Render invoices in the worker, w/o a lock on the ledger",
+            "Render invoices in the worker, without lock on ledger",
+        ),
+        (
+            "Closes #4133. Rename read_all() to read_each()",
+            "Closes #4133. Rename read_all() to read_each(). A test covers it.",
+        ),
+        (
+            "The importer requires wheels =0.10.* in its manifest.",
+            "In its manifest, the importer requires wheels =0.10.*",
+        ),
+    ],
+)
+def test_forms_spellings_and_phrases_of_a_word_are_one_word(one: str, other: str) -> None:
+    assert same_groups(by_id(said("one", one), said("two", other), *others())) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -62,10 +97,66 @@ def test_the_same_in_other_words_is_recognised(other: str) -> None:
             "cascade verbosity for updating\n\nThe verbosity argument is passed down to submodules, so that output of "
             "commands is suppressed where somebody has asked for that",
         ),
+        ("The importer requires wheels =0.10.* in its manifest", "The importer requires wheels =0.10 in its manifest"),
+        ("Close the socket of mail._pop after a slow login", "Close the socket of mail.pop after a slow login"),
+        (
+            "scraper: rename SpiderInfo to Slot, for consistency with engine names",
+            "downloader: rename SpiderInfo to Slot, for consistency with engine and scraper names",
+        ),
+        ('Revert "Update the metadata of packages"', 'Revert "Revert "Update the metadata of packages""'),
+        (
+            "Show what `cargo add` prints when the sign is missing, and add a test of cargo add and its versions",
+            "Show what `cargo add` prints when the sign is missing, and add a test of cargo install and its versions",
+        ),
+        (
+            "Clean up the messages of failing summary checks of patches",
+            "Clean up the messages of failing summary checks of patches - several candidates",
+        ),
+        (
+            "In a.py and b.py Client.stop() of the pool closes each socket of a release build",
+            "In a.py and b.py Client.stop() of the pool leaks each socket of a release build",
+        ),
+        (
+            "Disable retries in the importer. Enable caching in the exporter",
+            "Enable retries in the importer. Disable caching in the exporter",
+        ),
     ],
 )
 def test_a_number_a_name_or_a_denial_tells_two_things_apart(one: str, other: str) -> None:
-    assert same_groups(by_id(said("one", one), said("two", other))) == []
+    assert same_groups(by_id(said("one", one), said("two", other), *others())) == []
+
+
+@pytest.mark.parametrize("kind", [Kind.FACT, Kind.EPISODE])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Use Celery instead of Dramatiq for jobs of the shop in the background",
+            "Use Dramatiq instead of Celery for jobs of the shop in the background",
+        ),
+        (
+            "The worker renders invoices before it mails them to customers at night",
+            "The worker mails invoices before it renders them to customers at night",
+        ),
+        (
+            "Raise the timeout of slow uploads from 10 to 30 seconds",
+            "Raise the timeout of slow uploads from 30 to 10 seconds",
+        ),
+        ("make -> fab in the deployment section of the guide", "fab -> make in the deployment section of the guide"),
+        (
+            "Dramatiq replaces Celery in every worker of the shop",
+            "Celery replaces Dramatiq in every worker of the shop",
+        ),
+    ],
+)
+def test_the_same_words_the_other_way_round_say_another_thing(one: str, other: str, kind: Kind) -> None:
+    assert same_groups(by_id(said("one", one, kind=kind), said("two", other, kind=kind), *others())) == []
+
+
+def test_a_series_and_a_part_put_first_say_the_same() -> None:
+    one = "Move the timeout of uploads from the client to the server, for slow and flaky networks"
+    other = "To the server, for flaky and slow networks, move the timeout of uploads from the client"
+    assert same_groups(by_id(said("one", one), said("two", other), *others())) == [["one", "two"]]
 
 
 def test_what_says_little_does_not_join_what_has_nothing_else_in_common() -> None:
@@ -95,6 +186,36 @@ def test_a_few_words_say_too_little_of_an_event_and_enough_of_a_fact() -> None:
     assert same_groups(by_id(said("one", "Fix typo"), said("two", "fix typo"))) == []
     facts = (said(name, "Use tabs", kind=Kind.FACT) for name in ("one", "two"))
     assert same_groups(by_id(*facts)) == [["one", "two"]]
+
+
+COMMON_WORDS = ("fix", "handling", "docs", "settings", "parser", "report", "release", "broken")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Fix MailParser.parse_each in the parser", True),  # a name that nothing else says
+        ("Handling of #4133 in docs of the parser", True),
+        ("Fix broken parser handling in docs of release settings", True),  # that many words
+        ("Fix parser docs", False),
+        ("Update docs/parser/settings.rst", False),  # a file is updated again and again
+        ("Fix the parser broken by the previous commit", False),  # each commit has another before it
+    ],
+)
+def test_common_words_tell_an_event_where_all_are_the_same_and_many_or_name_something(text: str, found: bool) -> None:
+    noise = [
+        said(f"n{number:03}", f"{COMMON_WORDS[number % 8]} {COMMON_WORDS[number // 8 % 8]} commit of page {number}")
+        for number in range(200)
+    ]
+    groups = same_groups(by_id(said("one", text), said("two", f"> {text.upper()} …"), *noise))
+    assert groups == ([["one", "two"]] if found else [])
+
+
+def test_a_memory_without_a_rare_word_is_found_by_its_rarest_together() -> None:
+    noise = [said(f"n{number:03}", f"upload backup worker ledger invoice of page {number}") for number in range(400)]
+    texts = "Upload the ledger to backup, worker", "To backup, worker: upload the ledger"
+    known = [said(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
+    assert same_groups(by_id(*known, *noise)) == [["one", "two"]]
 
 
 def test_provenance_and_usage_are_merged_into_the_one_that_stays() -> None:

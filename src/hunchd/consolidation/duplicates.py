@@ -1,25 +1,33 @@
 """Which memories say the same: blocking by rare words, then similarity from .92 on and the same subject. Pure.
 
 Two texts are compared sentence by sentence, with abbreviations written out, words of one meaning as one word, and
-without case, punctuation, markup and order. What tells two things apart must be the same on both sides: numbers,
-versions, names of code, denials. A sentence more does no harm, a name more does.
+without case, punctuation, markup, order and what git adds. What tells two things apart must be the same on both sides:
+numbers, versions, names of code, denials, the part of a project, and what stands on which side of "instead of" or "from
+… to …". A sentence more does no harm, a name more does.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from sys import intern
 from typing import Final
 
 from hunchd.consolidation.contradictions_opposites import OPPOSITES
 from hunchd.consolidation.contradictions_patterns import FUTURE, PAST
-from hunchd.consolidation.contradictions_words import STOP, canonical, stem
-from hunchd.consolidation.duplicates_words import ABBREVIATIONS, SAME, TELLING, WEAK
+from hunchd.consolidation.duplicates_reading import (
+    NOTHING,
+    Sentence,
+    forget,
+    is_begun_in,
+    is_name,
+    joined,
+    scope_of,
+    sentences_of,
+    turned_round,
+)
+from hunchd.consolidation.duplicates_words import TELLING, WEAK
 from hunchd.domain.memory import Kind, Memory, Status
 
 LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
@@ -30,45 +38,17 @@ SHORT: Final = 14  # words of two texts together; of one that is told word by wo
 MOST_ADDED: Final = 0.6  # of the longer text, where whole sentences were added
 MOST_ADDED_BY_NAME: Final = 0.3  # where those name something or count
 LEAST_TOLD: Final = 1.65  # by the words of an episode: "add missing changelog entry" is said of many things
-READ: Final = 4_000  # characters
+# Less is enough where both have the very same words and either so many or a name that hardly another memory says.
+LEAST_TOLD_AGAIN: Final = 1.0
+LEAST_WORDS_AGAIN: Final = 6
+NAMED_BY: Final = 3  # memories
 RAREST: Final = 10  # words of a memory by which it is looked for
 COMMON: Final = 300  # memories: a word of more of them finds nothing
+TOGETHER: Final = 4  # words that find a memory that has no rare one: its rarest, all of them
 MOST_COMPARED: Final = 60  # candidates of one memory
 MOST_READ: Final = 4_000  # texts that are kept sentence by sentence
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
-_SAYS_LITTLE: Final = WEAK | TELLING  # of what one memory is about
-
-_MARKUP: Final = re.compile(
-    r"\[([^\]\n]+)\]\([^)\n]*\)|[*`~]+|(?<!\w)_+|_+(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
-    re.MULTILINE,
-)
-_SENTENCES: Final = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+|\s+[-–—]{1,2}\s+")
-_TOKEN: Final = re.compile(r"[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
-_NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
-_CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d")
-_NOT_STOPPED: Final = frozenset(
-    ("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only", "more", "another", "again")
-)
-_REVERTED: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
-_WRITTEN_OUT: Final = {
-    "w/o": "without",
-    "w/": "with ",
-    "prior to": "before",
-    "has to": "must",
-    "have to": "must",
-    "ought to": "should",
-    "in order to": "to",
-}
-_APART: Final = re.compile(r"(?<!\w)(?:w/o\b|w/|prior to\b|in order to\b|ha(?:s|ve) to\b|ought to\b)", re.IGNORECASE)
-_NOTHING: Final = frozenset[str]()
-_DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    words: dict[str, int]
-    telling: frozenset[str]  # numbers, names of code, denials, what was done
-    length: int  # words
+_SAYS_LITTLE: Final = WEAK | TELLING | {"previous", "commit"}  # of what one memory is about: each has another before
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +59,7 @@ class _Text:
     words: tuple[str, ...]  # each once
     telling: tuple[str, ...]  # each once, in order: a set of few takes several times as much
     length: int
-    begins: _Sentence
+    begins: Sentence
     parts: int  # sentences
 
 
@@ -106,8 +86,7 @@ def same_groups(
         if all(comparing.same(texts[one], texts[second]) for one in group):
             found[lead] = [*group, second]
             taken[second] = taken[lead] = lead
-    for cache in (_read, stem):  # some megabytes, strewn over all that was used, which could not be given back
-        cache.cache_clear()
+    forget()
     return list(found.values())
 
 
@@ -140,6 +119,10 @@ class _Rarity:
             found = self._of_text[text.memory.id] = (self.told(text.words), sum(map(self.of, text.words)))
         return found
 
+    def has_name(self, text: _Text) -> bool:
+        """Whether it names something that hardly another text names: a piece of code, or a request by its number."""
+        return any(self.count[word] <= NAMED_BY and is_name(word) for word in text.telling)
+
 
 def _may_merge(memory: Memory) -> bool:
     return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
@@ -157,7 +140,8 @@ def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection
     for identifier in sorted(texts, key=lambda one: (one not in settled, one)):
         words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
         rare = [word for word in words if rarity.count[word] <= COMMON][:RAREST]
-        needed = max(1, math.ceil(0.3 * len(rare)))
+        rare = rare or [" ".join(words[:TOGETHER])]
+        needed = max(2 if len(rare) > 2 else 1, math.ceil(0.3 * len(rare)))
         commits = _commits(texts[identifier].memory)
         if identifier not in settled:
             shared: Counter[str] = Counter()
@@ -170,7 +154,7 @@ def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection
             peers = {other for commit in commits for other in of_commit.get(commit, ())[:MOST_COMPARED]}
             for other in (*near, *sorted(peers.difference(near))):
                 yield other, identifier
-        for word in rare or words[:1]:
+        for word in rare:
             (bound if commits else loose).setdefault(word, []).append(identifier)
         for commit in commits:
             of_commit.setdefault(commit, []).append(identifier)
@@ -188,23 +172,43 @@ class _Comparing:
         self._rarity = rarity
         self._vectors = vectors
         self._least = least
-        self._read: dict[str, tuple[_Sentence, ...]] = {}
+        self._read: dict[str, tuple[Sentence, ...]] = {}
         self._words: tuple[str, frozenset[str]] = ("", frozenset())  # of the text that was compared last
 
     def same(self, one: _Text, other: _Text) -> bool:
         if not _same_subject(one.memory, other.memory):
             return False
-        if self._is_said_again(one, other):  # nobody says that much twice
-            return True
-        told = min(self._rarity.of_text(text)[0] for text in (one, other))
-        if one.memory.kind is Kind.EPISODE and told < LEAST_TOLD:
+        # Nobody says that much twice by chance.
+        alike = self._is_said_again(one, other) or self._are_alike(one, other)
+        return alike and self._have_one_scope(one, other) and not turned_round(one.memory, other.memory)
+
+    def _are_alike(self, one: _Text, other: _Text) -> bool:
+        least = LEAST_TOLD if one.memory.kind is Kind.EPISODE else 0.0
+        if not all(self._says_enough(text, least, again=True) for text in (one, other)):
             return False
         similarity = self._similarity(one, other)
-        return similarity >= (LEAST_IN_WORDS if self._mean_the_same(one, other, similarity) else self._least)
+        if similarity < (LEAST_IN_WORDS if self._mean_the_same(one, other, similarity) else self._least):
+            return False
+        again = similarity == 1
+        return again or all(self._says_enough(text, least, again=False) for text in (one, other))
+
+    def _have_one_scope(self, one: _Text, other: _Text) -> bool:
+        """Not where two titles say the same of two parts of a project."""
+        mine, others = scope_of(one.memory), scope_of(other.memory)
+        if mine == others or not (mine and others):
+            return True
+        return _alike(one.begins, other.begins, self._rarity) < LEAST_IN_WORDS
 
     def _is_said_again(self, one: _Text, other: _Text) -> bool:
         alike = one.length == other.length >= SHORT and one.telling == other.telling and one.begins == other.begins
         return alike and self._sentences(one) == self._sentences(other)
+
+    def _says_enough(self, text: _Text, least: float, *, again: bool) -> bool:
+        """Whether what a text says is said of one thing alone; `again`: by all who say just the same."""
+        told = self._rarity.of_text(text)[0]
+        if told >= least or not again:
+            return told >= least
+        return told >= LEAST_TOLD_AGAIN and (text.length >= LEAST_WORDS_AGAIN or self._rarity.has_name(text))
 
     def _mean_the_same(self, one: _Text, other: _Text, similarity: float) -> bool:
         """Whether their vectors say so, where that decides."""
@@ -219,24 +223,26 @@ class _Comparing:
         shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
         whole = 0.0
         if one.telling == other.telling and self._highest(one, other) >= LEAST_IN_WORDS:
-            whole = _alike(_joined(self._sentences(shorter)), _joined(self._sentences(longer)), self._rarity)
+            whole = _alike(joined(self._sentences(shorter)), joined(self._sentences(longer)), self._rarity)
         if whole >= LEAST and longer.parts > 1 and not (self._begins_in(one, other) and self._begins_in(other, one)):
             return 0.0
         # What both begin with is what they are about; the rest may be what every text of a kind says.
         if whole >= LEAST or longer.parts < 2 or _alike(shorter.begins, longer.begins, self._rarity) < LEAST_IN_WORDS:
             return whole
-        return max(whole, _part_of(self._sentences(shorter), self._sentences(longer), self._rarity))
+        part = _part_of(self._sentences(shorter), self._sentences(longer), self._rarity)
+        enough = self._says_enough(shorter, LEAST_TOLD_OF_PART, again=part == 1)
+        return max(whole, part if enough else 0.0)
 
     def _begins_in(self, one: _Text, other: _Text) -> bool:
         """Whether what a text begins with is said in one sentence of the other: two long texts that differ in nothing
-        but a word of their titles are about two things."""
+        but a word of their titles are about two things. Or word by word, where only a full stop is missing."""
         words = one.begins.words.items()
         weight = sum(self._rarity.of(word) * times for word, times in words)
         return any(
             sum(self._rarity.of(word) * min(times, sentence.words.get(word, 0)) for word, times in words)
             >= LEAST * weight
             for sentence in self._sentences(other)
-        )
+        ) or is_begun_in(one.memory, other.memory)
 
     def _highest(self, one: _Text, other: _Text) -> float:
         """More than two texts can be alike, by which words they have: how often each is said is not looked at."""
@@ -248,12 +254,12 @@ class _Comparing:
         again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # words said once more
         return 2 * (shared + again) / (weights + 2 * again)
 
-    def _sentences(self, text: _Text) -> tuple[_Sentence, ...]:
+    def _sentences(self, text: _Text) -> tuple[Sentence, ...]:
         found = self._read.get(text.memory.id)
         if found is None:
             if len(self._read) >= MOST_READ:
                 self._read.clear()
-            found = self._read[text.memory.id] = _sentences_of(text.memory)
+            found = self._read[text.memory.id] = sentences_of(text.memory)
         return found
 
 
@@ -273,10 +279,9 @@ def _when(memory: Memory) -> tuple[bool, bool]:
     return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
 
 
-def _part_of(shorter: Sequence[_Sentence], longer: Sequence[_Sentence], rarity: _Rarity) -> float:
+def _part_of(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _Rarity) -> float:
     """How well every sentence of the shorter text is said in the longer one, which may say more."""
     free, least, covered = list(longer), 1.0, 0
-    told: set[str] = set()
     for sentence in shorter:
         best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
         if best is None:
@@ -288,13 +293,13 @@ def _part_of(shorter: Sequence[_Sentence], longer: Sequence[_Sentence], rarity: 
             return 0.0
         free.remove(best)
         covered += best.length
-        told |= best.words.keys() | best.telling
-    added = MOST_ADDED_BY_NAME if any(one.telling for one in free) else MOST_ADDED
-    enough = covered >= (1 - added) * sum(one.length for one in longer)
-    return least if enough and rarity.told(told) >= LEAST_TOLD_OF_PART else 0.0
+    if any(one.goes_on and not TELLING.issuperset(one.words) for one in free):  # more than "fixes #4133"
+        return 0.0
+    added = MOST_ADDED if all(one.telling <= TELLING for one in free) else MOST_ADDED_BY_NAME
+    return least if covered >= (1 - added) * sum(one.length for one in longer) else 0.0
 
 
-def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
+def _alike(one: Sentence, other: Sentence, rarity: _Rarity) -> float:
     if one.telling != other.telling:
         return 0.0
     shared = left = 0.0
@@ -314,78 +319,18 @@ def _alike(one: _Sentence, other: _Sentence, rarity: _Rarity) -> float:
         return 0.0
     if one.length + other.length < SHORT and not (WEAK.issuperset(mine) and WEAK.issuperset(others)):
         return 0.0  # of few words one other or one more is another thing
+    if WEAK.issuperset(mine) or WEAK.issuperset(others):  # no word was put in the place of another
+        shared += sum(rarity.of(word) for word in one.telling if word not in one.words)
     return 2 * shared / (2 * shared + left) if shared else 0.0
 
 
-def _joined(sentences: Sequence[_Sentence]) -> _Sentence:
-    words: dict[str, int] = {}
-    for sentence in sentences:
-        for word, times in sentence.words.items():
-            words[word] = words.get(word, 0) + times
-    telling = frozenset[str]().union(*(sentence.telling for sentence in sentences))
-    return _Sentence(words, telling, sum(words.values()) + len(telling))
-
-
 def _text_of(memory: Memory) -> _Text:
-    sentences = _sentences_of(memory)
+    sentences = sentences_of(memory)
     words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
     telling = tuple(sorted({word for sentence in sentences for word in sentence.telling}))
     length = sum(sentence.length for sentence in sentences)
-    begins = sentences[0] if sentences else _Sentence({}, _NOTHING, 0)
+    begins = sentences[0] if sentences else Sentence({}, NOTHING, 0)
     return _Text(memory, tuple(words), telling, length, begins, len(sentences))
-
-
-def _sentences_of(memory: Memory) -> tuple[_Sentence, ...]:
-    text = memory.content.strip()
-    if not text.startswith(memory.title.rstrip("…")):
-        text = f"{memory.title}\n{text}"
-    return tuple(one for part in _SENTENCES.split(_plain(text[:READ])) if (one := _sentence(part)) is not None)
-
-
-def _plain(text: str) -> str:
-    text = text.replace("’", "'").replace("“", '"').replace("”", '"')
-    text = _APART.sub(lambda match: _WRITTEN_OUT[match[0].lower()], text)
-    text = re.sub(r"\bcan't\b|\bcan not\b", "cannot", text, flags=re.IGNORECASE)
-    text = re.sub(r"n't\b", " not", text, flags=re.IGNORECASE)
-    return _MARKUP.sub(lambda match: match[1] or "", text)
-
-
-def _sentence(text: str) -> _Sentence | None:
-    words: dict[str, int] = {}
-    telling: list[str] = []
-    for match in _TOKEN.finditer(text):
-        tells, said = _read(match[0].rstrip(".:-"))
-        if tells:
-            telling += said
-        else:
-            for word in said:
-                words[word] = words.get(word, 0) + 1
-    distinct = frozenset(telling) if telling else _NOTHING
-    return _Sentence(words, distinct, sum(words.values()) + len(distinct)) if words or distinct else None
-
-
-@lru_cache(maxsize=1 << 15)
-def _read(token: str) -> tuple[bool, tuple[str, ...]]:
-    """What a token says, and whether that tells two things apart; the same strings each time, for they are many."""
-    lower = token.lower()
-    if _DENIAL.match(lower):
-        return True, ("not",)
-    if _REVERTED.match(lower):
-        return True, ("revert",)
-    if _NUMBER.match(token) or (_CODE.search(token) and not _is_shouted(token)) or lower.count("-") > 1:
-        return True, (intern(lower),)
-    if token[:1] in "<>=~^":
-        return True, (token,)
-    if lower in STOP and lower not in _NOT_STOPPED:
-        return False, ()
-    stems = map(stem, ABBREVIATIONS.get(lower, lower).replace("-", " ").split())
-    said = tuple(intern(SAME.get(one, canonical(one))) for one in stems)
-    return TELLING.issuperset(said), said
-
-
-def _is_shouted(token: str) -> bool:
-    """Whether a word is only written in capitals."""
-    return token.isalpha() and token.isupper()
 
 
 def _cosine(one: bytes, other: bytes) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -129,6 +130,31 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
     for shorts, _, long in [line.strip().partition(": ")]
     for short in shorts.split()
 }
+# What is said in several words → what says it in one.
+PHRASES: Final[Mapping[str, str]] = {
+    phrase: word
+    for line in """
+    before: prior to|ahead of|in advance of
+    should: ought to
+    ensure: make sure|makes sure|made sure|making sure
+    like: such as
+    also: as well|in addition
+    remove: get rid of|gets rid of|got rid of|getting rid of
+    because: due to|because of|owing to|on account of
+    instead: rather than|in place of|in lieu of|in favor of|in favour of
+    test: test case|testcase
+    tests: test cases|testcases
+    handle: take care of|takes care of|took care of|deal with|deals with|dealt with
+    currently: at the moment|for now|at present|right now|for the time being
+    several: a number of|a couple of|a few|a lot of|lots of
+    find: find out|finds out|found out
+    about: with respect to|with regard to|in regard to|regarding|concerning
+    despite: in spite of
+    e.g: for example|for instance
+    """.strip().splitlines()
+    for word, _, phrases in [line.strip().partition(": ")]
+    for phrase in phrases.split("|")
+}
 _SAME_LINES: Final = """
 fix repair resolve correct solve address patch bugfix hotfix
 add introduce implement create provide insert append
@@ -201,11 +227,74 @@ warn warning
 deploy release ship publish
 decide agree
 log record
+authorization authorise authorisation
 limit restrict
 speed performance
 instead rather
 huge
 """
+_IRREGULAR: Final[Mapping[str, str]] = {
+    form: word
+    for line in """
+    begin: began begun
+    bind: bound
+    break: broke broken breaking
+    bring: brought
+    build: built
+    catch: caught
+    choose: chose chosen
+    deal: dealt
+    draw: drew drawn
+    fall: fell fallen
+    feed: fed
+    find: found
+    forget: forgot forgotten
+    freeze: froze frozen
+    get: got gotten getting
+    give: gave given giving
+    go: went gone goes
+    grow: grew grown
+    hide: hid hiding
+    hold: held
+    keep: kept
+    know: knew known
+    lead: led
+    lose: lost losing
+    make: made making
+    mean: meant
+    override: overrode overridden
+    pay: paid
+    rewrite: rewrote rewritten
+    run: ran running
+    say: said
+    see: saw seen
+    seek: sought
+    send: sent
+    show: shown
+    speak: spoke spoken
+    spend: spent
+    stick: stuck
+    take: took taken taking
+    tell: told
+    think: thought
+    throw: threw thrown
+    tie: tied tying
+    understand: understood
+    use: used using uses
+    write: wrote written
+    """.strip().splitlines()
+    for word, _, forms in [line.strip().partition(": ")]
+    for form in forms.split()
+}
+_AMERICAN: Final = re.compile(r"(?<=[a-z]{2}[iy])z(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
+_BRITISH: Final = re.compile(r"^(behavi|col|fav|hon|neighb|flav|lab|endeav)our")
+_DOUBLED: Final = re.compile(r"^(cancel|channel|label|level|marshal|model|signal|total|travel|tunnel)l(?=ed|ing|er)")
+
+
+def _root(word: str) -> str:
+    """The one stem for every form of a word."""
+    stemmed = stem(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
+    return stem(stemmed) if stemmed.endswith("ment") else stemmed  # "implement" without an ending is cut once more
 
 
 def _first_of_each(lines: str) -> dict[str, str]:
@@ -214,15 +303,26 @@ def _first_of_each(lines: str) -> dict[str, str]:
     for line in lines.strip().splitlines():
         first, *_ = words = line.split()
         for word in words:
-            for stemmed in (stem(word), canonical(stem(word))):
-                found.setdefault(stemmed, canonical(stem(first)))
+            for rooted in (_root(word), canonical(_root(word))):
+                found.setdefault(rooted, canonical(_root(first)))
     return found
 
 
-SAME: Final[Mapping[str, str]] = _first_of_each(_SAME_LINES)
+_SAME: Final[Mapping[str, str]] = _first_of_each(_SAME_LINES)
+
+
+def meaning(word: str) -> str:
+    """The one stem for all words that say the same as this one."""
+    for spelling in (word, _AMERICAN.sub("s", word)):
+        rooted = _root(spelling)
+        if rooted in _SAME or canonical(rooted) != rooted:
+            break
+    return _SAME.get(rooted) or canonical(rooted)
+
+
 # They are put in and left out without another meaning.
 WEAK: Final = frozenset(
-    canonical(stem(word))
+    canonical(_root(word))
     for word in """
     change make get set do new also some properly correctly now instead ensure allow handle code
     little minor small bit thing way case work support when because several automatically currently quickly first
@@ -231,6 +331,5 @@ WEAK: Final = frozenset(
 )
 # What was done, and that it was done once more: where only one side says it, two things were done.
 TELLING: Final = frozenset(
-    SAME.get(stem(word), canonical(stem(word)))
-    for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
+    meaning(word) for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
 )
