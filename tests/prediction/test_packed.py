@@ -34,6 +34,35 @@ def test_many_keys_hold_what_each_holds(
 
 
 @settings(deadline=None)
+@given(LESSONS, LESSONS, LESSONS, KEYS, st.sampled_from((1, 3, 100)), st.sets(st.integers(0, 60)))
+def test_what_is_merged_in_between_is_held_as_before_but_for_what_is_gone(
+    loaded: list[tuple[int, int]],
+    added: list[tuple[int, int]],
+    meanwhile: list[tuple[int, int]],
+    keys: list[int],
+    newest: int,
+    gone: set[int],
+) -> None:
+    every = [*loaded, *added, *meanwhile]
+    sorted_in = len(loaded) + len(added)
+    merged, plain = Postings.of(), Postings.of()
+    for document, (key, count) in enumerate(every):
+        if document == len(loaded):
+            merged = merged.packed()
+        if document == sorted_in:
+            work = merged.merging(lambda documents: ~np.isin(documents, list(gone)))
+        merged.add(document, [key], [count])
+        if document >= sorted_in or document not in gone:
+            plain.add(document, [key], [count])
+    if meanwhile:
+        work()()
+        assert merged.added == len(meanwhile)
+        assert merged.sizes_of(np.array(keys, "<u4")).tolist() == plain.sizes_of(np.array(keys, "<u4")).tolist()
+        ours, theirs = (one.of_keys(np.array(keys, "<u4"), newest) for one in (merged, plain))
+        assert [array.tolist() for array in ours] == [array.tolist() for array in theirs]
+
+
+@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.sampled_from((0, 1, 2, 70_000, 90_000)), st.floats(0.0, 9.0))), max_size=5))
 def test_sums_made_together_are_those_made_one_by_one(given_parts: list[list[tuple[int, float]]]) -> None:
     parts = [

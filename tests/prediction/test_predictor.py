@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ def unit(number: int, subject: str, *paths: str, status: str = "M", **more: obje
 
 def outline(path: str, *words: str, defines: tuple[str, ...] = (), uses: tuple[str, ...] = ()) -> FileOutline:
     symbols = tuple(Symbol(name, "function", 1, 2, "") for name in defines)
-    blob = f"{words_key(repr((path, words, defines, uses))):040x}"
+    blob = hashlib.sha1(repr((path, words, defines, uses)).encode()).hexdigest()
     return FileOutline(path, blob, "python", 1, 1, symbols, (), uses, dict.fromkeys((*words, *defines, *uses), 2))
 
 
@@ -86,6 +87,35 @@ def test_probabilities_fall_with_the_order_and_their_sum_stays(probabilities: li
     assert falling.sum() == pytest.approx(sum(probabilities))
     if probabilities == sorted(probabilities, reverse=True):
         assert falling == pytest.approx(probabilities)
+
+
+def test_what_saved_files_said_before_is_given_back_and_nothing_else_changes(
+    predictor: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hunchd.prediction.predictor.PACKED_FROM", 200)
+    assert predictor.packing() is None
+    for number in range(60):
+        predictor.place(outline("src/cli.py", "flags", "lines", f"draft{number}", defines=("parse_flags",)))
+        predictor.place(outline("src/views.py", "page", "flags", uses=("parse_flags",)))
+    asked = [focus("src/views.py"), focus(query="flags of the page"), focus("src/cli.py", query="draft59 lines")]
+    before = [predictor.predict(one, now=NOW) for one in asked]
+    words = predictor.state.contents.words
+
+    work = predictor.packing()
+    assert work is not None
+    predictor.place(outline("src/extra.py", "lines", "late"))  # while another thread works
+    assert {file.path for file in predictor.predict(focus(query="late"), now=NOW).files[:1]} == {"src/extra.py"}
+    take = work()
+    predictor.remove("src/extra.py")
+    take()
+
+    assert words._postings.added == 2
+    assert len(words.holders(words_key("flag"))[0]) == 2
+    assert len(words.met(np.array([words_key("draft")], "<u4"))) == 1
+    assert words.met(np.array([words_key("flag")], "<u4")).tolist() == [2]
+    again = [predictor.predict(one, now=NOW) for one in asked]
+    assert [names(one)[:2] for one in again] == [names(one)[:2] for one in before]
+    assert predictor.packing() is None
 
 
 def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:

@@ -26,6 +26,7 @@ from hunchd.engine.shared import Shared
 from hunchd.ingestion.conventions import speaks
 from hunchd.ingestion.workflows.places import is_script
 from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
 from hunchd.store.client import StoreClient
@@ -57,6 +58,7 @@ class Indexing:
         self._events = events
         self._settings = settings
         self._loaded = loaded  # told when a project has a new model
+        self._packing = asyncio.Lock()
         self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
 
     def recall(self, project: Project) -> None:
@@ -151,6 +153,7 @@ class Indexing:
                     for path in step["removed"]:
                         project.predictor.remove(path)
                 project.touch()
+        await self._pack(project)
         if paths is None or any(speaks(path) or is_script(path) for path in paths):
             await self._conventions(project)
 
@@ -209,6 +212,15 @@ class Indexing:
     async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
         if episodes:
             await self._store.put([memory_from_json(episode) for episode in episodes])
+
+    async def _pack(self, project: Project) -> None:
+        """Give back what saved files have said before: it is kept beside the model until somebody sorts it in."""
+        if self._packing.locked():
+            return
+        async with self._packing:
+            if project.predictor is not None and (work := project.predictor.packing()) is not None:
+                (await asyncio.to_thread(work))()
+                await asyncio.to_thread(give_memory_back)
 
     def remember(self, project: Project) -> None:
         """Leave the model and what belongs to it for the next start, which makes it again if it is not there."""

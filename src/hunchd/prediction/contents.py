@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -71,6 +71,11 @@ class Contents:
         for name in _FIELDS:
             getattr(self, name).drop(file)
         self._sketch_weights[file] = 0
+
+    def merging(self, least: int) -> list[Callable[[], Callable[[], None]]]:
+        """As of `Field`, of those fields that have as much to merge."""
+        works = [getattr(self, name).merging(least) for name in _FIELDS]
+        return [work for work in works if work is not None]
 
     def likeness(self, file: int, others: Array) -> Array:
         """Cosine of the sketches of one file and others, 0..1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -128,6 +128,12 @@ class Field:
         mean = max(self._total_length / self.documents, 1.0)
         norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view.take(files)
         return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
+
+    def merging(self, least: int) -> Callable[[], Callable[[], None]] | None:
+        """As of `Postings`, where that many pairs of keys and files were added since; dead ones are left out."""
+        if self._postings.added < least:
+            return None
+        return self._postings.merging(lambda slots: self._file_of.view.take(slots) >= 0)
 
     def arrays(self) -> Arrays:
         """Packed, with dead slots gone; the field itself stays as it is."""

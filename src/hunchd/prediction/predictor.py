@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figur
 # files are used as are expected (four projects of the development set, fresh models of 300 units, before their test
 # windows: 3 % were expected where 15 % were used).
 UNREAD = 1.6
+PACKED_FROM = 50_000  # words of saved files, some 4 MB of each of a few indexes
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -112,6 +114,18 @@ class Predictor:
     def place(self, outline: FileOutline) -> bool:
         """The content of a file is now this; False when nothing changed."""
         return self._state.place(outline)
+
+    def packing(self) -> Callable[[], Callable[[], None]] | None:
+        """Work for another thread, where it is worth it: what files said when they were saved is dropped, and what they
+        say now is packed. What the work returns is to be called in this thread, before it is asked for again."""
+        if not (works := self._state.contents.merging(PACKED_FROM)):
+            return None
+
+        def work() -> Callable[[], None]:
+            done = [one() for one in works]
+            return lambda: [take() for take in done].clear()
+
+        return work
 
     def remove(self, path: str) -> None:
         self._state.remove(path)
