@@ -111,6 +111,15 @@ async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, in
         assert "close" in [line.name for line in cache.views(["db.py"])["db.py"].lines]
 
 
+async def test_of_a_file_above_the_limit_it_is_known_that_it_is_there(root: Path, indexer: Child) -> None:
+    (root / "big.py").write_text("def enormous(): pass\n" + "# so it is\n" * 100)
+    await steps(indexer, "index", params(root, largest=1_024))
+    with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
+        assert "big.py" in cache.blobs()
+        assert not list(cache.find_symbol("enormous"))
+        assert list(cache.find_symbol("close"))
+
+
 async def test_the_first_model_comes_before_the_files(root: Path, indexer: Child) -> None:
     stages = [step["stage"] for step in await steps(indexer, "index", params(root))]
     assert stages.index("model") < stages.index("files") < len(stages) - stages[::-1].index("model")

@@ -110,6 +110,19 @@ def _at_rest(daemon: RunningDaemon) -> bool:
     return status["queues"]["writer"] == 0 and not any("full" in told for told in status["degraded"])
 
 
+def test_it_tells_that_room_gets_little_before_anything_is_refused(small_home: Path, tmp_path: Path) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with running_daemon(small_home, settings=SETTINGS.replace("min_free_mib = 1\n", "min_free_mib = 10\n")) as daemon:
+        daemon.add(shop)
+        assert not any("are free" in told for told in daemon.get("/status")["degraded"])
+        ballast = small_home / "somebody-elses"
+        ballast.write_bytes(bytes(14 * 1024 * 1024))
+        assert any("are free" in told and "less than 10" in told for told in daemon.get("/status")["degraded"])
+        assert Teller(daemon, shop).tell() == 202
+        ballast.unlink()
+        assert not any("are free" in told for told in daemon.get("/status")["degraded"])
+
+
 def test_it_starts_on_a_disk_that_is_full_and_goes_on_when_there_is_room(small_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(small_home, settings=SETTINGS) as daemon:

@@ -30,7 +30,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "signals.queue": (100, 1_000_000),
     "index.newest_units": (1, 1_000_000),
     "index.max_units": (1, 10_000_000),
-    "index.max_file_bytes": (1_024, 100_000_000),
+    "index.max_file_bytes": (1_024, 1_000_000),
     "index.patterns_idle_seconds": (0, 86_400),
     "store.commit_ms": (0, 60_000),
     "store.batch": (1, 10_000),

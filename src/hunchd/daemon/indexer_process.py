@@ -16,6 +16,7 @@ from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of,
 from hunchd.daemon.stepping import Urgent, in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
+from hunchd.ingestion.parsing import MAX_BYTES
 from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.protocol.helper import serve
 from hunchd.repository.git import Git
@@ -121,6 +122,7 @@ def _scope(params: dict[str, Any]) -> Scope:
         most=int(params.get("most", 100_000)),
         full=bool(params.get("full", True)),
         extra_ignore=tuple(params.get("extra_ignore") or ()),
+        largest=int(params.get("largest", MAX_BYTES)),
         episodes_after=str(params.get("episodes_after") or ""),
         now=datetime.now(UTC),
     )

@@ -45,7 +45,8 @@ TOLD_EVERY: Final = 500  # units between two reports of progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """One project as a call of the front describes it. `newest` units are read first, `most` at all."""
+    """One project as a call of the front describes it. `newest` units are read first, `most` at all; of files with more
+    than `largest` bytes it is known that they are there."""
 
     root: Path
     code_cache: Path
@@ -55,6 +56,7 @@ class Scope:
     most: int
     full: bool
     extra_ignore: tuple[str, ...]
+    largest: int
     episodes_after: str
     now: datetime
 
@@ -258,7 +260,7 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     yield _Step([], gone, done, total)
     with Attempts(cache.path) as attempts:
         for batch in _batches(waiting):
-            outlines, same, lost = _read(scope.root, batch, blobs, attempts)
+            outlines, same, lost = _read(scope, batch, blobs, attempts)
             cache.put(outlines, wanted, view)
             cache.restamp({path: wanted[path] for path in same})
             cache.remove(lost)
@@ -267,19 +269,19 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
 
 
 def _read(
-    root: Path, paths: Sequence[str], blobs: dict[str, str], attempts: Attempts
+    scope: Scope, paths: Sequence[str], blobs: dict[str, str], attempts: Attempts
 ) -> tuple[list[FileOutline], list[str], list[str]]:
     """Outlines of what changed, paths of what did not, paths of what cannot be read."""
     outlines: list[FileOutline] = []
     same: list[str] = []
     lost: list[str] = []
     for path in paths:
-        source = read_file(root, path)
+        source = read_file(scope.root, path)
         if source is None:
             lost.append(path)
         elif blobs.get(path) == (blob := blob_id(source)):
             same.append(path)
-        elif blob in attempts.fatal:
+        elif blob in attempts.fatal or len(source) > scope.largest:
             outlines.append(FileOutline(path, blob, "", len(source), 0))
         else:
             with attempts.at(blob):

@@ -243,6 +243,7 @@ class Indexing:
             "project": project.id,
             "code_cache": str(project.cache / CODE),
             "extra_ignore": list(self._settings.ignore),
+            "largest": self._settings.max_file_bytes,
         }
 
 

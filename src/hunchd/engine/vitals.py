@@ -20,6 +20,7 @@ from hunchd.engine.reading import Reading
 from hunchd.engine.scoreboard import DAY, WEEK
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
+from hunchd.store.files import Files
 
 PATIENCE = 0.1  # seconds that a status waits for the store's figures
 STANDSTILL = 5.0  # seconds that a disk may take for one write before somebody is told
@@ -97,7 +98,15 @@ class Vitals:
             told.append(f"{journal.set_aside} damaged stretches of the journal were set aside")
         if self._parts.registry.warning:
             told.append(self._parts.registry.warning)
+        if (full := self._little_room()) is not None:
+            told.append(full)
         return told
+
+    def _little_room(self) -> str | None:
+        """Before nothing more is taken in, somebody should know."""
+        data, least = self._parts.places.data, self._parts.settings.store.min_free_mib
+        free = Files().free_bytes(data) // (1024 * 1024)
+        return None if free >= least else f"{free} MiB are free for {data}, less than {least}: make room"
 
     def queues(self) -> dict[str, int]:
         """What is accepted and not yet searchable in the store; all zero when nothing is."""
