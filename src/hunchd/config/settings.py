@@ -53,7 +53,7 @@ class IndexSettings:
 
     newest_units: int = 2_000  # read first, for an answer within a second or two
     max_units: int = 100_000  # older history is not read
-    max_file_bytes: int = 1_000_000  # of larger files it is only known that they are there
+    max_file_bytes: int = 1_000_000  # of larger files it is only known that they are there; a million at most
     ignore: tuple[str, ...] = ()  # more patterns, in gitignore syntax
     patterns: bool = True  # look for code shapes that the project repeats
     patterns_idle_seconds: float = 20.0  # … when nobody worked in it for this long

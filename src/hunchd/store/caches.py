@@ -71,7 +71,7 @@ def _ready(path: Path, form: Form) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         # In WAL mode what is synced, at checkpoints only, is never torn.
-        connection.execute(f"PRAGMA synchronous = {'NORMAL' if form.synced else 'OFF'}")
+        connection.execute("PRAGMA synchronous = NORMAL" if form.synced else "PRAGMA synchronous = OFF")
         if version_of(connection) == 0:
             with connection:
                 connection.executescript(
