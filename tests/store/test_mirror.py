@@ -382,6 +382,20 @@ async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_ch
     assert not [body for body in kept if '"pelican 1"' in body or '"pelican 2"' in body]
 
 
+async def test_no_version_is_read_any_more_that_was_pruned(collection: Collection) -> None:
+    await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
+    await collection.optimise(force=True)
+    assert await collection.prune()
+    tables = collection._tables
+
+    assert await collection.delete(["m7"]) == 1  # nothing to be merged: pruning makes no version of its own
+    assert await tables.mirror.reader.version() < await tables.memories.version()
+    assert await collection.prune()
+
+    assert await tables.mirror.reader.version() == await tables.memories.version()
+    assert [row["id"] for row in await collection.get(["m7", "m8"])] == ["m8"]
+
+
 async def test_the_same_filter_is_answered_anew_when_rows_come_change_and_go(collection: Collection) -> None:
     async def passing() -> set[str]:
         rows, total = await collection.page(P, 9, None)

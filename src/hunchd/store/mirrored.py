@@ -152,12 +152,11 @@ class MirroredTables:
 
     async def only_now(self) -> None:
         """No version is left on the disk but the newest. For who is alone."""
-        before = await self.memories.version()
         try:
             for table in self:
                 await table.only_now()
         finally:
-            if await self.memories.version() != before:  # what is being read may be gone
+            if await self.mirror.reader.version() != await self.memories.version():  # what is being read may be gone
                 await self.follow()
 
     def _read_within(self) -> timedelta:
