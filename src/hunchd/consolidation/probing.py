@@ -119,10 +119,11 @@ def compared(
     for probe, now in zip(probes, found, strict=True):
         there = set(now)
         for wanted in probe.wanted:
-            if wanted in changed and wanted not in trace.touched:
+            found_again = wanted in there or _heir(wanted, trace.heirs) in there
+            if not found_again and wanted in changed and wanted not in trace.touched:
                 continue
             verdict.answers += 1
-            if wanted in there or _heir(wanted, trace.heirs) in there:
+            if found_again:
                 continue
             step, what = trace.touched.get(wanted, ("ranking", "others came before it"))
             verdict.losses.append(Loss(probe.query, wanted, step, what))

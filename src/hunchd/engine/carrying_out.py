@@ -221,13 +221,9 @@ class CarryingOut:
             return memory.created <= record.began or memory.id in trace.made or memory.id in wanted
 
         found = [await self._found(probe.query, owner.id, FOUND_AFTER, stood) for probe in probes]
-        judged = compared(probes, found, trace)
-        if judged.losses:
-            lost = [loss.wanted for loss in judged.losses]
-            there = await self._memories.known(lost, owner.id)
-            judged = compared(
-                probes, found, trace, {one for one in lost if one not in there or there[one].updated > record.began}
-            )
+        there = await self._memories.known(list(wanted), owner.id)
+        changed = {one for one in wanted if one not in there or there[one].updated > record.began}
+        judged = compared(probes, found, trace, changed)
         if judged.share <= self._settings.probe_loss:
             return Verdict(False, judged.json())
         steps = ", ".join(sorted({loss.step for loss in judged.losses}))

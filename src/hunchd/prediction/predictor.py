@@ -123,7 +123,12 @@ class Predictor:
 
         def work() -> Callable[[], None]:
             done = [one() for one in works]
-            return lambda: [take() for take in done].clear()
+
+            def take() -> None:
+                for one in done:
+                    one()
+
+            return take
 
         return work
 
