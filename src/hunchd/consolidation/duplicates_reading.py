@@ -76,9 +76,13 @@ def joined(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def sentences_of(memory: Memory) -> tuple[Sentence, ...]:
-    parts = (_DASH.split(part) for part in _SENTENCES.split(_plain(_text(memory))))
-    read = (_sentence(piece, goes_on=place > 0) for pieces in parts for place, piece in enumerate(pieces))
+    read = (_sentence(piece, goes_on=place > 0) for pieces in _pieces(memory) for place, piece in enumerate(pieces))
     return tuple(one for one in read if one is not None)
+
+
+def _pieces(memory: Memory) -> Iterator[list[str]]:
+    """Sentence by sentence, what stands between its dashes."""
+    return (_DASH.split(part) for part in _SENTENCES.split(_plain(_text(memory))))
 
 
 def _text(memory: Memory) -> str:
@@ -100,8 +104,7 @@ def _plain(text: str) -> str:
 def _sentence(text: str, *, goes_on: bool) -> Sentence | None:
     words: dict[str, int] = {}
     telling: list[str] = []
-    for match in _TOKEN.finditer(text):
-        tells, said = _read(match[0].rstrip(".:-"))
+    for tells, said in _tokens(text):
         if tells:
             telling += (f"{word} again" if word == "revert" and word in telling else word for word in said)
         if not tells or TELLING.issuperset(said):
@@ -110,6 +113,10 @@ def _sentence(text: str, *, goes_on: bool) -> Sentence | None:
     distinct = frozenset(telling) if telling else NOTHING
     length = sum(words.values()) + sum(word not in words for word in distinct)
     return Sentence(words, distinct, length, goes_on) if length else None
+
+
+def _tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
+    return (_read(match[0].rstrip(".:-")) for match in _TOKEN.finditer(text))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -138,8 +145,7 @@ def _is_shouted(token: str) -> bool:
 def scope_of(memory: Memory) -> frozenset[str]:
     """What a title says before its colon: the part of the project that it is about."""
     found = _SCOPE.match(memory.title)
-    said = (_read(match[0].rstrip(".:-"))[1] for match in _TOKEN.finditer(found[1])) if found else ()
-    return frozenset(word for words in said for word in words)
+    return frozenset(word for _, said in _tokens(found[1]) for word in said) if found else NOTHING
 
 
 def is_name(word: str) -> bool:
@@ -163,9 +169,9 @@ def is_begun_in(one: Memory, other: Memory) -> bool:
 
 
 def _said(memory: Memory) -> Iterator[list[str]]:
-    for part in _SENTENCES.split(_plain(_text(memory))):
-        for piece in _DASH.split(part):
-            yield [word for match in _TOKEN.finditer(piece) for word in _read(match[0].rstrip(".:-"))[1]]
+    for pieces in _pieces(memory):
+        for piece in pieces:
+            yield [word for _, said in _tokens(piece) for word in said]
 
 
 def turned_round(one: Memory, other: Memory) -> bool:
