@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.prediction.packed import Postings, Rows, among, spans, strongest, summed, summed_each
+from hunchd.prediction.packed import Rows, among, spans, strongest, summed, summed_each
+from hunchd.prediction.postings import Postings
 
 KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True)
 LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)

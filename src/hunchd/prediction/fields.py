@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Column, Postings, Rows, Scores, nothing, summed
+from hunchd.prediction.packed import Array, Arrays, Column, Rows, Scores, nothing, summed
+from hunchd.prediction.postings import Postings
 
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75

@@ -12,7 +12,6 @@ from hunchd.prediction.packed import (
     Array,
     Arrays,
     Column,
-    Postings,
     Rows,
     Scores,
     Strings,
@@ -21,6 +20,7 @@ from hunchd.prediction.packed import (
     spans,
     summed,
 )
+from hunchd.prediction.postings import Postings
 
 NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
 TOO_COMMON = 0.05  # share of units above which a word says nothing …
