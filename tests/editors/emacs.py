@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import termios
@@ -72,7 +73,14 @@ class Emacs(Editor):
         )
         os.close(its_end)
         threading.Thread(target=self._drain, daemon=True).start()
-        wait_until(self.socket.exists, "Emacs listens")
+        wait_until(self._listens, "Emacs listens")
+
+    def _listens(self) -> bool:
+        """The socket is there a moment before anybody listens to it."""
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as knocking:
+            knocking.connect(str(self.socket))
+            return True
+        return False
 
     def _drain(self) -> None:
         with suppress(OSError):
