@@ -172,7 +172,27 @@ def test_the_home_of_another_user_is_told_as_such(
 
     told = capsys.readouterr().err
     assert "Permission denied" in told
-    assert "HUNCHD_HOME is another user's" in told
+    assert f"sudo chown -R 0 {hunchd_home}" in told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_home_of_ones_own_that_cannot_be_entered_is_not_called_another_user_s(
+    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    hunchd_home.mkdir()
+    os.chown(hunchd_home, 12345, -1)
+    hunchd_home.chmod(0)
+    hunchd_home.parent.chmod(0o711)
+    monkeypatch.setenv("HUNCHD_HOME", str(hunchd_home))
+    os.seteuid(12345)
+    try:
+        assert main(["status"]) == 1
+    finally:
+        os.seteuid(0)
+
+    told = capsys.readouterr().err
+    assert "chown" not in told
+    assert f"chmod -R u+rwX {hunchd_home}" in told
 
 
 @pytest.mark.parametrize("words", ["show", "show /reference/", "forget", "undo", "sessions end", "consolidate --undo"])

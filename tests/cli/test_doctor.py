@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -238,3 +239,26 @@ def test_logs_follow_a_log_through_its_rotation() -> None:
         assert command.stdout.readline() == "new\n"
         stuck.cancel()
         command.terminate()
+
+
+class Usage(NamedTuple):
+    """What `shutil.disk_usage` tells, of a disk with that many MiB free."""
+
+    free: int
+
+
+@pytest.mark.parametrize(
+    ("free", "least", "verdict"), [(900, 1000, "bad"), (300, 64, "note"), (300, 400, "bad"), (63, 64, "bad")]
+)
+def test_too_little_room_is_what_the_settings_say_it_is(
+    free: int, least: int, verdict: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_private(places().config)
+    places().config_file.write_text(f"[store]\nmin_free_mib = {least}\n")
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _folder: Usage(free * 1024 * 1024))
+
+    disk = findings(capsys)["disk"][0]
+
+    assert disk["verdict"] == verdict
+    assert "64 MB" not in disk["advice"]
+    assert (f"min_free_mib = {least}" in disk["finding"]) == (verdict == "bad")

@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hunchd import PROTOCOL, __version__
 from hunchd.cli.client import PING, answers, is_connectable
 from hunchd.config.places import Places
 from hunchd.domain.errors import ConfigError
 from hunchd.protocol.rendezvous import is_alive, read
+
+if TYPE_CHECKING:
+    from hunchd.config.settings import StoreSettings
 
 Verdict = Literal["ok", "note", "bad"]
 
@@ -34,7 +37,8 @@ class Check(NamedTuple):
 
 # Older ones lack what reading a stranger's repository safely needs (safe.directory, 2022).
 _GIT: Final = (2, 36)
-_FREE: Final = 500_000_000  # bytes: room for the store to be rewritten once
+_MIB: Final = 1024 * 1024  # bytes
+_TIGHT_MIB: Final = 512  # room for the store to be rewritten once
 # Every watched folder costs one; the whole home of a busy developer has fewer.
 _WATCHES: Final = 65_536
 _INSTANCES: Final = 128
@@ -174,12 +178,28 @@ def watching() -> Iterator[Check]:
 
 
 def disk(where: Places) -> Check:
+    """Bad where `hunch status` tells of it too: below `[store] min_free_mib`."""
     folder = next(each for each in (where.data, *where.data.parents) if each.exists())
-    free = shutil.disk_usage(folder).free
-    finding = f"{free / 1e9:.1f} GB free for {where.data}"
-    if free < _FREE:
-        return Check("disk", "bad", finding, "Make room: below 64 MB new signals are refused, answers go on.")
+    free = shutil.disk_usage(folder).free // _MIB
+    least = _store_settings(where).min_free_mib
+    finding = f"{free:,} MiB free for {where.data}"
+    if free < least:
+        advice = "Make room: once the disk is full nothing new is taken in, answers go on."
+        return Check("disk", "bad", f"{finding}, less than [store] min_free_mib = {least}", advice)
+    if free < _TIGHT_MIB:
+        return Check("disk", "note", finding, "Make room: forgetting and tidying write the store anew.")
     return Check("disk", "ok", finding)
+
+
+def _store_settings(where: Places) -> StoreSettings:
+    """Those of the user, or the defaults where the file cannot be understood, which another check tells."""
+    from hunchd.config.loading import load
+    from hunchd.config.settings import StoreSettings
+
+    try:
+        return load(where.config_file).store
+    except ConfigError:
+        return StoreSettings()
 
 
 def model() -> Check:

@@ -69,10 +69,20 @@ def _told(error: OSError) -> str:
 
 
 def _advice(error: OSError) -> str | None:
-    home = os.environ.get("HUNCHD_HOME", "")
-    if home and isinstance(error, PermissionError) and str(error.filename).startswith(home):
-        return "HUNCHD_HOME is another user's; name a folder of your own, or unset it."
-    return None
+    if not isinstance(error, PermissionError) or not os.environ.get("HUNCHD_HOME") or os.name != "posix":
+        return None
+    from pathlib import Path
+
+    from hunchd.config.places import expanded, hint_of_foreign
+
+    home, met = expanded(os.environ["HUNCHD_HOME"]).absolute(), Path(str(error.filename)).absolute()
+    if not met.is_relative_to(home):
+        return None
+    try:
+        is_own = home.lstat().st_uid == os.geteuid()
+    except OSError:  # in a folder that is not open to us
+        is_own = False
+    return f"chmod -R u+rwX {home}" if is_own else hint_of_foreign(home)
 
 
 def _run_at_once(words: Sequence[str], *, alone: bool) -> int:

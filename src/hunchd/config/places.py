@@ -74,6 +74,11 @@ def expanded(path: str) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
 
+def hint_of_foreign(folder: Path) -> str:
+    """What helps who meets another user's folder where his own should be."""
+    return f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place."
+
+
 def make_private(folder: Path) -> Path:
     """Create `folder` for this user alone (0700), or see to it that it is so. Raises ConfigError if it cannot be."""
     for missing in reversed([parent for parent in folder.parents if not parent.exists()]):
@@ -86,7 +91,7 @@ def make_private(folder: Path) -> Path:
         if found.st_uid != os.getuid():
             raise ConfigError(
                 f"{folder} belongs to another user (uid {found.st_uid})",
-                hint=f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place.",
+                hint=hint_of_foreign(folder),
             )
         if stat.S_IMODE(found.st_mode) & 0o022:
             raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
