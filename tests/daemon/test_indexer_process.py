@@ -65,6 +65,7 @@ def params(root: Path, **more: Any) -> dict[str, Any]:
         "model_path": str(cache / "model"),
         "project": "p",
         "extra_ignore": [],
+        "largest": 1_000_000,
         **more,
     }
 
@@ -128,7 +129,7 @@ async def test_the_first_model_comes_before_the_files(root: Path, indexer: Child
 async def test_older_history_is_learnt_after_the_newest(root: Path, indexer: Child) -> None:
     told = await steps(indexer, "index", params(root, newest=1))
     assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
-    assert len([step for step in told if step["stage"] == "model"]) == 3
+    assert len([step for step in told if step["stage"] == "model"]) == 4
 
 
 async def test_episodes_go_on_where_they_were_left(root: Path, indexer: Child) -> None:

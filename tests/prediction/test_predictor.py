@@ -92,7 +92,7 @@ def test_probabilities_fall_with_the_order_and_their_sum_stays(probabilities: li
 def test_what_saved_files_said_before_is_given_back_and_nothing_else_changes(
     predictor: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.prediction.predictor.PACKED_FROM", 200)
+    monkeypatch.setattr("hunchd.prediction.learner.PACKED_FROM", 200)
     assert predictor.packing() is None
     for number in range(60):
         predictor.place(outline("src/cli.py", "flags", "lines", f"draft{number}", defines=("parse_flags",)))

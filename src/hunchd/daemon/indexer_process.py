@@ -1,4 +1,8 @@
-"""The indexer: reads history and code for the front, in a process that comes and goes and gives way to others."""
+"""The indexer: reads history and code for the front, in a process that comes and goes and gives way to others.
+
+Whoever adds a project waits for the first model of it, which needs a part of the code alone. `indexing`, with all that
+reads files and messages, takes as long to load as that model to make: it is loaded by who needs it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,15 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.indexing import Scope, conventions_of, episodes_of, facts_of, habits_of, history_of, index, parse
+from hunchd.daemon.models import Scope, first_model
 from hunchd.daemon.stepping import Urgent, in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.ingestion.history import units
-from hunchd.ingestion.parsing import MAX_BYTES
-from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.protocol.helper import serve
-from hunchd.repository.git import Git
 from hunchd.repository.layout import is_readable
 
 IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to end
@@ -33,7 +32,7 @@ async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     """History, files, models and episodes of one project, in the order in which they become useful."""
     first = _first_answers.begin()
     try:
-        async for step in in_thread(lambda: _stepping_back(index(_scope(params)))):
+        async for step in in_thread(lambda: _stepping_back(_indexed(_scope(params)))):
             yield step
             if step["stage"] in ("model", "files"):
                 _first_answers.end(first)
@@ -44,6 +43,8 @@ async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     """The outlines of what changed: of `paths`, or of the whole tree where they are not given."""
+    from hunchd.daemon.indexing import parse
+
     paths = params.get("paths")
     async for step in in_thread(lambda: parse(_scope(params), paths)):
         yield step
@@ -54,57 +55,41 @@ async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
     """The units since `since_sha`, with their episodes, and which of them only have a new id (`moved`; by the same name
     one says what one was told of that); `rewritten` when that commit is gone."""
-    told = [Rewritten(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
-    return await asyncio.to_thread(_units_since, _scope(params), str(params.get("since_sha") or ""), told)
+    from hunchd.daemon.indexing import units_since
+
+    told = [(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
+    return await asyncio.to_thread(units_since, _scope(params), str(params.get("since_sha") or ""), told)
 
 
 async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
     """Facts from manifests and decision files, and the topics that can be asked for."""
+    from hunchd.daemon.indexing import conventions_of
+
     return await asyncio.to_thread(conventions_of, _scope(params))
 
 
 async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
     """The workflows that are done again and again in the commands kept in the folder `log`."""
+    from hunchd.daemon.indexing import habits_of
+
     zone = timedelta(seconds=float(params.get("zone") or 0.0))
     return await asyncio.to_thread(habits_of, _scope(params), Path(str(params["log"])), zone)
 
 
 async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
     """Which of the commits `shas` the branch `into` contains: what was learnt with them is true there."""
+    from hunchd.daemon.indexing import reached
+
     shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]
-    return await asyncio.to_thread(_reached, _scope(params), str(params["into"]), shas)
+    return await asyncio.to_thread(reached, _scope(params), str(params["into"]), shas)
 
 
-def _units_since(scope: Scope, since: str, told: Sequence[Rewritten] = ()) -> dict[str, Any]:
-    git = history_of(scope.root)
-    if git is None or (since and not git.exists(since)):
-        return {"units": [], "episodes": [], "facts": [], "rewritten": bool(since)}
-    found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
-    if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
-        return {"units": [], "episodes": [], "facts": [], "rewritten": True}
-    return {
-        "units": [asdict(unit) for unit in found],
-        "episodes": episodes_of(found, scope),
-        "facts": facts_of(found, scope),
-        "moved": moved(git, told, since or None) if found or told else [],
-        "rewritten": False,
-    }
+def _indexed(scope: Scope) -> Iterator[dict[str, Any]]:
+    """Something to answer with, at once, and then everything."""
+    yield from first_model(scope)
+    from hunchd.daemon.indexing import index
 
-
-def _reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:
-    """Which of the commits are part of the history of the branch `into`."""
-    git = history_of(scope.root)
-    if git is None:
-        return {"reached": []}
-    return {"reached": [sha for sha in shas if _contains(git, into, sha)]}
-
-
-def _contains(git: Git, into: str, sha: str) -> bool:
-    try:
-        git.run("merge-base", "--is-ancestor", sha, f"refs/heads/{into}")
-    except RepositoryError:  # also what git says of a commit that is gone
-        return False
-    return True
+    yield from index(scope)
 
 
 def _scope(params: dict[str, Any]) -> Scope:
@@ -122,7 +107,7 @@ def _scope(params: dict[str, Any]) -> Scope:
         most=int(params.get("most", 100_000)),
         full=bool(params.get("full", True)),
         extra_ignore=tuple(params.get("extra_ignore") or ()),
-        largest=int(params.get("largest", MAX_BYTES)),
+        largest=int(params["largest"]),
         episodes_after=str(params.get("episodes_after") or ""),
         now=datetime.now(UTC),
     )

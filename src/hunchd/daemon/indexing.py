@@ -7,13 +7,14 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.attempts import Attempts
+from hunchd.daemon.models import Scope, history_of, saved
 from hunchd.domain.code import FileOutline
-from hunchd.domain.errors import InvalidInput
+from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
 from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
@@ -22,6 +23,7 @@ from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
+from hunchd.ingestion.rewrites import Rewritten, moved
 from hunchd.ingestion.shared import shared_memories
 from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
@@ -29,64 +31,40 @@ from hunchd.ingestion.workflows.habits import habits
 from hunchd.ingestion.workflows.log import read
 from hunchd.ingestion.workflows.memories import memory_of
 from hunchd.ingestion.workflows.scripts import workflows
-from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.learner import Learner
 from hunchd.protocol.memories import memory_json
-from hunchd.repository import layout
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file, stamp_of
 from hunchd.store.code import CodeCache
 
-FIRST: Final = 300  # units of the very first model: half a second
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
 MOST_FACTS: Final = 2_000  # of a history's messages: the newest, older ones are past
 TOLD_EVERY: Final = 500  # units between two reports of progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """One project as a call of the front describes it. `newest` units are read first, `most` at all; of files with more
-    than `largest` bytes it is known that they are there."""
-
-    root: Path
-    code_cache: Path
-    project: str
-    model: Path | None
-    newest: int
-    most: int
-    full: bool
-    extra_ignore: tuple[str, ...]
-    largest: int
-    episodes_after: str
-    now: datetime
-
-
 def index(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Everything about a project, the most useful first: recent history, the files, older history, episodes."""
+    """Everything about a project beyond its first model, the most useful first: recent history, the files, older
+    history, episodes."""
     git = history_of(scope.root)
     total = min(_count(git), scope.most)
-    predictor = Predictor()
+    learner = Learner()
     packs: list[bytes] = []
-    first = FIRST if total > FIRST else 0
-    if first:  # something to answer with, at once
-        yield from _learnt(git, predictor, [], newest=first, total=total)
-        yield _saved(predictor, scope)
-        predictor = Predictor()
     recent = min(scope.newest, total)
-    yield from _learnt(git, predictor, packs, newest=recent, total=total, reached=first, lines=recent == total)
+    yield from _learnt(git, learner, packs, newest=recent, total=total, lines=recent == total)
     if total:
-        yield _saved(predictor, scope)
+        yield saved(learner, scope)
     with CodeCache(scope.code_cache, writable=True) as cache:
         for step in _changed(scope, cache):
             yield {"stage": "files", "done": step.done, "total": step.total}
-        _placed(cache, predictor)
-        yield _saved(predictor, scope)
+        _placed(cache, learner)
+        yield saved(learner, scope)
         if scope.full and total > scope.newest:
-            predictor, packs = Predictor(), []
-            yield from _learnt(git, predictor, packs, newest=total, total=total, reached=scope.newest, lines=True)
-            _placed(cache, predictor)
-            yield _saved(predictor, scope)
-    yield from _episodes(packs, scope, known=bool(scope.episodes_after) and predictor.knows(scope.episodes_after))
+            learner, packs = Learner(), []
+            yield from _learnt(git, learner, packs, newest=total, total=total, reached=scope.newest, lines=True)
+            _placed(cache, learner)
+            yield saved(learner, scope)
+    yield from _episodes(packs, scope, known=bool(scope.episodes_after) and learner.knows(scope.episodes_after))
 
 
 def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -131,12 +109,37 @@ def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
     return _not_belied(_stated(found, scope), scope)
 
 
-def history_of(root: Path) -> Git | None:
-    """The repository at `root`; None for a plain folder."""
-    found = layout.find(root)
-    if found is None or found.git_dir is None or found.trouble:
-        return None
-    return Git(root)
+def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] = ()) -> dict[str, Any]:
+    """What was committed since `since`, and which commits of before stand elsewhere now; `told` says so of some."""
+    git = history_of(scope.root)
+    if git is None or (since and not git.exists(since)):
+        return {"units": [], "episodes": [], "facts": [], "rewritten": bool(since)}
+    found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
+    if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
+        return {"units": [], "episodes": [], "facts": [], "rewritten": True}
+    return {
+        "units": [asdict(unit) for unit in found],
+        "episodes": episodes_of(found, scope),
+        "facts": facts_of(found, scope),
+        "moved": moved(git, [Rewritten(*one) for one in told], since or None) if found or told else [],
+        "rewritten": False,
+    }
+
+
+def reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:
+    """Which of the commits are part of the history of the branch `into`."""
+    git = history_of(scope.root)
+    if git is None:
+        return {"reached": []}
+    return {"reached": [sha for sha in shas if _contains(git, into, sha)]}
+
+
+def _contains(git: Git, into: str, sha: str) -> bool:
+    try:
+        git.run("merge-base", "--is-ancestor", sha, f"refs/heads/{into}")
+    except RepositoryError:  # also what git says of a commit that is gone
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ def _count(git: Git | None) -> int:
 
 def _learnt(
     git: Git | None,
-    predictor: Predictor,
+    learner: Learner,
     packs: list[bytes],
     *,
     newest: int,
@@ -165,7 +168,7 @@ def _learnt(
     reached: int = 0,
     lines: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Teach `predictor` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes.
+    """Teach `learner` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes.
 
     With `lines` who wrote how much of a file is learnt too; git takes some times longer to tell it.
     """
@@ -173,7 +176,7 @@ def _learnt(
         return
     batch: list[Unit] = []
     for done, unit in enumerate(units(git, newest=newest, lines=lines), 1):
-        predictor.learn(unit)
+        learner.learn(unit)
         batch.append(unit)
         if len(batch) == BATCH:
             packs.append(_packed(batch))
@@ -189,17 +192,9 @@ def _packed(batch: list[Unit]) -> bytes:
     return zlib.compress(pickle.dumps(batch), 1)
 
 
-def _saved(predictor: Predictor, scope: Scope) -> dict[str, Any]:
-    if scope.model is None:
-        raise InvalidInput("an index needs a place for its model", field="model_path")
-    scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    predictor.save(scope.model)
-    return {"stage": "model", "model": str(scope.model), "learnt": predictor.newest() or ""}
-
-
-def _placed(cache: CodeCache, predictor: Predictor) -> None:
+def _placed(cache: CodeCache, learner: Learner) -> None:
     for outline in cache.outlines():
-        predictor.place(outline)
+        learner.place(outline)
 
 
 def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:

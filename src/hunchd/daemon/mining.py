@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.attempts import Attempts
-from hunchd.daemon.indexing import history_of
+from hunchd.daemon.models import history_of
 from hunchd.domain.history import Unit, unit_from
 from hunchd.domain.work import is_work
 from hunchd.ingestion.history import units

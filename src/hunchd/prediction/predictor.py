@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus, PredictedFile, Prediction
-from hunchd.domain.history import Unit
-from hunchd.domain.work import is_work, plain_title
 from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.calibration import falling
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
-from hunchd.prediction.packed import Array
-from hunchd.prediction.pages import Reading
+from hunchd.prediction.learner import Learner
+from hunchd.prediction.packed import Array, Arrays
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import Reasons
@@ -28,14 +23,11 @@ from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.state import State
 from hunchd.prediction.weights import Weights
 
-# What releases, bots and dependency bumps touch together says little about work: they count a quarter.
-WEIGHT_OF_CHORES = 0.25
 CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figures are the same
 # Before any file was read, contents speak neither for nor against: by so much the log odds are too low. Then as many
 # files are used as are expected (four projects of the development set, fresh models of 300 units, before their test
 # windows: 3 % were expected where 15 % were used).
 UNREAD = 1.6
-PACKED_FROM = 50_000  # words of saved files, some 4 MB of each of a few indexes
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -61,18 +53,14 @@ class Ranked:
     chances: Array
 
 
-class Predictor:
-    """Learns units of work, file contents and session events; predicts files and past units for a focus."""
+class Predictor(Learner):
+    """Predicts files and past units for a focus, from what was learned and what was done in the session."""
 
     def __init__(self, table: Weights | None = None) -> None:
+        super().__init__()
         self._weights = weights.shipped() if table is None else table
-        self._state = State()
         self._adaptation = Adaptation()
         self._served: deque[Served] = deque(maxlen=SERVED)
-
-    def __len__(self) -> int:
-        """Units learned."""
-        return self._state.now
 
     def stat(self) -> dict[str, int]:
         """Figures for a status page."""
@@ -84,78 +72,6 @@ class Predictor:
             "events": len(state.session.files),
             **{f"lessons_{head}": c.lessons for head, c in self._adaptation.corrections.items()},
         }
-
-    def knows(self, sha: str) -> bool:
-        return self._state.messages.find(sha) is not None
-
-    def newest(self) -> str | None:
-        """The unit learned last."""
-        return self._state.messages.sha(len(self) - 1) if len(self) else None
-
-    def has(self, path: str) -> bool:
-        """Whether this file is known and there."""
-        number = self._state.files.numbers.get(path)
-        return number is not None and bool(self._state.files.alive.view[number])
-
-    def hubs(self) -> set[str]:
-        """Files that nearly everything touches (change logs, lock files): never suggested."""
-        return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.hubs())}
-
-    @property
-    def state(self) -> State:
-        """For baselines and training: what the predictor knows."""
-        return self._state
-
-    def learn(self, unit: Unit) -> None:
-        """One more unit happened; one already learned (or a rewritten form of it) is not learned twice."""
-        if not self.knows(unit.sha):
-            self._state.learn(unit, plain_title(unit.subject), weight=1.0 if is_work(unit) else WEIGHT_OF_CHORES)
-
-    def place(self, outline: FileOutline) -> bool:
-        """The content of a file is now this; False when nothing changed."""
-        return self._state.place(outline)
-
-    def packing(self) -> Callable[[], Callable[[], None]] | None:
-        """Work for another thread, where it is worth it: what files said when they were saved is dropped, and what they
-        say now is packed. What the work returns is to be called in this thread, before it is asked for again."""
-        if not (works := self._state.contents.merging(PACKED_FROM)):
-            return None
-
-        def work() -> Callable[[], None]:
-            done = [one() for one in works]
-
-            def take() -> None:
-                for one in done:
-                    one()
-
-            return take
-
-        return work
-
-    def remove(self, path: str) -> None:
-        self._state.remove(path)
-
-    def has_read(self, path: str) -> bool:
-        """Whether it is known who wrote the lines of this file, as its newest unit left them."""
-        file = self._state.files.numbers.get(path)
-        page = None if file is None else self._state.pages.of(file)
-        return page is not None and page.newest == self._newest_of(file)
-
-    def read(self, path: str, lines: Reading) -> None:
-        """Who wrote the lines of a known file, and what they say."""
-        file = self._state.files.numbers.get(path)
-        if file is not None:
-            self._state.pages.put(file, lines, self._state.messages.find, self._newest_of(file))
-
-    def _newest_of(self, file: int | None) -> int:
-        touching = [] if file is None else self._state.messages.units_of_file(file, 1).tolist()
-        return touching[0] if touching else -1
-
-    def rewrite(self, old_sha: str, new_sha: str) -> None:
-        """A unit has a new id (rebase, amend, filter); it is the same work."""
-        unit = self._state.messages.find(old_sha)
-        if unit is not None:
-            self._state.messages.rename(unit, new_sha)
 
     def note(self, event: SessionEvent) -> None:
         """Something was opened, edited, saved, closed, checked out or used."""
@@ -223,12 +139,9 @@ class Predictor:
             scores, chances = scores + swing, chances + swing
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
 
-    def save(self, path: Path) -> None:
-        """Everything, in one file, atomically."""
-        arrays = {f"state.{name}": array for name, array in self._state.arrays().items()}
-        arrays.update({f"adaptation.{name}": array for name, array in self._adaptation.arrays().items()})
-        about: dict[str, Any] = {"units": len(self), "files": len(self._state.files)}
-        snapshot.write(path, arrays, about)
+    def arrays(self) -> Arrays:
+        corrections = self._adaptation.arrays().items()
+        return {**super().arrays(), **{f"adaptation.{name}": array for name, array in corrections}}
 
     @classmethod
     def load(cls, path: Path, table: Weights | None = None) -> Predictor:
