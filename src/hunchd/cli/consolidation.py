@@ -71,7 +71,7 @@ def _followed(client: Client, begun: dict[str, Any], *, quiet: bool) -> dict[str
         if answer["status"] != "running":
             return answer
         step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('total')} changes"
-        if not quiet and step != told:
+        if answer.get("step") and not quiet and step != told:
             note(clean(step))
             told = step
         time.sleep(LOOK)
