@@ -243,3 +243,13 @@ async def test_wrong_roots_are_refused(tmp_path: Path, indexer: Child) -> None:
         await indexer.call("conventions", params(Path("relative")))
     with pytest.raises(RepositoryError):
         await indexer.call("conventions", params(tmp_path / "none"))
+
+
+async def test_a_call_that_reads_no_file_need_not_say_how_large_files_may_be(root: Path, indexer: Child) -> None:
+    asked = {name: told for name, told in params(root).items() if name != "largest"}
+    sha = git(root, "rev-parse", "HEAD")
+    branch = git(root, "symbolic-ref", "--short", "HEAD")
+    answer = await indexer.call("reached", {**asked, "into": branch, "shas": [sha, "0" * 40]})
+    assert answer == {"reached": [sha]}
+    answer = await indexer.call("habits", {**asked, "log": str(root.parent / "none")})
+    assert answer["workflows"] == []

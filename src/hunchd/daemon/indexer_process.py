@@ -107,7 +107,7 @@ def _scope(params: dict[str, Any]) -> Scope:
         most=int(params.get("most", 100_000)),
         full=bool(params.get("full", True)),
         extra_ignore=tuple(params.get("extra_ignore") or ()),
-        largest=int(params["largest"]),
+        largest=int(params.get("largest", 0)),  # left out by calls that read no file
         episodes_after=str(params.get("episodes_after") or ""),
         now=datetime.now(UTC),
     )
