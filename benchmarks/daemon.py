@@ -2,6 +2,7 @@
 
     python benchmarks/daemon.py answers REPOSITORY     warm, unchanged and new bundles beside a no-op handler
     python benchmarks/daemon.py cold REPOSITORY        a repository never seen: first answer, all read
+    python benchmarks/daemon.py first KNOWN NEW…       a daemon at rest that knows one: first answer of each new one
     python benchmarks/daemon.py idle REPOSITORY…       CPU, disk writes and memory of a daemon with nothing to do
     python benchmarks/daemon.py growth REPOSITORY      disk and memory over 10,000 signals
 
@@ -197,6 +198,43 @@ async def cold(home: Path, repository: Path) -> None:
                 print("progress", json.dumps((await response.json())["projects"][0]["progress"]))
 
 
+async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> None:
+    """Each round in another order, the daemon without helpers before each: nothing is loaded that would be waited for."""
+    took: dict[str, list[float]] = {one.name: [] for one in new}
+    with daemon(home) as (told, pid):
+        async with session(told) as client:
+            await add(client, known)
+            await settled(client)
+            for turn in range(rounds):
+                for one in (*new[turn % len(new) :], *new[: turn % len(new)]):
+                    while len(_family(pid)) > 1:
+                        await asyncio.sleep(0.5)
+                    await asyncio.sleep(2)
+                    took[one.name].append(await _first_answer(client, one))
+                    print(f"  round {turn + 1}: {one.name} {took[one.name][-1]:.2f} s", flush=True)
+    for name, seconds in took.items():
+        print(f"{name:<16} {statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f}, {rounds} rounds)")
+
+
+async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> float:
+    """Seconds from adding a project to a bundle with something in it, for the first file that has one; then it is
+    removed again."""
+    names = files_of(repository)
+    began = time.perf_counter()
+    async with client.post("/projects", json={"path": str(repository)}) as response:
+        added = await response.json()
+    for number in range(100_000):
+        asked = {"project": str(repository), "file": names[number % len(names)]}
+        async with client.get("/context", params=asked) as response:
+            if (await response.json())["items"]:
+                break
+        await asyncio.sleep(0.02)
+    seconds = time.perf_counter() - began
+    async with client.delete(f"/projects/{added['id']}") as response:
+        assert response.status < 300, await response.text()
+    return seconds
+
+
 async def idle(home: Path, repositories: Sequence[Path], seconds: float) -> None:
     with daemon(home) as (told, pid):
         async with session(told) as client:
@@ -263,13 +301,17 @@ def _disk(home: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("answers", "cold", "idle", "growth"))
+    parser.add_argument("what", choices=("answers", "cold", "first", "idle", "growth"))
     parser.add_argument("repository", type=Path, nargs="+")
     parser.add_argument("--seconds", type=float, default=600.0, help="how long to be idle")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each new one is added")
     asked = parser.parse_args()
     runs: dict[str, Callable[[Path], Any]] = {
         "answers": lambda home: answers(home, asked.repository[0].resolve()),
         "cold": lambda home: cold(home, asked.repository[0].resolve()),
+        "first": lambda home: first(
+            home, asked.repository[0].resolve(), [one.resolve() for one in asked.repository[1:]], asked.rounds
+        ),
         "idle": lambda home: idle(home, [one.resolve() for one in asked.repository], asked.seconds),
         "growth": lambda home: growth(home, asked.repository[0].resolve()),
     }
