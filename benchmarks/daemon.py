@@ -199,7 +199,7 @@ async def cold(home: Path, repository: Path) -> None:
 
 
 async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> None:
-    """Each round in another order, the daemon without helpers before each: nothing is loaded that would be waited for."""
+    """Each round in another order, the daemon without helpers before each: all that is waited for has to be loaded."""
     took: dict[str, list[float]] = {one.name: [] for one in new}
     with daemon(home) as (told, pid):
         async with session(told) as client:
@@ -213,7 +213,9 @@ async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> No
                     took[one.name].append(await _first_answer(client, one))
                     print(f"  round {turn + 1}: {one.name} {took[one.name][-1]:.2f} s", flush=True)
     for name, seconds in took.items():
-        print(f"{name:<16} {statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f}, {rounds} rounds)")
+        print(
+            f"{name:<16} {statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f}, {rounds} rounds)"
+        )
 
 
 async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> float:

@@ -61,6 +61,15 @@ def test_what_was_said_before_is_known(fake: FakeDaemon, repository: Path, capsy
     assert capsys.readouterr() == ("m1\n", "hunch: that was known\n")
 
 
+def test_a_secret_that_was_left_out_is_told(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    understood = {"id": "m1", "verdict": "same", "redacted": ["github-token", "password"]}
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [understood]})
+
+    assert main(["remember", "log in so"]) == 0
+
+    assert "hunch: not kept: github-token, password." in capsys.readouterr().err
+
+
 def test_what_is_remembered_everywhere_belongs_to_no_project(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
 

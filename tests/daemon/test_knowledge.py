@@ -66,6 +66,14 @@ def test_what_is_said_twice_is_one_memory_until_it_is_forgotten(daemon: RunningD
     assert again["id"] != first["id"]
 
 
+def test_who_tells_a_secret_hears_that_it_was_not_kept(daemon: RunningDaemon) -> None:
+    told = say(daemon, "the staging password is hun" + "ter2!Q9z, log in as admin")
+    under_a_key = say(daemon, "Hun" + "ter2!Q9z", key="password", value="Hun" + "ter2!Q9z")
+
+    assert told["redacted"] == under_a_key["redacted"] == ["password"]
+    assert "redacted" not in say(daemon, "a [redacted:password] stands where one was")
+
+
 def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) -> None:
     identifier = say(daemon, "we use pnpm, not npm")["id"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.drafts import memory_of, without_secrets
 from hunchd.engine.filing import filed, reread
-from hunchd.protocol.memories import MemoryDraft
+from hunchd.protocol.memories import MemoryDraft, title_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "x9Kq2vLmT7" + "pRz4WbN8yHc3"
@@ -25,11 +27,20 @@ def test_a_secret_never_becomes_a_value() -> None:
     for one in (
         filed(draft(f"api_key: {SECRET}")),
         filed(draft(f"login: the password is {SECRET}", key="login")),
-        filed(draft("see below", key="api_key", value=SECRET)),
     ):
         assert SECRET not in f"{one.key} {one.value} {one.levels}"
     patched = reread(fact(), {"content": f"package manager: token={SECRET}"})
     assert SECRET not in f"{patched['value']} {patched['title']} {patched['levels']}"
+
+
+def test_what_is_a_secret_by_its_key_is_none_of_the_text() -> None:
+    long = "word " * 15 + SECRET
+    for content in (SECRET, f"staging has {SECRET}", "see below", long):
+        kept = memory_of(filed(draft(content, key="api_key", value=SECRET)), "p1", NOW)
+        edited = without_secrets(replace(fact(key="api_key"), value=SECRET, content=content, title=title_of(content)))
+
+        assert kept.value == edited.value == "[redacted:secret]"
+        assert SECRET[:6] not in f"{kept} {edited}"
 
 
 def test_a_statement_is_filed_and_its_words_stay() -> None:

@@ -48,6 +48,14 @@ def test_a_quoted_password_goes_and_its_line_stays() -> None:
     )
 
 
+def test_a_password_without_capitals_goes_and_a_variable_stays() -> None:
+    said = "log in as admin, password=hun" + "ter2secretxyz, on staging"
+
+    assert redact(said).text == "log in as admin, password=[redacted:password], on staging"
+    for line in ("login(password=oldpassword2)", "password=sha256sum", "password=new_password2", "pwd: token1"):
+        assert redact(line).text == line
+
+
 def test_a_key_block_goes_whole_also_when_it_was_cut() -> None:
     lines = "\n".join("MIIEpAIBAAKCAQEA" + "x1Y2" * 12 for _ in range(6))
     begin = "-----BEGIN RSA PRI" + "VATE KEY-----"

@@ -61,6 +61,8 @@ def remember(arguments: Namespace) -> int:
         print(answer["ids"][0])
         for understood in answer.get("understood", ()):
             note(_understood(understood))
+            if secrets := understood.get("redacted"):
+                note(f"not kept: {clean(', '.join(secrets))}. Secrets are left out of what is remembered.")
     return 0
 
 

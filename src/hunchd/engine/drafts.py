@@ -16,12 +16,10 @@ from hunchd.protocol.memories import MemoryDraft, title_of
 def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
     """A draft with its id and without its secrets. A fact with a key has the id of its place; what else has no ref, a
     random one."""
-    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
-    cut_from_content = draft.title == title_of(draft.content)
     told = Memory(
         id="",
         kind=draft.kind,
-        title=title_of(redact(draft.content).text) if cut_from_content else draft.title,
+        title=draft.title,
         content=draft.content,
         at=draft.at or now,
         created=now,
@@ -56,11 +54,19 @@ def without_secrets(memory: Memory) -> Memory:
     """The memory as it may be kept. Its id stays: it is ours, or made of a ref by a way that does not lead back."""
     stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
     [(key, value)] = stated.items()
+
+    def kept(text: str) -> str:
+        """What is a secret by its key is one in the text too."""
+        return redact(text.replace(memory.value, str(value)) if memory.value else text).text
+
+    content = kept(memory.content)
+    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
+    cut_from_content = memory.title == title_of(memory.content)
     return replace(
         memory,
-        title=redact(memory.title).text,
-        content=redact(memory.content).text,
-        levels=Levels(*(redact(text).text for text in astuple(memory.levels))),
+        title=title_of(content) if cut_from_content else kept(memory.title),
+        content=content,
+        levels=Levels(*map(kept, astuple(memory.levels))),
         key=key if memory.key is not None else None,
         value=value,
         tags=tuple(dict.fromkeys(map(redacted_name, memory.tags))),

@@ -18,12 +18,13 @@ _VOICES: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust
 
 
 def filed(draft: MemoryDraft) -> MemoryDraft:
-    """A fact that came without a key, with the one its text states; as it is when the rules see no statement in it."""
+    """A fact that came without a key, with the one its text states; as it is when the rules see no statement in it.
+    A value that the caller named stays as it is: `without_secrets` looks for it in the text."""
     if draft.kind is not Kind.FACT:
         return draft
     if draft.key is not None:
         value = draft.value if draft.value is not None else _value_in(draft.content, draft.key)
-        key, value = _clean(draft.key, value)
+        key = redact(draft.key).text  # its beginning may hold half a secret
         return replace(draft, key=key, value=value, levels=_levels(draft.levels, key, value))
     voice: Voice | None = "turn" if draft.source.get("type") == "session" else _VOICES.get(draft.trust)
     if voice is None or draft.value is not None:

@@ -21,6 +21,7 @@ from hunchd.engine.memories import Memories
 from hunchd.engine.projects import Projects
 from hunchd.engine.sharing import Sharing
 from hunchd.engine.writing import Writer
+from hunchd.ingestion.redaction import taken_out
 from hunchd.protocol.answers import iso, part_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
@@ -47,8 +48,12 @@ class Knowledge:
 
     async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
         """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood."""
-        rulings = await self._memories.file([filed(draft) for draft in drafts], owners)
-        return {"ids": [one.memory.id for one in rulings], "understood": [_understood(one) for one in rulings]}
+        drafts = [filed(draft) for draft in drafts]
+        rulings = await self._memories.file(drafts, owners)
+        return {
+            "ids": [one.memory.id for one in rulings],
+            "understood": [_understood(one, draft) for one, draft in zip(rulings, drafts, strict=True)],
+        }
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
         """Change some fields; a text that says something else than before is read again."""
@@ -248,7 +253,7 @@ def _was_rejected(memory: Memory) -> bool:
     return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
 
 
-def _understood(ruling: Ruling) -> dict[str, Any]:
+def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
     memory = ruling.memory
     told: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
     for name, value in (
@@ -267,4 +272,7 @@ def _understood(ruling: Ruling) -> dict[str, Any]:
         told[name] = {"id": against.id, "value": against.value, "since": iso(since(against))}
     if ruling.conflicting:
         told["contradiction"] = next(one.id for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+    sent, kept = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
+    if secrets := taken_out(sent, kept):
+        told["redacted"] = list(secrets)
     return told

@@ -44,6 +44,7 @@ _WRAPPED_BASE64 = re.compile(
 )
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _MARK = "[redacted:"
+_PLACED = re.compile(r"\[redacted:([a-z0-9-]+)\]")
 # A private key block ends where it says so; one that was cut ends with its last line that looks like a key.
 _LONGEST_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
 _KEY_END = re.compile(
@@ -64,6 +65,12 @@ def redact(text: str) -> Redacted:
         parts += (text[end : span.start], f"{_MARK}{span.kind}]")
         end = span.end
     return Redacted("".join((*parts, text[end:])), tuple(span.kind for span in spans))
+
+
+def taken_out(before: str, after: str) -> tuple[str, ...]:
+    """The kinds of secrets for which `after` has a placeholder more than `before`, the same text as it was sent."""
+    gone = Counter(_PLACED.findall(after)) - Counter(_PLACED.findall(before))
+    return tuple(gone)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -312,9 +319,14 @@ def _looks_like_password(value: str, *, quoted: bool) -> bool:
     if _only_words(value) and (not quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
         return False
     if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not quoted):
-        return _mixed(value) and len(value) >= 10
+        return len(value) >= 10 and (_mixed(value) or (not _FIXTURE.match(value) and _digits_inside(value)))
     kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
     return kinds >= (2 if quoted else 3) and (quoted or re.search(r"\d", value) is not None)
+
+
+def _digits_inside(value: str) -> bool:
+    """`hunter2secret`: of what is nothing but letters and digits a variable ends in its number."""
+    return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not _only_words(value)
 
 
 def _random_enough(value: str, *, shortest: int = 16) -> bool:

@@ -287,6 +287,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "replaced": record({"id": text(), "value": text(), "since": TIME}, meaning="what held before"),
             "rejected_for": record({"id": text(), "value": text(), "since": TIME}, meaning="what is more certain"),
             "contradiction": text("id of the contradiction that this opened"),
+            "redacted": list_of(text(), "the kinds of secrets that were left out"),
         },
         required=("id", "verdict"),
     ),

@@ -115,7 +115,13 @@ def _remember(given: Mapping[str, Any], focus: Focus, reference: str) -> Convers
     if given.get("key"):
         body["value"] = given["text"]
     answer = yield from in_project(root, Ask("/memories", body))
-    return f"Kept as {answer['ids'][0]}." + _ruling(next(iter(answer.get("understood", ())), {}))
+    understood: Mapping[str, Any] = next(iter(answer.get("understood", ())), {})
+    return f"Kept as {answer['ids'][0]}." + _ruling(understood) + _left_out(understood)
+
+
+def _left_out(understood: Mapping[str, Any]) -> str:
+    secrets = ", ".join(understood.get("redacted", ()))
+    return f" Left out as secret: {secrets}." if secrets else ""
 
 
 def _ruling(understood: Mapping[str, Any]) -> str:
