@@ -269,3 +269,45 @@ def test_a_fact_of_a_file_is_superseded_when_the_file_changes_and_a_branch_keeps
     daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.12", within=60, what="be back on main")
     git(shop, "merge", "-q", "--no-ff", "--no-edit", "next")
     daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.13", within=60, what="see the merge")
+
+
+def test_what_was_moved_to_another_place_comes_back_whole_and_gives_that_place_back(daemon: RunningDaemon) -> None:
+    mine = say(daemon, "installer: pnpm", key="installer", valid_to="2099-01-01T00:00:00Z")
+    say(daemon, "bundler: vite", key="bundler")
+    _, held = daemon.request("GET", f"/memories/{mine['id']}")
+
+    for there in ("bundler", "loader"):  # where something is said, and where nothing is
+        _, moved = daemon.request("PATCH", f"/memories/{mine['id']}", {"key": there})
+        assert (value(daemon, there), value(daemon, "installer")) == ("pnpm", None)
+
+        status, back = daemon.request("POST", f"/memories/{moved['id']}/undo", {})
+        assert (status, back["id"], back["valid_to"]) == (200, mine["id"], held["valid_to"])
+        assert value(daemon, "installer") == "pnpm"
+        assert value(daemon, there) == ("vite" if there == "bundler" else None)
+
+
+def test_a_move_is_taken_back_from_either_end_and_also_where_it_met_what_says_the_same(daemon: RunningDaemon) -> None:
+    mine = say(daemon, "installer: pnpm", key="installer")
+    say(daemon, "bundler: pnpm", key="bundler")
+    daemon.request("PATCH", f"/memories/{mine['id']}", {"key": "bundler"})
+
+    status, back = daemon.request("POST", f"/memories/{mine['id']}/undo", {})
+
+    assert (status, back["status"]) == (200, "active")
+    assert (value(daemon, "installer"), value(daemon, "bundler")) == ("pnpm", "pnpm")
+
+
+def test_what_gave_way_is_not_archived_by_an_undo_and_comes_back_when_its_winner_is_forgotten(
+    daemon: RunningDaemon,
+) -> None:
+    loser = say(daemon, "installer: pnpm", key="installer")
+    _, winner = daemon.request("PATCH", f"/memories/{loser['id']}", {"key": "bundler"})
+    daemon.request("PATCH", f"/memories/{winner['id']}", {"value": "yarn"})
+
+    status, refused = daemon.request("POST", f"/memories/{loser['id']}/undo", {})
+    assert (status, winner["id"] in refused["error"]["message"]) == (409, True)
+    assert daemon.request("GET", f"/memories/{loser['id']}")[1]["status"] == "superseded"
+
+    daemon.request("DELETE", f"/memories/{winner['id']}")
+    status, back = daemon.request("POST", f"/memories/{loser['id']}/undo", {})
+    assert (status, back["status"], value(daemon, "installer")) == (200, "active", "pnpm")

@@ -23,6 +23,7 @@ LEAST_IMPORTANCE: Final = 0.2
 _SAME: Final = 1e-9  # of two confidences
 _CLOCK_WRONG: Final = timedelta(hours=1)  # further ahead than clocks of one machine differ by themselves
 _ENDED: Final = "ended_otherwise"  # source field: what `valid_to` said before changes cut it, the last one last
+_MOVED: Final = "moved_from"  # link: what was given another place, to the place it had
 _WITHDRAWN: Final = "withdrawn"  # source field: the value was taken back, nothing took its place
 
 
@@ -145,6 +146,42 @@ def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
         return head
     begins = since(claim) if now - since(claim) < _CLOCK_WRONG else now
     return replace(head, valid_from=min(since(head), begins))
+
+
+def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -> tuple[Memory, Change]:
+    """`memory` says from now on what `changed` says, in the place of that, where `head` lies: the owner has said where
+    it belongs, so it holds there however certain `head` is. A step of its own even where `head` says the same, so that
+    it can be taken back."""
+    ends = now if memory.valid_to is None else min(now, memory.valid_to)
+    old = _cut(replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, ref=None, updated=now), ends)
+    surest = max(changed.confidence, head.confidence if head is not None else 0.0)
+    links = (*memory.links, {"type": _MOVED, "ref": memory.id})
+    claim = replace(changed, confidence=surest, valid_from=now, created=now, links=links, supersedes=None)
+    if head is not None and head.status is not Status.ARCHIVED and same_value(claim, head):
+        there = _succeeded(Verdict.REPLACED, claim, head, now)
+    else:
+        there = ruled(claim, head, (), now)
+    return there.memory, Change((old, *there.change.memories), project=memory.project)
+
+
+def moved_from(head: Memory) -> str | None:
+    """The id of what `head`, or what it said before, was when it was moved to its place the last time."""
+    return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED), None)
+
+
+def moved_back(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
+    """`old` as it was, when it was moved to the place of `head` by the last step there: the one from `before`. None
+    when that step did something else."""
+    if old.superseded_by != head.id or old.id != moved_from(head):
+        return None
+    if before is not None and old.valid_to is not None and since(before) >= old.valid_to:
+        return None
+    return brought_back(replace(old, ref=head.ref), now)
+
+
+def brought_back(old: Memory, now: datetime) -> Memory:
+    """`old`, which gave way to another memory, holding again until when it was to hold."""
+    return _uncut(replace(old, status=Status.ACTIVE, superseded_by=None, updated=now))
 
 
 def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:

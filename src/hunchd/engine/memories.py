@@ -10,7 +10,22 @@ from typing import Any
 
 from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
-from hunchd.domain.facts import Change, Ruling, Verdict, chain, place_of, revised, ruled, since, undone, without
+from hunchd.domain.facts import (
+    Change,
+    Ruling,
+    Verdict,
+    brought_back,
+    chain,
+    moved,
+    moved_back,
+    moved_from,
+    place_of,
+    revised,
+    ruled,
+    since,
+    undone,
+    without,
+)
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_of, without_secrets
@@ -205,19 +220,10 @@ class Memories:
                 change = revised(memory, changed, now)
                 result = next(one for one in change.memories if one.id == memory.id)
             else:
-                result, change = await self._moved(memory, replace(changed, id=place), now)
+                head = (await self.known([place], memory.project)).get(place)
+                result, change = moved(memory, replace(changed, id=place), head, now)
             await self.commit([change])
             return result
-
-    async def _moved(self, memory: Memory, changed: Memory, now: datetime) -> tuple[Memory, Change]:
-        """The owner has said where it belongs: it holds there, whatever was said there before."""
-        head = (await self.known([changed.id], changed.project)).get(changed.id)
-        old = replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, valid_to=now, ref=None, updated=now)
-        surest = max(changed.confidence, head.confidence if head is not None else 0.0)
-        links = (*memory.links, {"type": "moved_from", "ref": memory.id})
-        claim = replace(changed, confidence=surest, valid_from=now, created=now, links=links)
-        ruling = ruled(claim, head, (), now)
-        return ruling.memory, Change((old, *ruling.change.memories), project=memory.project)
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
         """Take back the last change of a memory: what it said before holds again. Raises Conflict if nothing did."""
@@ -226,21 +232,39 @@ class Memories:
             _refuse_version(memory)
             if memory.status is Status.ARCHIVED:
                 raise Conflict("there is nothing to take back")
-            before = (await self.known([memory.supersedes], memory.project)) if memory.supersedes else {}
-            restored, change = undone(memory, before.get(memory.supersedes or ""), now)
-            if not before and (moved := await self._moved_from(memory, now)) is not None:
-                change = replace(change, memories=(*change.memories, moved))
-                restored = moved
+            if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
+                restored, change = await self._returned(memory, now)
+            else:
+                restored, change = await self._stepped_back(memory, now)
             await self.commit([change])
             return restored
 
-    async def _moved_from(self, memory: Memory, now: datetime) -> Memory | None:
-        """What `memory` was before it was given this place."""
-        ref = next((link["ref"] for link in reversed(memory.links) if link.get("type") == "moved_from"), None)
-        old = (await self.known([ref], memory.project)).get(ref) if ref else None
-        if old is None or old.superseded_by != memory.id:
-            return None
-        return replace(old, status=Status.ACTIVE, superseded_by=None, valid_to=None, updated=now)
+    async def _stepped_back(self, head: Memory, now: datetime) -> tuple[Memory, Change]:
+        """What held before the last step of `head` holds again; where that was a move, in the place it came from."""
+        places = [one for one in (head.supersedes, moved_from(head)) if one is not None]
+        known = await self.known(places, head.project)
+        before, old = known.get(head.supersedes or ""), known.get(moved_from(head) or "")
+        restored, change = undone(head, before, now)
+        back = moved_back(old, head, before, now) if old is not None else None
+        if back is None:
+            return restored, change
+        return back, replace(change, memories=(*change.memories, back))
+
+    async def _returned(self, memory: Memory, now: datetime) -> tuple[Memory, Change]:
+        """`memory`, which gave way to another one, holding again. Raises Conflict where something else is to be taken
+        back for that."""
+        by = memory.superseded_by or ""
+        other = (await self.known([by], memory.project)).get(by)
+        if other is None:  # forgotten since
+            back = brought_back(memory, now)
+            return back, Change((back,), project=memory.project)
+        restored, change = await self._stepped_back(other, now) if other.status is Status.ACTIVE else (other, Change())
+        if restored.id == memory.id:
+            return restored, change
+        raise Conflict(
+            f"'{memory.id}' gave way to '{by}'",
+            hint=f"'hunch why {memory.id}' tells how: take back that run, that contradiction, or what '{by}' says now",
+        )
 
     async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> list[str]:
         """Count what was cited or ignored; returns the ids that are not memories."""
