@@ -133,6 +133,8 @@ class Line:
                 if not is_last and ends is not None:
                     end = min(end if end is not None else ends, ends)
                 self.segments[at] = (begins, held, surety, day)
+                if is_last and ends is None and until is not None:  # it was over when it was told
+                    self.segments.insert(at + 1, (until, held, surety, None))
         self.segments.insert(at + 1, (day, value, confidence, end))
         self.withdrawn = self.withdrawn and not is_last
 
@@ -242,6 +244,25 @@ def test_a_value_that_is_as_certain_replaces_and_what_is_less_certain_is_kept_be
     assert kept.rows[place].value == "pnpm"
     assert {row.status for row in kept.family(place) if row.value == "yarn"} == {Status.ARCHIVED}
     assert kept.value(place, START + 3 * DAY) == "npm"
+
+
+def test_what_was_over_when_it_was_told_takes_nothing_from_what_holds() -> None:
+    kept, now, place = Kept(), START + 40 * DAY, claim("npm").id
+    kept.claim(claim("npm", 0), now)
+    kept.claim(claim("bun", 20), now)
+
+    assert kept.claim(claim("pnpm", 25, until=30), now) is Verdict.EARLIER
+    assert kept.claim(claim("yarn", 40, until=35), now) is Verdict.EARLIER  # since when, it does not say
+    assert kept.claim(claim("deno", 40, until=10), now) is Verdict.EARLIER
+    assert [kept.value(place, START + day * DAY) for day in (5, 15, 22, 27, 32, 39)] == [
+        "npm",
+        "npm",
+        "bun",
+        "pnpm",
+        "bun",
+        "bun",
+    ]
+    assert_sound(kept, place)
 
 
 def test_another_source_that_is_as_certain_conflicts_and_the_same_source_does_not() -> None:

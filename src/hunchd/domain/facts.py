@@ -119,7 +119,8 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
 
     `earlier` are the values before the head, in any order; they matter only to a claim about the time before it.
     """
-    claim = replace(claim, valid_from=since(claim), status=Status.ACTIVE, supersedes=None, superseded_by=None)
+    begins = since(claim) if claim.valid_to is None else min(since(claim), claim.valid_to)  # over before it was told of
+    claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
     if head is None:
         return Ruling(Verdict.NEW, claim, Change((claim,), project=claim.project))
     if head.status is Status.ARCHIVED:
@@ -134,6 +135,8 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
         return _confirmed(claim, head, now)
     if claim.confidence < head.confidence - _SAME:
         return _rejected(claim, head, now)
+    if claim.valid_to is not None and claim.valid_to <= now and _holds_at(head, now):
+        return _between(claim, head, claim.valid_to, now)
     equal = abs(claim.confidence - head.confidence) <= _SAME
     conflicting = equal and voice_of(claim) != voice_of(head)
     return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
@@ -353,6 +356,7 @@ def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datet
     following = versions[place]
     covering = versions[place + 1] if place + 1 < len(versions) else None
     covered = covering is not None and covering.status is not Status.ARCHIVED and valid_at(covering, since(claim))
+    covered = covered and claim.valid_to != since(claim)  # what held no time takes none
     if covering is not None and covered:
         if same_value(claim, covering):
             return Ruling(Verdict.SAME, covering, Change(project=claim.project), covering)
@@ -378,6 +382,21 @@ def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datet
             behind = _cut(behind, since(claim)) if ended_by_itself else replace(behind, valid_to=since(claim))
         changed.append(behind)
     return Ruling(Verdict.EARLIER, own, Change(tuple(changed), project=claim.project), covering)
+
+
+def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruling:
+    """A claim about a time that is over, and began after the head did: what holds now held before it and after it."""
+    before = retired(head, since(claim), now)
+    own = replace(
+        claim,
+        id=version_id(claim),
+        ref=None,
+        status=Status.SUPERSEDED,
+        supersedes=before.id,
+        superseded_by=head.id,
+    )
+    again = replace(head, valid_from=ends, supersedes=own.id, updated=now)
+    return Ruling(Verdict.EARLIER, own, Change((before, own, again), project=claim.project), head)
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
