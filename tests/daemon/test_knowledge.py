@@ -66,6 +66,14 @@ def test_what_is_said_twice_is_one_memory_until_it_is_forgotten(daemon: RunningD
     assert again["id"] != first["id"]
 
 
+def test_a_second_decision_does_not_take_the_place_of_the_first(daemon: RunningDaemon) -> None:
+    first = say(daemon, "decision: retries belong to the middleware, because the scheduler must stay dumb")
+    second = say(daemon, "decision: seen requests are kept in Redis")
+
+    assert (first["verdict"], second["verdict"]) == ("new", "new")
+    assert all(daemon.get(f"/memories/{one['id']}")["status"] == "active" for one in (first, second))
+
+
 def test_who_tells_a_secret_hears_that_it_was_not_kept(daemon: RunningDaemon) -> None:
     told = say(daemon, "the staging password is hun" + "ter2!Q9z, log in as admin")
     under_a_key = say(daemon, "Hun" + "ter2!Q9z", key="password", value="Hun" + "ter2!Q9z")

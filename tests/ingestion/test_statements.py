@@ -101,6 +101,24 @@ def test_the_alternative_and_the_reason_are_kept_with_it() -> None:
     assert stated.line == "package manager: uv, not pip (because it is faster)"
 
 
+def test_a_label_is_no_key() -> None:
+    """Else the next decision would take the place of the last."""
+    for said in ("decision: seen requests are kept in Redis", "Our note: the captain is Ada", "todo: ask Ada"):
+        assert stated_in(said, "owner") == []
+
+    [ruled] = stated_in("Rule: never log cookies", "owner")
+    [chosen] = stated_in("Design decision: use Redis instead of memcached", "owner")
+    [named] = stated_in("naming convention: camelCase", "owner")
+    assert (ruled.line, chosen.line) == ("never log cookies", "cache: Redis, not memcached")
+    assert named.key == "naming convention"
+
+
+def test_a_reason_is_told_once() -> None:
+    [stated] = stated_in("database: PostgreSQL, because of its JSON", "owner")
+
+    assert (stated.value, stated.line) == ("PostgreSQL", "database: PostgreSQL (because of its JSON)")
+
+
 def test_a_commit_is_believed_less_than_a_person() -> None:
     by = {voice: stated_in("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
 

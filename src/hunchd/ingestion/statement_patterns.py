@@ -122,6 +122,15 @@ ABOUT_ONESELF: Final = (
 PAIR: Final = _pattern(
     r"^(?:(?:our|the|my)\s+)?(?P<k>[A-Za-z][\w/-]*(?: [\w/-]+){0,2})\s*(?::\s+|\s=\s)(?P<x>\S.{0,160}?)\s*$"
 )
+# What a note calls itself, before it says something: no key, or the next decision would take the place of the last.
+LABEL: Final = _pattern(
+    r"^\W*(?:(?:a|an|the|our|my|design|architectur(?:e|al)|technical|team|project|important|final|new|quick|side|please)\s+){0,2}",
+    r"(?:decisions?|decided|agreed|agreement|notes?|n\.?b\.?|rules?|reminder|remember|important|warning|caution|attention|careful|"
+    r"hints?|tips?|fyi|btw|info|facts?|ideas?|conventions?|preferences?|constraints?|instructions?|polic(?:y|ies)|"
+    r"requirements?|lessons?(?: learn(?:ed|t))?|learnings?|gotchas?|pitfalls?|insights?|context|background|updates?|"
+    r"problem|issue|bug|(?:root )?cause|fix|solution|workaround|summary|conclusion|goals?|plan|next(?: steps?)?)",
+    r"\s*:\s+",
+)
 IS: Final = _pattern(
     r"^(?:our|the)\s+(?P<k>[A-Za-z][\w/-]*(?: [\w/-]+){0,3}?)\s+(?:is|are)\s+(?P<x>\S.{0,100}?)",
     r"(?=\s*$|[.;!](?:\s|$)|,?\s+(?:because|since|not)\b)",

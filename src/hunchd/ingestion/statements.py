@@ -106,7 +106,7 @@ def _sentences(text: str, voice: Voice) -> Iterator[str]:
             sentence = " ".join(one.split())
             if 6 <= len(sentence) <= LONGEST:
                 sentence = _LEAD.sub("", sentence)
-                yield _PLACE.sub("", sentence) if voice == "commit" else sentence
+                yield (_PLACE if voice == "commit" else patterns.LABEL).sub("", sentence)
 
 
 def _read(sentence: str, voice: Voice) -> Iterator[Stated]:
@@ -115,8 +115,9 @@ def _read(sentence: str, voice: Voice) -> Iterator[Stated]:
     reason = because["why"].strip() if because else ""
     for readings in (_changes, _rules, _facts):
         for one in readings(sentence, voice):
-            if one.key and one.value and len(one.key) <= LONGEST_KEY and not _is_hollow(one.value):
-                yield replace(one, reason=reason or one.reason)
+            value = one.value.removesuffix(because[0]).rstrip() if because else one.value
+            if one.key and value and len(one.key) <= LONGEST_KEY and not _is_hollow(value):
+                yield replace(one, value=value, reason=reason or one.reason)
 
 
 def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
