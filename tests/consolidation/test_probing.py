@@ -46,6 +46,27 @@ def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 
 
+def test_what_others_did_to_what_stands_for_an_answer_is_no_loss() -> None:
+    said = ["changed", "removed", "lost"]
+    merged = [
+        entry(Step.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
+        for one in said
+    ]
+    probes = [Probe(f"{one}?", "p", (one,)) for one in said]
+
+    verdict = compared(probes, [[], [], []], traced(merged, set(said)), {"changed keeper"}, {"removed keeper"})
+
+    assert [loss.wanted for loss in verdict.losses] == ["lost"]
+
+
+def test_what_others_removed_is_no_loss_whatever_the_run_did_to_it() -> None:
+    touched = entry(Step.LINKS, memory("one"), memory("one", links=({"type": "about", "ref": "a.py"},)))
+
+    verdict = compared([Probe("q", "p", ("one",))], [[]], traced([touched], {"one"}), (), {"one"})
+
+    assert (verdict.answers, verdict.losses) == (0, [])
+
+
 def test_probes_are_made_of_what_must_stay_by_the_words_that_tell_it_apart() -> None:
     kept = memory("kept", age=300, trust=Trust.USER, content="always wash the zeppelin before landing")
     stale = memory("stale", age=300)

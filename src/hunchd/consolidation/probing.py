@@ -49,6 +49,14 @@ class Trace:
     heirs: Mapping[str, str]
     made: frozenset[str]
 
+    def heir(self, identifier: str) -> str:
+        """What says now what the memory of that id said: itself, where it was not put away."""
+        seen = {identifier}
+        while (following := self.heirs.get(identifier)) is not None and following not in seen:
+            seen.add(following)
+            identifier = following
+        return identifier
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -112,15 +120,22 @@ def question(memory: Memory, vocabulary: Vocabulary) -> str:
 
 
 def compared(
-    probes: Sequence[Probe], found: Iterable[Sequence[str]], trace: Trace, changed: Container[str] = ()
+    probes: Sequence[Probe],
+    found: Iterable[Sequence[str]],
+    trace: Trace,
+    changed: Container[str] = (),
+    removed: Container[str] = (),
 ) -> Verdict:
-    """What was found before and is not now; nothing that others `changed` or removed, and the run did not touch."""
+    """What was found before and is not now; nothing that others `changed` and the run did not touch, nor what they
+    `removed`, which no run does. The same goes for what an answer was merged into."""
     verdict = Verdict()
     for probe, now in zip(probes, found, strict=True):
         there = set(now)
         for wanted in probe.wanted:
-            found_again = wanted in there or _heir(wanted, trace.heirs) in there
-            if not found_again and wanted in changed and wanted not in trace.touched:
+            heir = trace.heir(wanted)
+            found_again = wanted in there or heir in there
+            theirs = heir in changed and (heir != wanted or wanted not in trace.touched)
+            if not found_again and (theirs or heir in removed):
                 continue
             verdict.answers += 1
             if found_again:
@@ -148,11 +163,3 @@ def traced(entries: Iterable[Entry], wanted: Container[str]) -> Trace:
                 if link.get("type") == PART_OF:
                     heirs.setdefault(edit.id, str(link["ref"]))
     return Trace(touched, heirs, frozenset(made))
-
-
-def _heir(identifier: str, heirs: Mapping[str, str]) -> str:
-    seen = {identifier}
-    while (following := heirs.get(identifier)) is not None and following not in seen:
-        seen.add(following)
-        identifier = following
-    return identifier

@@ -221,9 +221,10 @@ class CarryingOut:
             return memory.created <= record.began or memory.id in trace.made or memory.id in wanted
 
         found = [await self._found(probe.query, owner.id, FOUND_AFTER, stood) for probe in probes]
-        there = await self._memories.known(list(wanted), owner.id)
-        changed = {one for one in wanted if one not in there or there[one].updated > record.began}
-        judged = compared(probes, found, trace, changed)
+        standing = wanted.union(map(trace.heir, wanted))
+        there = await self._memories.known(list(standing), owner.id)
+        changed = {one for one in there if there[one].updated > record.began and one not in trace.made}
+        judged = compared(probes, found, trace, changed, standing.difference(there))
         if judged.share <= self._settings.probe_loss:
             return Verdict(False, judged.json())
         steps = ", ".join(sorted({loss.step for loss in judged.losses}))
