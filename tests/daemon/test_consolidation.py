@@ -280,3 +280,24 @@ def test_a_run_stops_within_a_second_when_asked(filled: RunningDaemon) -> None:
     assert filled.get(f"/consolidate/{begun}")["status"] in ("stopped", "done")
     filled.post(f"/consolidate/{begun}/undo", {})
     assert all(told["status"] == "active" for told in exported(filled).values())
+
+
+def test_what_was_merged_and_says_something_else_since_stays_when_the_one_it_was_merged_into_is_forgotten(
+    filled: RunningDaemon,
+) -> None:
+    def say(ref: str, text: str) -> str:
+        parser = {"type": "file", "ref": "src/parser.py"}
+        told = {"kind": "episode", "content": text, "ref": ref, "artifacts": [parser], "at": days_ago(3)}
+        return str(filled.post("/memories", told)["ids"][0])
+
+    same = "The parser was rewritten by hand because the generated one was slow"
+    ids = {ref: say(ref, same) for ref in ("one", "two", "three")}
+    filled.post("/consolidate", {"steps": ["duplicates"]})
+    told = {ref: filled.get(f"/memories/{identifier}") for ref, identifier in ids.items()}
+    [keeper] = [ref for ref, memory in told.items() if memory["status"] == "active"]
+    changed = next(ref for ref in ids if ref != keeper)
+
+    say(changed, "The lexer is generated from a table of regular expressions")
+    filled.request("DELETE", f"/memories/{ids[keeper]}")
+
+    assert [one for one in ids.values() if one in exported(filled)] == [ids[changed]]

@@ -207,8 +207,16 @@ def _named(module: str) -> str:
 
 
 def quoting(memory: Memory) -> tuple[str, ...]:
-    """The memories that say what `memory` says, made or put away by a run: who forgets it means them too."""
-    return tuple(link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
+    """The memories that say what `memory` says, made or put away by a run: who forgets it means them too, where each
+    still `says_it`."""
+    refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
+    return tuple(dict.fromkeys(refs))
+
+
+def says_it(other: Memory, memory: Memory) -> bool:
+    """Whether `other` still quotes `memory`, or was merged into it and says nothing of its own again since."""
+    merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
+    return not merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
 
 
 def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hunchd.assembly.tokens import count
-from hunchd.consolidation.chronicling import quoting
+from hunchd.consolidation.chronicling import quoting, says_it
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.facts import Change
@@ -311,7 +311,9 @@ class Engine:
         return await self._housekeeping.told_of(await self.memory(identifier))
 
     async def forget(self, identifier: str) -> None:
-        meant = list(dict.fromkeys((identifier, *quoting(await self.memory(identifier)))))
+        memory = await self.memory(identifier)
+        others = await self._memories.known(quoting(memory), memory.project)
+        meant = [identifier, *(one.id for one in others.values() if says_it(one, memory))]
         done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
         await self._housekeeping.forgotten(meant)
         for failure in done:
