@@ -99,6 +99,25 @@ def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: P
     assert "KeyError" not in context(daemon, shop, "shop/basket.py")["context"]
 
 
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "panic: no price\n\nshop.add(0x1)\n\t{0}/shop/basket.go:3 +0x2a\nmain.main()\n\t{0}/main.go:9 +0x1c\n",
+        "TypeError: no price\n    at add (file://{0}/shop/basket.js:3:5)\n    at main (file://{0}/main.js:9:1)\n",
+    ],
+    ids=["go", "node"],
+)
+def test_an_error_is_where_it_was_raised_whichever_end_of_the_trace_says_so(
+    daemon: RunningDaemon, shop: Path, trace: str
+) -> None:
+    daemon.add(shop)
+
+    daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": trace.format(shop)}]})
+
+    [item] = [item for item in context(daemon, shop, "shop/basket.py")["items"] if item["kind"] == "error"]
+    assert (item["source"]["path"].rpartition(".")[0], item["source"]["line"]) == ("shop/basket", 3)
+
+
 def test_a_save_a_commit_and_a_checkout_are_seen_without_being_told(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     (shop / "shop/checkout.py").write_text("def refund(basket: object) -> None:\n    pass\n")

@@ -107,6 +107,20 @@ def test_a_name_in_the_message_leads_to_where_it_is_defined(predictor: Predictor
     assert predicted(text, predictor)[0] == "src/shop/mail.py"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# shop\nsrc/shop/price.py:3:12: undefined: send_receipt\nsrc/shop/price.py:9:1: x is unused\nFAIL\tshop",
+        "src/shop/price.py(3,12): error TS2304: Cannot find name 'send_receipt'.\n\nFound 1 error.",
+        "src/shop/price.py:3:12: error: 'send_receipt' undeclared\nmake: *** [all] Error 1",
+    ],
+    ids=["go", "tsc", "gcc"],
+)
+def test_what_a_compiler_says_is_the_message_and_not_how_the_build_ended(text: str, predictor: Predictor) -> None:
+    assert "send_receipt" in traces.read([text], predictor.state).said.splitlines()[0]
+    assert set(predicted(text, predictor)[:2]) == {"src/shop/price.py", "src/shop/mail.py"}
+
+
 def test_a_module_found_fault_with_is_predicted(predictor: Predictor) -> None:
     text = "ImportError: cannot import name 'create' from 'shop.web.app'\n"
 

@@ -206,9 +206,9 @@ def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
 
 
 def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
-    """Where a tool says that it is, or the last place of the trace that lies in this tree: where the project's own
-    code was when it went wrong."""
-    for place in (*((read.at,) if read.at is not None else ()), *reversed(read.places)):
+    """Where a tool says that it is, or the place of the trace in this tree that is nearest to where it was raised: the
+    last one where Python prints it, elsewhere the first."""
+    for place in read.nearest:
         if (path := inside(place.path, str(tree.root))) is not None:
             return path, place.line
     return None, None

@@ -27,6 +27,10 @@ _FUNCTION = re.compile(r"(?:, in |: in |^\s+at (?:async )?)([\w.$<>]+)")
 _MESSAGE = re.compile(
     r"^(?:E\s+)?(?:[\w.]+(?:Error|Exception|Warning|Exit|Failure|Failed|Interrupt|Iteration)\b|panic|error)"
 )
+# What a compiler, a linter or a test of Go says behind the place; "main.go:12:5: undefined: x", "a.ts(3,4): error …".
+_TOLD = re.compile(
+    r"""^\s*(?:vet: )?[\w.\-@+/\\:]*\w\.[A-Za-z]{1,5}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +([A-Za-z'"`].*)$"""
+)
 _MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
 _FOREIGN = re.compile(r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:")
@@ -126,9 +130,11 @@ def common_tail(one: list[str], other: list[str]) -> int:
 
 
 def _said(text: str) -> tuple[list[str], list[str]]:
-    """Lines of the message, and other lines that are not of libraries; each from the end of the text."""
+    """Lines of the message, and other lines that are not of libraries; each from the end of the text, but for what
+    tools list: the first is the error, the others may follow from it."""
     message, shown = [], []
     foreign = False
+    listed = [] if _LAST_IS_WORST.search(text) else [told[1] for told in map(_TOLD.match, text.splitlines()) if told]
     for line in text.splitlines():
         frame = _FRAME.match(line)
         if frame:
@@ -141,7 +147,7 @@ def _said(text: str) -> tuple[list[str], list[str]]:
         elif not foreign and not _LOCATION.match(line):
             shown.append(line)
     lines = [line for line in text.splitlines() if line.strip()]
-    return (message or lines[-1:])[::-1][:12], shown[::-1]
+    return [*message[::-1], *listed][:12] or lines[-1:], shown[::-1]
 
 
 def _keys(names: list[str]) -> tuple[int, ...]:
