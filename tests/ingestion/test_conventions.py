@@ -226,6 +226,34 @@ Never use spaces at the end
     ]
 
 
+def test_an_instruction_with_links_is_told_to_its_end_or_not_at_all() -> None:
+    text = """- Follow [Review Comments](https://go.dev/wiki) and the style section of
+  [Go in Production](https://example.org/go).
+- Use the settings of
+  | a | table |
+
+Always sign.
+[![Build](b.svg)](https://ci)
+[one]: https://example.org/one
+"""
+    assert list(instructions_in(text)) == ["Follow Review Comments and the style section of Go in Production."]
+
+
+def test_what_ci_tries_is_told_of_all_its_workflows(tmp_path: Path) -> None:
+    job = "jobs:\n  t:\n    runs-on: {}-latest\n    strategy:\n      matrix:\n        node-version: [{}]\n"
+    facts = found(
+        tmp_path,
+        {
+            ".github/workflows/ci-alternative.yml": job.format("macos", "24"),
+            ".github/workflows/ci.yml": job.format("ubuntu", "9, 22, 24"),
+            ".github/workflows/test-windows.yml": "jobs:\n  t:\n    runs-on: windows-latest\n",
+        },
+    )
+    said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
+    assert said["ci node"] == ("9, 22, 24", ".github/workflows/ci.yml")
+    assert said["ci systems"] == ("macos, ubuntu, windows", ".github/workflows/ci-alternative.yml")
+
+
 def test_instructions_are_a_strangers_text(tmp_path: Path) -> None:
     facts = found(tmp_path, {"AGENTS.md": "- Always use tabs here.\n", "CONTRIBUTING.md": "- Never use spaces here.\n"})
     assert [(fact.category, fact.trust, fact.confidence) for fact in facts] == [

@@ -13,7 +13,7 @@ from typing import Any
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
-from hunchd.ingestion.manifests import Statement, reader_of, statements
+from hunchd.ingestion.manifests import CI, MOST_TRIED, Statement, reader_of, statements
 from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
 from hunchd.repository.reading import read_file
@@ -78,10 +78,23 @@ def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterato
             known = best.get(place)
             if known is None or known[0].confidence < statement.confidence:
                 best[place] = (statement, path)
+            elif statement.key.startswith(CI) and path.startswith(".github/"):
+                best[place] = _both(known, (statement, path))
     for (part, key), (statement, path) in best.items():
         whole = best.get(("", key))
         if not part or whole is None or whole[0].value != statement.value:
             yield _fact(statement, path, part, project, now)
+
+
+def _both(one: tuple[Statement, str], other: tuple[Statement, str]) -> tuple[Statement, str]:
+    """What two workflows of one CI try together, from the one that tries more."""
+    values = sorted({*one[0].value.split(", "), *other[0].value.split(", ")}, key=_by_version)
+    fullest = max(one, other, key=lambda said: said[0].value.count(","))
+    return replace(fullest[0], value=", ".join(values[-MOST_TRIED:])), fullest[1]
+
+
+def _by_version(value: str) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall(r"\d+", value)], value
 
 
 def part_of(fact: Memory) -> str:

@@ -48,6 +48,9 @@ _TALK = re.compile(
 )
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _RULER = re.compile(r"([=\-~^*#])\1{2,}")
+_REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\s*[|·•]?\s*)+$")
+# What ends like this goes on elsewhere: in a block of code, a list, a table.
+_CUT = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
 
 
@@ -120,7 +123,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
                 asks
-                and not sentence.endswith(":")
+                and not _CUT.search(sentence)
                 and 15 <= len(sentence) <= MAX_INSTRUCTION
                 and not (_STEP.search(sentence) or _TALK.search(sentence))
             ):
@@ -134,7 +137,9 @@ def _passages(text: str) -> Iterator[str]:
     for raw in [*text.splitlines(), ""]:
         line = raw.strip()
         item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(("```", "~~~"))
-        other = not line or ruler or fence or line.startswith(("|", "<", "#", "["))
+        other = (
+            not line or ruler or fence or line.startswith(("|", "<", "#")) or _is_reference(line, inside=bool(passage))
+        )
         if passage and (other or item or _begins_anew(line)):
             if not ruler:  # what is underlined was a heading
                 yield " ".join(passage)
@@ -143,6 +148,11 @@ def _passages(text: str) -> Iterator[str]:
             fenced = not fenced
         elif not (other or fenced):
             passage.append(line[item.end() :] if item else line)
+
+
+def _is_reference(line: str, *, inside: bool) -> bool:
+    """A badge, where a link leads, or a line of links; within a passage a wrapped line may begin with a link."""
+    return line.startswith("[") and (not inside or line.startswith("[![") or _REFERENCE.match(line) is not None)
 
 
 def _begins_anew(line: str) -> bool:

@@ -28,6 +28,8 @@ def _words(listed: str) -> tuple[str, ...]:
     return tuple(listed.split(", "))
 
 
+CI: Final = "ci "  # begins the keys of what CI tries: several of its files may tell of it
+MOST_TRIED: Final = 8  # versions
 _VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
 _NAME = re.compile(r"^[@\w./-]{1,60}$")
 _COMMAND_LINE = re.compile(
@@ -339,10 +341,10 @@ def _workflow(text: str) -> Iterator[Statement]:
         found = re.search(rf"^\s*{language}(?:-version)?s?:\s*\[([^\]]+)\]", text, re.MULTILINE)
         versions = re.findall(r"[\"']?(\d[\w.]*)[\"']?", found[1]) if found else []
         if versions:
-            yield Statement(f"ci {language}", ", ".join(versions[:8]), 0.9)
+            yield Statement(f"{CI}{language}", ", ".join(versions[:MOST_TRIED]), 0.9)
     systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
     if systems:
-        yield Statement("ci systems", ", ".join(systems), 0.9)
+        yield Statement(f"{CI}systems", ", ".join(systems), 0.9)
     lines = "\n".join(found[1] or found[2] for found in _COMMAND_LINE.finditer(text))
     for key, names in BY_PURPOSE:
         tools = [name for name in names if _mentions(lines, name)]

@@ -38,9 +38,20 @@ def recalled(
     near = among(nearest.units, np.sort(units[best]))
     likeness = dict(zip(nearest.units[near].tolist(), nearest.similarity[near].tolist(), strict=True))
     owned = _by_unit([(units, share / len(shares)) for units, share in shares.values()])
+    counted = all(_is_read(state, seed) for seed in query.seeds)
     said, touched = set(spoken[0].tolist()), _by_unit(lately)
     return tuple(
-        _unit(state, unit, score, likeness.get(unit, 0.0), owned.get(unit, 0.0), unit in said, unit in touched, now)
+        _unit(
+            state,
+            unit,
+            score,
+            likeness=likeness.get(unit, 0.0),
+            owned=owned.get(unit, 0.0),
+            counted=counted,
+            said=unit in said,
+            touched=unit in touched,
+            now=now,
+        )
         for unit, score in zip(units[best].tolist(), scores[best].tolist(), strict=True)
     )
 
@@ -58,7 +69,12 @@ def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
 def _shares(state: State, seed: int) -> Scores:
     """Units that own lines of a file, and their share of it: as it was read, or estimated."""
     page = state.pages.of(seed)
-    return page.shares if page is not None and len(page.units) else state.ownership.shares(seed)
+    return page.shares if page is not None and _is_read(state, seed) else state.ownership.shares(seed)
+
+
+def _is_read(state: State, seed: int) -> bool:
+    page = state.pages.of(seed)
+    return page is not None and len(page.units) > 0
 
 
 def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
@@ -91,15 +107,25 @@ def _by_unit(parts: list[Scores]) -> dict[int, float]:
 
 
 def _unit(
-    state: State, unit: int, score: float, likeness: float, owned: float, said: bool, touched: bool, now: int
+    state: State,
+    unit: int,
+    score: float,
+    *,
+    likeness: float,
+    owned: float,
+    counted: bool,
+    said: bool,
+    touched: bool,
+    now: int,
 ) -> PredictedUnit:
+    """`counted`: whether `owned` was read line by line; an estimate may be far off where a file was rewritten often."""
     messages = state.messages
     at = int(messages.at.view[unit])
     reasons = []
     if likeness > 0.1:
         reasons.append("about the same words")
     if owned > 0.05:
-        reasons.append(f"wrote {owned:.0%} of what is open")
+        reasons.append(f"wrote {owned:.0%} of what is open" if counted else "once added much of what is open")
     if said:
         reasons.append("wrote lines about it")
     if touched:
