@@ -125,6 +125,18 @@ def test_only_decisions_that_speak_of_what_is_at_hand_are_offered() -> None:
     assert [piece.id for piece in pieces(known(facts=decisions))] == ["d1"]
 
 
+def test_a_version_that_a_commit_chose_years_ago_is_no_decision_of_today() -> None:
+    by_commit = {"type": "commit", "sha": "a1", "rule": "at least"}
+    said, ago = fact("old", "the basket needs node >=6", source=by_commit), timedelta(days=8 * 365)
+    old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
+    renamed = replace(fact("renamed", "basket: Cart", source=by_commit | {"rule": "renamed"}), at=NOW - ago)
+    recorded = replace(fact("recorded", "The basket is kept in a cookie"), at=NOW - ago)
+
+    offered = pieces(known(facts=(old, new, renamed, recorded)))
+
+    assert sorted(piece.id for piece in offered) == ["new", "recorded", "renamed"]
+
+
 def test_what_the_user_told_is_critical_whatever_is_open() -> None:
     [piece] = pieces(known(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))

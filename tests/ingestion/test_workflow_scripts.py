@@ -284,6 +284,19 @@ def test_the_same_workflow_comes_back_from_its_memory() -> None:
     assert not is_edited(memory)
 
 
+def test_the_hint_of_a_tox_environment_is_what_runs_without_arguments() -> None:
+    commands = "pytest --cov=shop {posargs:--durations=10 tests {toxinidir}/docs}\n  ruff {posargs}"
+    [workflow] = workflows_in("tox.ini", f"[testenv]\ncommands =\n  {commands}\n")
+
+    assert hint_of(workflow) == "tox: pytest --cov=shop --durations=10 tests {toxinidir}/docs → ruff"
+
+
+def test_what_is_done_to_all_of_something_is_no_check() -> None:
+    updating, everything = workflows_in("Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n")
+
+    assert (updating.purpose, everything.purpose) == ("setup", "check")
+
+
 def test_secrets_in_scripts_are_masked() -> None:
     key = "AKIA" + "Q7RZ3LWX5TYB2NM4"
     text = f"deploy:\n\tAWS_ACCESS_KEY_ID={key} aws s3 sync . s3://x\n"

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hunchd.consolidation.doubting import DOUBT
 from hunchd.domain.context import Focus, Level, Piece
@@ -27,6 +27,8 @@ MOST_CONVENTIONS = 12
 MOST_SENTENCES = 4  # of them, in a guide's own words
 MOST_SHARED = 6  # of them, of what colleagues wrote down: it does not push away what the tools enforce
 MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
+OUTDATED = timedelta(days=3 * 365)  # what tools and versions a project takes seldom holds longer
+_OF_ITS_DAY = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
 CONTRADICTION_HERE = 0.75  # an open contradiction that speaks of the current file
 CONTRADICTION_ELSEWHERE = 0.4
 PROFILE_HERE = 0.5  # a line of the profile that speaks of what is at hand
@@ -60,7 +62,7 @@ def told_pieces(
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
-    decisions = [fact for fact in others if _is_decision(fact)]
+    decisions = [fact for fact in others if _is_decision(fact) and not _is_outdated(fact, now)]
     telling = at_hand - _common(decisions)
     shared = {fact.id: len(telling & _words(f"{fact.title} {fact.content}")) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
@@ -83,6 +85,11 @@ def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
 def _is_decision(fact: Memory) -> bool:
     """Whether it was decided once, in a record or a commit, rather than being how things are always done."""
     return fact.category == "decision" or fact.source.get("type") == "commit"
+
+
+def _is_outdated(fact: Memory, now: datetime) -> bool:
+    """Whether a commit of long ago chose the tool or the version: a file that says so still would speak for itself."""
+    return fact.source.get("type") == "commit" and fact.source.get("rule") in _OF_ITS_DAY and now - fact.at > OUTDATED
 
 
 def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:

@@ -20,6 +20,8 @@ HINTED: Final = 5  # steps in it
 MOST_STEPS: Final = 60
 MOST_TEXT: Final = 6_000  # characters
 _SAYS_NOTHING: Final = re.compile(r"(?:echo|printf)\b|(?:\w+=\S+ )?(?:exec )?[\"']?\$(?!\(|\{\{)")
+# What tox puts in place of what nobody gave.
+_POSARGS: Final = re.compile(r"\{posargs(?::((?:[^{}]|\{[^{}]*\})*))?\}")
 _IMPORTANCE: Final = {"test": 0.6, "check": 0.6, "release": 0.6, "build": 0.55, "lint": 0.55, "run": 0.5}
 
 
@@ -104,7 +106,8 @@ def hint_of(workflow: Workflow) -> str:
 
 
 def _first_line(step: Step) -> str:
-    return step.command.partition("\n")[0].rstrip("\\ ") or step.name
+    line = step.command.partition("\n")[0].rstrip("\\ ")
+    return _POSARGS.sub(lambda found: found[1] or "", line).rstrip() or step.name
 
 
 def _is_short(done: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ _NAMES: Final = (
     ("bench", r"bench"),
     ("docs", r"\bdocs?\b|documentation|sphinx|mkdocs"),
     ("test", r"tests?\b|\bunit\b|integration|e2e|\bspec\b|smoke|fuzz|miri|loom"),
-    ("check", r"\bchecks?\b|\bci\b|verify|validate|audit|\ball\b"),
+    ("check", r"\bchecks?\b|\bci\b|verify|validate|audit|^all$"),
     ("clean", r"clean|prune|purge"),
     ("setup", r"setup|bootstrap|install|\binit\b|\bdeps\b|env\b"),
     ("build", r"build|compile|bundle|package|assemble"),
