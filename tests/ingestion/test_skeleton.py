@@ -114,3 +114,20 @@ def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:
         "    it 'holds %d items'",
         "describe 'till'",
     ]
+
+
+def test_of_a_file_of_tests_the_tests_are_shown_before_what_helps_them() -> None:
+    source = b"class Colour(Enum):\n    RED = 1\nclass Cart:\n    pass\ndef test_add(): pass\ndef test_sum(): pass\n"
+
+    in_tests = skeleton(outline_of("tests/test_cart.py", source), max_lines=3).splitlines()
+    elsewhere = skeleton(outline_of("src/cart.py", source), max_lines=3).splitlines()
+
+    assert in_tests[:2] == ["def test_add()", "def test_sum()"]
+    assert elsewhere[:2] == ["class Colour(Enum)", "class Cart"]
+
+
+def test_of_a_workflow_of_ci_what_starts_it_and_its_jobs_are_shown() -> None:
+    source = b"name: CI\non:\n  push:\npermissions:\n  contents: read\njobs:\n  tests:\n    runs-on: x\n"
+
+    assert skeleton(outline_of(".github/workflows/ci.yml", source), max_lines=9) == "on: push\njobs: tests"
+    assert "permissions: contents" in skeleton(outline_of("ci.yml", source), max_lines=9)

@@ -18,9 +18,14 @@ _WEIGHTS = {
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
     "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
+_HELPING = 2.5  # of tests, what is no test
 _HIDDEN = 2.5  # what a name or a modifier says is nobody else's business
 _EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
+_TEST = re.compile(r"^(?:test|Test|Benchmark|Fuzz)(?![a-z])|(?:Tests?|TestCase|Spec)$")
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
+_CI = ".github/workflows/"
+_OF_CI = frozenset({"on", "jobs"})  # its other keys are the same in every workflow, or tell nothing alone
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
 _INDENT = "    "
 # Names that half of all files define or use.
@@ -36,12 +41,19 @@ def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
     """The `most` important lines of a file, in its order, members below what contains them."""
     symbols = _worth_showing(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
-        lines = [ViewLine(text, "", 1.0) for text in _keys(symbols)[:most]]
+        told = (
+            [one for one in symbols if {one.name, one.container} & _OF_CI] if outline.path.startswith(_CI) else symbols
+        )
+        lines = [ViewLine(text, "", 1.0) for text in _keys(told or symbols)[:most]]
         return FileView(outline.path, outline.blob, tuple(lines), 0, outline.doc)
     if symbols and all(symbol.kind == "heading" for symbol in symbols):
         return FileView(outline.path, outline.blob, (ViewLine(_headings(symbols), "", 1.0),), 0, outline.doc)
     main = _main_container(symbols, outline.lines)
-    weights = [importance(symbol, outline.language) + (symbol.container in main) for symbol in symbols]
+    helping = _helping(symbols) if _OF_TESTS.search(outline.path) else [False] * len(symbols)
+    weights = [
+        importance(symbol, outline.language) + (symbol.container in main) - _HELPING * helps
+        for symbol, helps in zip(symbols, helping, strict=True)
+    ]
     chosen = _chosen(symbols, weights, most)
     lines = _lines(symbols, weights, sorted(chosen))
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
@@ -112,6 +124,15 @@ def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
     )
+
+
+def _helping(symbols: Sequence[Symbol]) -> list[bool]:
+    """Whether each is there for the tests beside it, in a file that has tests: its own classes, commands, fixtures."""
+    tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
+    if not any(tests):
+        return tests
+    around = {symbol.container for symbol, test in zip(symbols, tests, strict=True) if test}
+    return [not (test or symbol.name in around) for symbol, test in zip(symbols, tests, strict=True)]
 
 
 def importance(symbol: Symbol, language: str) -> float:
