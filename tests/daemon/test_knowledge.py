@@ -175,6 +175,31 @@ def test_two_sources_that_are_equally_sure_contradict_each_other_until_it_is_set
     assert value(daemon, "python") == ">=3.8, tested on 3.9"
 
 
+def test_a_contradiction_is_told_as_both_sides_say_it_now_and_ends_when_they_agree(daemon: RunningDaemon) -> None:
+    told = {"kind": "fact", "key": "python", "category": "constraint"}
+    by_a_file = {"trust": "project", "source": {"type": "convention", "path": "pyproject.toml"}}
+
+    def asked() -> list[tuple[str, str]]:
+        return [(one["a"]["value"], one["b"]["value"]) for one in daemon.get("/contradictions")["items"]]
+
+    daemon.post("/memories", {**told, "value": ">=3.10", **by_a_file})
+    daemon.post("/memories", {**told, "value": ">=3.11"})
+    again = daemon.post("/memories", {**told, "value": ">=3.12"})["understood"][0]
+    assert asked() == [(">=3.10", ">=3.12")]
+    assert again["contradiction"] == daemon.get("/contradictions")["items"][0]["id"]
+
+    daemon.request("PATCH", f"/memories/{again['id']}", {"value": ">=3.13"})
+    assert asked() == [(">=3.10", ">=3.13")]
+    daemon.post("/memories", {**told, "value": ">=3.14", **by_a_file})
+    assert asked() == [(">=3.13", ">=3.14")]
+    daemon.post("/memories", {**told, "value": ">=3.14"})
+    assert asked() == []
+    daemon.post("/memories", {**told, "value": ">=3.13"})
+    assert asked() == [(">=3.14", ">=3.13")]
+    daemon.post(f"/memories/{again['id']}/undo", {})
+    assert (asked(), value(daemon, "python")) == ([], ">=3.14")
+
+
 def test_two_memories_that_cannot_both_hold_are_noticed_shown_settled_and_never_asked_about_again(
     daemon: RunningDaemon, shop: Path
 ) -> None:

@@ -17,6 +17,7 @@ from hunchd.protocol.requests import Resolution
 
 # Two sources that are equally sure of different values of one key: one is wrong, or it has changed.
 SAME_KEY: Final = 0.9
+OVERTAKEN: Final = "one side says something else by now"
 
 
 def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
@@ -140,6 +141,36 @@ def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory
         "note": "the other side holds no more",
     }
     return replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
+
+
+def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory | None = None) -> tuple[Memory, ...]:
+    """An open contradiction about one place closed, as one of its voices says something else now, which is `said`, or
+    has taken back what it said, which was `undone`; with the contradiction that is left. Nothing while it stands."""
+    if conflict.status is not Status.ACTIVE or not of_one_place(conflict):
+        return ()
+    told = {"resolved_at": iso(now), "note": OVERTAKEN}
+    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
+    a, b = sides(conflict)
+    if undone is not None and _is_said_again(undone, b) and same_value(said, a):
+        return (closed,)
+    for side, other in ((a, b), (b, a)):
+        if voice_of(said) == voice_of(side):
+            if same_value(said, side):
+                return ()
+            if same_value(said, other):
+                return (closed,)
+            why = str(conflict.source["reason"])
+            return closed, conflict_of(other, said, now, reason=why, confidence=conflict.confidence)
+    return ()
+
+
+def is_asked_or_answered(conflict: Memory) -> bool:
+    """Whether nobody need be asked about these two statements: one that was only overtaken was not answered."""
+    return conflict.status is Status.ACTIVE or conflict.source.get("note") != OVERTAKEN
+
+
+def _is_said_again(one: Memory, other: Memory) -> bool:
+    return same_value(one, other) and voice_of(one) == voice_of(other)
 
 
 def lapsed(conflict: Memory, now: datetime) -> Change:

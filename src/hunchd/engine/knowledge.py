@@ -271,7 +271,8 @@ def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
         name = "replaced" if ruling.verdict is Verdict.REPLACED else "rejected_for"
         told[name] = {"id": against.id, "value": against.value, "since": iso(since(against))}
     if ruling.conflicting:
-        told["contradiction"] = next(one.id for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+        conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+        told["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
     sent, kept = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
     if secrets := taken_out(sent, kept):
         told["redacted"] = list(secrets)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.consolidation.conflicts import conflict_of
+from hunchd.consolidation.conflicts import conflict_of, is_asked_or_answered, overtaken
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import (
     Change,
@@ -24,6 +24,7 @@ from hunchd.domain.facts import (
     ruled,
     since,
     undone,
+    voice_of,
     without,
 )
 from hunchd.domain.filters import Filters, matches
@@ -112,12 +113,35 @@ class Memories:
             known = {one.id: one for one in await self.family(claim.id, claim.project)} | written
             earlier = known.values()
         ruling = ruled(claim, head, tuple(earlier), now)
-        if not ruling.conflicting or ruling.against is None:
+        agreeing = ruling.verdict in (Verdict.CONFIRMED, Verdict.SAME)
+        if head is None or not (ruling.verdict is Verdict.REPLACED or (agreeing and voice_of(claim) != voice_of(head))):
             return ruling
-        conflict = conflict_of(ruling.against, ruling.memory, now)
-        if await self.known([conflict.id], conflict.project):  # it is asked already, or was answered
-            return replace(ruling, conflicting=False)
-        return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, conflict)))
+        said = ruling.memory if ruling.verdict is Verdict.REPLACED else claim
+        asked = [conflict_of(ruling.against, said, now)] if ruling.conflicting and ruling.against is not None else []
+        asked = [*await self._unasked(asked), *await self._overtaken(said, now)]
+        conflicts = {one.id: one for one in asked}  # two ways lead to the same question
+        return replace(
+            ruling,
+            conflicting=any(one.status is Status.ACTIVE for one in asked),
+            change=replace(ruling.change, memories=(*ruling.change.memories, *conflicts.values())),
+        )
+
+    async def _overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
+        """What becomes of the open contradictions about a place when one voice says there what it `said`."""
+        place = place_of(said)
+        known = await self.conflicts_about({place}, said.project) if place is not None else []
+        told = [one for conflict in known for one in overtaken(conflict, said, now, undone=undone)]
+        opened = await self._unasked([one for one in told if one.status is Status.ACTIVE])
+        return [*opened, *(one for one in told if one.status is not Status.ACTIVE)]
+
+    async def _unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
+        """Those that nobody is asked about, or has answered."""
+        known = [await self.known([one.id], one.project) for one in conflicts]
+        return [
+            one
+            for one, before in zip(conflicts, known, strict=True)
+            if not any(map(is_asked_or_answered, before.values()))
+        ]
 
     async def keep(self, memories: Sequence[Memory]) -> None:
         """Make `memories` durable as they are, and searchable."""
@@ -222,7 +246,8 @@ class Memories:
             else:
                 head = (await self.known([place], memory.project)).get(place)
                 result, change = moved(memory, replace(changed, id=place), head, now)
-            await self.commit([change])
+            conflicts = await self._overtaken(result, now)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return result
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
@@ -236,7 +261,8 @@ class Memories:
                 restored, change = await self._returned(memory, now)
             else:
                 restored, change = await self._stepped_back(memory, now)
-            await self.commit([change])
+            conflicts = await self._overtaken(restored, now, undone=memory)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return restored
 
     async def _stepped_back(self, head: Memory, now: datetime) -> tuple[Memory, Change]:
