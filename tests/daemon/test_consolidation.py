@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -301,3 +303,29 @@ def test_what_was_merged_and_says_something_else_since_stays_when_the_one_it_was
     filled.request("DELETE", f"/memories/{ids[keeper]}")
 
     assert [one for one in ids.values() if one in exported(filled)] == [ids[changed]]
+
+
+def test_what_was_being_forgotten_when_the_daemon_was_killed_leaves_every_file_with_the_next_start(
+    filled: RunningDaemon,
+) -> None:
+    take(filled, episode(77, age=9) | {"id": "m7777", "title": "A quokkaword in the title", "content": "x y z " * 40})
+    filled.post("/consolidate", {"steps": ["summarise", "links"]})
+
+    def forget() -> None:
+        with suppress(OSError):
+            filled.request("DELETE", "/memories/m7777")
+
+    asked = threading.Thread(target=forget)
+    asked.start()
+    filled.wait_until(lambda: filled.request("GET", "/memories/m7777")[0] == 404, within=30, what="hide it")
+    filled.kill()
+    asked.join()
+    filled.start()
+
+    def gone() -> bool:
+        files = [file for file in filled.places.data.rglob("*") if file.is_file()]
+        with suppress(FileNotFoundError):  # the store tidies up meanwhile
+            return not any(b"quokkaword" in file.read_bytes() for file in files)
+        return False
+
+    filled.wait_until(gone, within=30, what="take what was forgotten off the disk")

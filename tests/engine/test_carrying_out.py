@@ -25,6 +25,7 @@ from hunchd.engine.making import Making
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict, recorded
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.usage import Usage, keep
 from hunchd.engine.writing import Writer
 from hunchd.protocol.child import Child
@@ -147,7 +148,7 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
 
     async with Journal.open(folder / "journal") as journal:
         writer = Writer(journal, hot, client, batch=8, gather=0.0, most=100)
-        memories = Memories(journal, hot, client, writer, now=lambda: NOW)
+        memories = Memories(journal, hot, client, writer, now=lambda: NOW, unfinished=Unfinished(folder / "forgetting"))
         making = Making(hot, memories, writer, log)
         work = CarryingOut(
             cast(Child, cast(Any, planner)),

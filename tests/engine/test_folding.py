@@ -16,6 +16,7 @@ from hunchd.domain.session import Event, Message
 from hunchd.engine.conversations import Conversations
 from hunchd.engine.memories import Memories
 from hunchd.engine.sessions import Sessions
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Writer
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
 from hunchd.store.client import StoreClient
@@ -32,7 +33,7 @@ async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conver
     async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
-        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        memories = Memories(journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(folder / "forgetting"))
         running = asyncio.create_task(writer.run())
         sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
         await sessions.warm((None,))

@@ -19,6 +19,7 @@ from hunchd.engine.memories import Memories
 from hunchd.engine.reading import BREAKER, HOPELESS, LONGEST_PAUSE, Reading, stretches
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.spending import Ledger, Prices
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Writer
 from hunchd.language.asking import Answer, Failure, Question, Used
 from hunchd.language.client import LanguageClient
@@ -102,7 +103,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, EmptyStore()))
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
-        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        memories = Memories(
+            journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(tmp_path / "forgetting")
+        )
         sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
         running = asyncio.create_task(writer.run())
         await sessions.warm((None,))

@@ -17,6 +17,7 @@ from hunchd.domain.session import Event
 from hunchd.engine.memories import Memories
 from hunchd.engine.session_log import session_tag
 from hunchd.engine.sessions import Sessions
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Writer
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
 from hunchd.store.client import Page, StoreClient
@@ -50,7 +51,9 @@ async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
     async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
-        memories = Memories(journal, hot, store, writer, now=lambda: NOW)
+        memories = Memories(
+            journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(tmp_path / "forgetting")
+        )
         sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
         running = asyncio.create_task(writer.run())
         await sessions.warm((None,))

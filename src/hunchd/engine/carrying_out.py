@@ -280,6 +280,10 @@ class CarryingOut:
         going = await self._erasable(planned, owner)
         if not going:
             return
+        async with self._memories.unfinished.promised(going, owner.id):
+            await self._erase_all(record, owner, going)
+
+    async def _erase_all(self, record: Record, owner: Owner, going: Sequence[str]) -> None:
         # First, for after a crash nobody would know what to look for in them.
         await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(going), None))
         gone, last = [], 0

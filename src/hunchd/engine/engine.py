@@ -38,6 +38,7 @@ from hunchd.engine.resuming import Resuming
 from hunchd.engine.searching import Searching
 from hunchd.engine.sessions import Sessions
 from hunchd.engine.transfer import Transfer
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
@@ -66,7 +67,13 @@ class Engine:
         )
         self._own = Own()
         self._memories = Memories(
-            parts.journal, parts.hot, parts.store, self._writer, now=parts.now, noticed=self._noticed
+            parts.journal,
+            parts.hot,
+            parts.store,
+            self._writer,
+            now=parts.now,
+            unfinished=Unfinished(parts.places.data / "forgetting"),
+            noticed=self._noticed,
         )
         ledger = ledger_of(parts)
         self._answers = Answers(
@@ -141,6 +148,7 @@ class Engine:
             self._projects,
             self._watching,
             self._writer,
+            self._memories,
             self._housekeeping,
             forgetting=(
                 self._answers.forget,
@@ -212,6 +220,7 @@ class Engine:
         await self._sessions.warm((None, *self._projects.ids))
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
         await self._resuming.recall()
+        await self._erasing.finish_forgetting()
 
     async def nightly(self) -> None:
         """What a quiet night is for."""
@@ -314,11 +323,12 @@ class Engine:
         memory = await self.memory(identifier)
         others = await self._memories.known(quoting(memory), memory.project)
         meant = [identifier, *(one.id for one in others.values() if says_it(one, memory))]
-        done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
-        await self._housekeeping.forgotten(meant)
-        for failure in done:
-            if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # gone already
-                raise failure
+        async with self._memories.unfinished.promised(meant, memory.project):
+            done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
+            await self._housekeeping.forgotten(meant)
+            for failure in done:
+                if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # gone already
+                    raise failure
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""

@@ -1,17 +1,23 @@
-"""A project goes, with all that is kept of it, from disk too; once begun it is finished, if need be after a crash."""
+"""A project goes, with all that is kept of it, from disk too; once begun it is finished, if need be after a crash. So
+is what was begun to be forgotten of one that stays."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from hunchd.config.places import make_private
+from hunchd.domain.errors import HunchError
 from hunchd.engine.housekeeping import Housekeeping
+from hunchd.engine.memories import Memories
 from hunchd.engine.parts import Parts
 from hunchd.engine.project import Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
+
+logger = logging.getLogger(__name__)
 
 
 class Erasing:
@@ -23,6 +29,7 @@ class Erasing:
         projects: Projects,
         watching: Watching,
         writer: Writer,
+        memories: Memories,
         housekeeping: Housekeeping,
         *,
         forgetting: Sequence[Callable[[str], None]],
@@ -33,6 +40,7 @@ class Erasing:
         self._projects = projects
         self._watching = watching
         self._writer = writer
+        self._memories = memories
         self._housekeeping = housekeeping
         self._forgetting = forgetting
 
@@ -51,6 +59,17 @@ class Erasing:
         """What an earlier run began."""
         for begun in self._begun.iterdir() if self._begun.is_dir() else ():
             await self._clear(begun.name)
+
+    async def finish_forgetting(self) -> None:
+        """What an earlier run began to forget, and a crash or a broken store kept on the disk."""
+        for note, project, ids in await asyncio.to_thread(self._memories.unfinished.left):
+            try:
+                if project is None or self._projects.known(project) is not None:  # else it went with its project
+                    await self._housekeeping.forgotten(await self._memories.finish_erasing(ids, project))
+            except HunchError as error:  # nothing shows it; the next start tries again
+                logger.warning("what was forgotten before the last stop is not off the disk yet: %s", error.message)
+            else:
+                note.unlink(missing_ok=True)
 
     async def _clear(self, identifier: str) -> None:
         if self._projects.known(identifier) is not None:

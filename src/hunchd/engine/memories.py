@@ -32,6 +32,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_of, without_secrets
 from hunchd.engine.purging import Purges
 from hunchd.engine.records import record_of, record_of_forgetting, tells_of
+from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft
 from hunchd.protocol.requests import FeedbackItem
@@ -54,6 +55,7 @@ class Memories:
         writer: Writer,
         *,
         now: Callable[[], datetime],
+        unfinished: Unfinished,
         noticed: Callable[[Change], None] = lambda _: None,
     ) -> None:
         self._journal = journal
@@ -64,6 +66,7 @@ class Memories:
         self._noticed = noticed
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
         self.purges = Purges(store)
+        self.unfinished = unfinished
         self._newer: set[str] = set()  # ids written since the start, while an earlier run's are still being read
 
     # Kept
@@ -345,11 +348,25 @@ class Memories:
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
         """Forget a memory; no file of ours holds it, or what it said before, any more when this returns. One that is
         accepted under its id meanwhile is another, and stays."""
-        with self.purges.coming():
-            memory, sequence = await self.forget(identifier, projects)
+        project = (await self.get(identifier, projects)).project
+        async with self.unfinished.promised([identifier], project):
+            with self.purges.coming():
+                memory, sequence = await self.forget(identifier, projects)
+                await self._writer.drained()
+                await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
+            await self.purges.purge(memory.project)
+
+    async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
+        """What an earlier start began: those of `ids` that are forgotten, of which no file of ours tells any more when
+        this returns. What is there was not forgotten, or is something else by now."""
+        there = await self.known(ids, project)
+        gone = [one for one in ids if one not in there]
+        if gone:
+            last = self._journal.last
             await self._writer.drained()
-            await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
-        await self.purges.purge(memory.project)
+            await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
+            await self.purges.purge(project)
+        return gone
 
     async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
         """Contradictions quote both sides: with one of them they go too."""

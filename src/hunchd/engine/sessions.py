@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -326,16 +326,18 @@ class Sessions:
         """Remove the session, its messages and everything made of it: from answers at once, from disk before this
         returns."""
         session = redacted_name(session)
-        with self._memories.purges.coming():
-            gone = await self._taken_out(session)
-        await asyncio.gather(*(self._memories.purges.purge(owner) for owner in gone))
-        ids = [one for of_owner in gone.values() for one in of_owner]
-        if self.gone is not None:
-            await self.gone(ids)
+        async with AsyncExitStack() as promises:
+            with self._memories.purges.coming():
+                gone = await self._taken_out(session, promises)
+            await asyncio.gather(*(self._memories.purges.purge(owner) for owner in gone))
+            ids = [one for of_owner in gone.values() for one in of_owner]
+            if self.gone is not None:
+                await self.gone(ids)
         return {"erased": session, "memories": len(ids)}
 
-    async def _taken_out(self, session: str) -> dict[str | None, list[str]]:
-        """Take the session out of every answer and out of the journal; what is to leave the disk, by its project."""
+    async def _taken_out(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
+        """Take the session out of every answer and out of the journal; what is to leave the disk, by its project, which
+        `promises` note."""
         async with self.held(session) as log:
             await self._writer.drained()
             gone: dict[str | None, list[str]] = {}
@@ -350,6 +352,7 @@ class Sessions:
                         ids += [message.id for message in log.messages]
                     ids += [one.id for one in await self._memories.conflicts_about(set(ids), owner)]
                     if ids := list(dict.fromkeys(ids)):
+                        await promises.enter_async_context(self._memories.unfinished.promised(ids, owner))
                         facts = [memory for memory in made if memory.kind is Kind.FACT]
                         kept = await self._memories.relink(facts, owner)
                         last = max(last, await self.forget([one for one in ids if one not in kept], owner))

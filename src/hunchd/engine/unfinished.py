@@ -1,0 +1,53 @@
+"""What is being forgotten, noted on the disk until no byte of it is left there: a crash in between leaves it to the
+next start. Ids alone, no text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hunchd.config.places import make_private
+from hunchd.store.files import Files, replace_file
+
+logger = logging.getLogger(__name__)
+
+
+class Unfinished:
+    """A file below `folder` for each that somebody began to forget."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @asynccontextmanager
+    async def promised(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
+        """Inside, they leave every file; what fails there is left to the next start. A full disk that does not take
+        the note keeps nobody from forgetting."""
+        note = self._folder / secrets.token_hex(8)
+        told = json.dumps({"project": project, "ids": list(ids)}).encode()
+        try:
+            await asyncio.to_thread(self._note, note, told)
+        except OSError as error:
+            logger.warning("what is being forgotten could not be noted: %s", error)
+        yield
+        note.unlink(missing_ok=True)
+
+    def left(self) -> list[tuple[Path, str | None, list[str]]]:
+        """What earlier starts began: the note, the project and the ids. One that cannot be read says nothing."""
+        told: list[tuple[Path, str | None, list[str]]] = []
+        for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            try:
+                noted = json.loads(note.read_bytes())
+                told.append((note, noted["project"], [str(one) for one in noted["ids"]]))
+            except (OSError, ValueError, TypeError, KeyError):
+                logger.warning("%s cannot be read: what was being forgotten may not be off the disk yet", note)
+                note.unlink(missing_ok=True)
+        return told
+
+    def _note(self, note: Path, told: bytes) -> None:
+        make_private(self._folder)
+        replace_file(Files(), note, told)
