@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hunchd.domain.context import Focus
+from hunchd.domain.context import Activity, Focus
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory, Status, Usage
 from hunchd.engine.known_patterns import KnownPatterns
@@ -134,3 +134,19 @@ def test_only_what_tells_what_to_write_is_told_unasked(kept: Memory, title: str,
     assert [piece.id for piece in patterns.pieces(focus)] == ([kept.id] if enough else [])
     assert [one["id"] for one in patterns.predicted(focus.file)] == ([kept.id] if enough else [])
     assert [known.id for known, _ in patterns.at("formats/toml.py")] == [kept.id]
+
+
+def test_what_is_before_ones_eyes_or_about_tests_only_is_not_told_unasked(kept: Memory) -> None:
+    def told(path: str, *paths: str, activity: Activity = "", strength: float = 1.0) -> bool:
+        patterns = KnownPatterns()
+        spots = tuple(Spot(one, 1, "load") for one in paths)
+        pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0))
+        patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=strength),), project="p1"))
+        return bool(patterns.pieces(Focus(project="p1", file=path, activity=activity)))
+
+    assert told("formats/toml.py", "formats/toml.py", "formats/json.py")
+    assert not told("formats/toml.py", "formats/toml.py")
+    assert told("formats/toml.py", "formats/toml.py", activity="new_feature")
+    assert not told("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
+    assert told("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
+    assert not told("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)

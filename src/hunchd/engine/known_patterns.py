@@ -12,6 +12,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.memory import Trust
 from hunchd.patterns.memories import KnownPattern, is_pattern, known_from
 from hunchd.patterns.wording import tells_enough
+from hunchd.prediction.files import TEST, traits_of
 
 SHOWN: Final = 3  # patterns in one bundle
 # How much a hint helps against a file that will certainly be needed (1.0): whoever writes a new instance wants it,
@@ -20,6 +21,7 @@ LIVES_HERE: Final = 0.4  # the file at hand has instances, and is where new ones
 COULD_LIVE_HERE: Final = 0.25
 BUILDING: Final = 1.5  # times more while somebody builds something new
 WEAKEST: Final = 0.4  # of that, for the least distinctive pattern
+LEAST_STRENGTH: Final = 0.5  # where it has no instance yet
 # Chance that a file which nobody knows yet is there to hold a new instance of the pattern whose place it is in.
 NEW_FILE: Final = 0.6
 LEAST_COMPANION: Final = 0.15  # confidence below which a companion is not suggested
@@ -54,9 +56,16 @@ class KnownPatterns:
         """The patterns that a new line of the file `path` could belong to, with how likely it helps to know them."""
         return self._at(path)[:SHOWN]
 
-    def worth_telling(self, path: str) -> list[tuple[KnownPattern, float]]:
+    def worth_telling(self, path: str, *, building: bool = False) -> list[tuple[KnownPattern, float]]:
         """Of those the ones that say something to who has not asked for them."""
-        return [one for one in self._at(path) if tells_enough(one[0].title)][:SHOWN]
+        return [
+            (pattern, value)
+            for pattern, value in self._at(path)
+            if tells_enough(pattern.title)
+            and (building or pattern.paths != {path})  # all of it is before the eyes of who has that file open
+            and (path in pattern.paths or pattern.strength >= LEAST_STRENGTH)
+            and (_is_test(path) or not _is_of_tests(pattern))
+        ][:SHOWN]
 
     def _at(self, path: str) -> list[tuple[KnownPattern, float]]:
         found = []
@@ -76,7 +85,8 @@ class KnownPatterns:
         if not focus.file:
             return []
         more = BUILDING if focus.activity == "new_feature" else 1.0
-        return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in self.worth_telling(focus.file)]
+        told = self.worth_telling(focus.file, building=focus.activity == "new_feature")
+        return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in told]
 
     def predicted(self, path: str | None) -> list[dict[str, Any]]:
         """The same as predicted memories, in the contract's shape."""
@@ -108,6 +118,15 @@ class KnownPatterns:
 def _same_language(path: str, pattern: KnownPattern) -> bool:
     ending = PurePosixPath(path).suffix
     return any(PurePosixPath(other).suffix == ending for other in pattern.paths)
+
+
+def _is_of_tests(pattern: KnownPattern) -> bool:
+    """Whether it tells how tests are written, though a line of what they test may look like one."""
+    return 2 * sum(map(_is_test, pattern.paths)) > len(pattern.paths)
+
+
+def _is_test(path: str) -> bool:
+    return bool(traits_of(path) & TEST)
 
 
 def _reasons(pattern: KnownPattern, path: str) -> Sequence[str]:
