@@ -218,6 +218,12 @@ def test_a_memory_without_a_rare_word_is_found_by_its_rarest_together() -> None:
     assert same_groups(by_id(*known, *noise)) == [["one", "two"]]
 
 
+@pytest.mark.parametrize(("one", "other"), [("👍", "🎉"), ("---", "…"), ("the", "a")])
+def test_texts_that_say_no_word_are_no_duplicates(one: str, other: str) -> None:
+    facts = (memory(text, kind=Kind.FACT, title=text, content=text) for text in (one, other))
+    assert same_groups(by_id(*facts)) == []
+
+
 def test_provenance_and_usage_are_merged_into_the_one_that_stays() -> None:
     one = said("one", TEXT, usage=Usage(retrieved=2, cited=1), source={"type": "session"})
     two = said("two", TEXT.upper(), usage=Usage(retrieved=3), source={"type": "guide", "path": "NEWS.md"})

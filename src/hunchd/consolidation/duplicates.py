@@ -252,7 +252,8 @@ class _Comparing:
         weights = self._rarity.of_text(one)[1] + self._rarity.of_text(other)[1]
         shared = sum(self._rarity.of(word) for word in one.words if word in there)
         again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # words said once more
-        return 2 * (shared + again) / (weights + 2 * again)
+        said = weights + 2 * again
+        return 2 * (shared + again) / said if said else 0.0  # of signs alone nothing is said
 
     def _sentences(self, text: _Text) -> tuple[Sentence, ...]:
         found = self._read.get(text.memory.id)
