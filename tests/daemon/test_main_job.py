@@ -84,6 +84,15 @@ def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -
     assert context(daemon, shop, "shop/basket.py")["prefetched"]
 
 
+def test_a_topic_that_a_bundle_points_to_leads_to_its_files(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    assert "basket" in context(daemon, shop, "shop/checkout.py")["context"].partition("## Ask for more")[2]
+
+    told = daemon.post("/expand", {"topic": "basket", "project": str(shop)})["text"]
+
+    assert "## Files\n- shop/basket.py\n    " in told
+
+
 def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     trace = f"Traceback (most recent call last):\n  File \"{shop}/shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"

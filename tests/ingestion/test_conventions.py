@@ -13,7 +13,7 @@ from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import conventions
 from hunchd.ingestion.decisions import decision_in, instructions_in, is_record
 from hunchd.ingestion.manifests import statements
-from hunchd.ingestion.topics import topics
+from hunchd.ingestion.topics import files_about, topics
 from hunchd.protocol.memories import memory_from_json, memory_json
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -266,3 +266,9 @@ def test_topics_are_the_names_most_definitions_stand_under() -> None:
     defined = [("src/shop/cart.py", "python", 30), ("src/shop/utils.py", "python", 50), ("src/orders/rowGuard.ts", "typescript", 9),
                ("tests/test_cart.py", "python", 90), ("README.md", "markdown", 40)]  # fmt: skip
     assert topics(defined) == ("shop", "cart", "row guard", "orders")
+
+
+def test_a_topic_leads_to_the_files_that_are_called_so() -> None:
+    defined = [("docs/row-guard.md", "markdown", 9), ("src/rowGuard.ts", "typescript", 3), ("src/row_guard/deep.py", "python", 50),
+               ("src/other.py", "python", 60), ("tests/row_guard.py", "python", 70)]  # fmt: skip
+    assert files_about("row guard", defined, 3) == ["src/rowGuard.ts", "src/row_guard/deep.py", "tests/row_guard.py"]

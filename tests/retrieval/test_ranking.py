@@ -65,11 +65,13 @@ def test_a_result_quotes_of_past_work_what_its_title_does_not_say() -> None:
             "A cookie holds them. app/session.py",
         ),
         ("Keep sessions", "Keep sessions"),
+        ("Keep sessions\n\n--HG--\nextra : convert_revision : svn%3Ab85faa\n\nM app.py", "app.py"),
     )
     for content, quoted in told:
         work = memory("w", content, title="Keep sessions", kind=Kind.EPISODE, source=source)
         [result] = ranked("keep sessions", [Hit(memory=work, lexical=5.0)], depth="shallow", k=5, now=NOW)
         assert result["snippet"] == quoted
+        assert result["at"] == work.at.isoformat().replace("+00:00", "Z")
 
 
 def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() -> None:

@@ -107,7 +107,8 @@ def search(arguments: Namespace) -> int:
         print_json(answer)
         return 0
     for result in answer["results"]:
-        print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']} · {clean(result['id'])}")
+        when = f" · {clean(result['at'][:10])}" if result.get("at") else ""
+        print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']}{when} · {clean(result['id'])}")
         if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
             print(f"    {line(result['snippet'], 200)}")
         if result.get("reasons"):

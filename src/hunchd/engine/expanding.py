@@ -10,9 +10,11 @@ from hunchd.domain.memory import Memory
 from hunchd.engine.project import Project
 from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.skeleton import skeleton
+from hunchd.ingestion.topics import files_about
 from hunchd.protocol.requests import ExpandRequest
 
 SYMBOLS = 12  # definitions shown of a topic
+FILES, FILE_LINES = 6, 5  # … and files, with lines of each
 OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
@@ -22,8 +24,11 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
         return _file(request.id.removeprefix("file:"), request, project)
     assert request.topic is not None
     symbols = project.code.find_symbol(request.topic, SYMBOLS) if project.code is not None else []
+    files = files_about(request.topic, project.code.defined(), FILES) if project.code is not None else []
     topic = redact(request.topic).text
     lines = [f"# {topic}"]
+    if files:
+        lines += ["", "## Files", *(line for path in files for line in _in_short(path, project))]
     if symbols:
         lines += ["", "## Defined in", *(f"- {path}:{symbol.line} {symbol.signature}" for path, symbol in symbols)]
     if found:
@@ -31,6 +36,13 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
     if len(lines) == 1:
         raise NotFound(f"nothing is known of '{topic}'", field="topic", hint=_others(project))
     return {"topic": topic, "level": request.level, "text": "\n".join(lines)}
+
+
+def _in_short(path: str, project: Project) -> list[str]:
+    """A file with the most important of its lines."""
+    outline = project.code.get(path) if project.code is not None else None
+    lines = skeleton(outline, max_lines=FILE_LINES).splitlines() if outline is not None else []
+    return [f"- {path}", *(f"    {line}" for line in lines)]
 
 
 def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:

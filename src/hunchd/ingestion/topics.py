@@ -40,6 +40,18 @@ def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> 
     return tuple(name for name, _ in sorted(told, key=lambda each: (-each[1], each[0]))[:limit])
 
 
+def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
+    """The files that a topic is made of: called so, or in a folder called so; code before what stands aside."""
+    wanted, found = _name(topic), []
+    for path, language, symbols in defined:
+        folders, _, file = path.rpartition("/")
+        called = _name(file.partition(".")[0]) == wanted
+        if called or _name(folders.rpartition("/")[2]) == wanted:
+            aside = language in _NO_SOURCE or _ASIDE.search(path) is not None
+            found.append((aside, not called, -symbols, path))
+    return [path for *_, path in sorted(found)[:limit]]
+
+
 def _is_vague(name: str) -> bool:
     """Whether it says nothing, or nothing but that something is tested."""
     return name in _VAGUE or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")

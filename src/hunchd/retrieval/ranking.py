@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import Event
+from hunchd.protocol.answers import iso
 from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
@@ -77,7 +78,13 @@ Counted = tuple[dict[str, int], int]  # how often a memory says which roots, and
 
 
 # Lines of a commit's message that name people, and git's mark of what was done to a file.
-_SIGNED: Final = re.compile(r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: ", re.IGNORECASE)
+# The others are as old as their last reading.
+_DATED: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
+_SIGNED: Final = re.compile(
+    r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: "
+    r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by those who moved it here from elsewhere
+    re.IGNORECASE,
+)
 _CHANGED: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
 
 
@@ -128,6 +135,7 @@ def _told(memory: Memory | Gist, shown: str) -> dict[str, Any]:
         "title": memory.title,
         "snippet": shown,
         "source": dict(memory.source),
+        **({"at": iso(memory.at)} if memory.kind in _DATED else {}),
     }
 
 

@@ -319,6 +319,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "kind": text(),
                         "title": text(),
                         "snippet": text(),
+                        "at": text("when it happened or was said, of what has such a moment"),
                         "score": NUMBER,
                         "reasons": TEXTS,
                         "source": OPEN,

@@ -98,7 +98,8 @@ def _search(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
 def _result(found: Mapping[str, Any]) -> str:
     title, snippet = one_line(found["title"], 120), one_line(found.get("snippet") or "", _SNIPPET)
     more = "" if snippet == title else f": «{snippet}»"  # many a fact is its own title
-    return f"- «{title}» ({found['kind']}, id {found['id']}){more}"
+    when = f" of {found['at'][:7]}" if found.get("at") else ""
+    return f"- «{title}» ({found['kind']}{when}, id {found['id']}){more}"
 
 
 def _remember(given: Mapping[str, Any], focus: Focus, reference: str) -> Conversation[str]:
