@@ -344,3 +344,41 @@ def test_what_gave_way_is_not_archived_by_an_undo_and_comes_back_when_its_winner
     daemon.request("DELETE", f"/memories/{winner['id']}")
     status, back = daemon.request("POST", f"/memories/{loser['id']}/undo", {})
     assert (status, back["status"], value(daemon, "installer")) == (200, "active", "pnpm")
+
+
+def test_what_does_not_hold_is_brought_back_before_it_is_changed(daemon: RunningDaemon) -> None:
+    said = say(daemon, "installer: pnpm", key="installer")["id"]
+
+    daemon.request("PATCH", f"/memories/{said}", {"status": "archived"})
+    assert daemon.request("PATCH", f"/memories/{said}", {"value": "yarn"})[0] == 409
+    assert daemon.request("POST", f"/memories/{said}/undo", {})[1]["status"] == "active"
+    assert value(daemon, "installer") == "pnpm"
+
+    daemon.request("POST", f"/memories/{said}/undo", {})  # nobody ever said it
+    assert daemon.request("PATCH", f"/memories/{said}", {"value": "yarn"})[0] == 409
+    assert value(daemon, "installer") is None
+    _, again = daemon.request("PATCH", f"/memories/{said}", {"status": "active", "value": "yarn"})
+    assert (again.get("valid_to"), value(daemon, "installer")) == (None, "yarn")
+
+
+def test_that_something_ended_some_time_ago_is_true_of_the_time_before_too(daemon: RunningDaemon) -> None:
+    said = say(daemon, "installer: pnpm", key="installer", valid_from="2026-01-01T00:00:00Z")["id"]
+    _, whole = daemon.request("GET", f"/memories/{said}")
+
+    status, refused = daemon.request("PATCH", f"/memories/{said}", {"valid_to": "2025-01-01T00:00:00Z"})
+    assert (status, refused["error"]["field"]) == (422, "valid_to")
+    daemon.request("PATCH", f"/memories/{said}", {"valid_to": "2026-03-01T00:00:00Z"})
+
+    held = [value(daemon, "installer", as_of=f"2026-0{month}-15T00:00:00Z") for month in (2, 4)]
+    assert (held, value(daemon, "installer")) == (["pnpm", None], None)
+    _, back = daemon.request("POST", f"/memories/{said}/undo", {})
+    assert (back["valid_from"], back.get("valid_to")) == (whole["valid_from"], None)
+    assert value(daemon, "installer") == "pnpm"
+
+
+def test_a_contradiction_is_settled_and_not_edited(daemon: RunningDaemon) -> None:
+    say(daemon, "installer: pnpm", key="installer")
+    asked = say(daemon, "installer: yarn", key="installer", trust="project", source={"type": "file", "path": "a.md"})
+
+    status, refused = daemon.request("PATCH", f"/memories/{asked['contradiction']}", {"content": "nonsense"})
+    assert (status, "resolve" in refused["error"]["hint"]) == (409, True)

@@ -197,6 +197,8 @@ def revised(head: Memory, changed: Memory, now: datetime) -> Change:
     """`head` says from now on what `changed` says; what it said before is kept with the time in which it held."""
     stated = changed.valid_from if changed.valid_from != head.valid_from else None
     begins = stated or max(now, since(head))
+    if changed.valid_to is not None and changed.valid_to <= begins:  # over by now: said of the time that it had
+        begins = since(head)
     before = retired(head, max(begins, since(head)), now)
     after = replace(changed, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
     return Change((before, after), project=head.project)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hunchd.consolidation.conflicts import conflict_of, is_asked_or_answered, overtaken
-from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound
 from hunchd.domain.facts import (
     Change,
     Ruling,
@@ -241,7 +241,12 @@ class Memories:
         async with self.changing:
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
+            _refuse_what_is_past(memory, patch)
+            if patch.get("status") is Status.ACTIVE and memory.valid_to is not None and memory.valid_to <= now:
+                patch = {"valid_to": None, **patch}  # it holds again
             changed = without_secrets(replace(memory, **patch, updated=now))
+            if changed.valid_to is not None and changed.valid_to < since(changed):
+                raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
             place = place_of(changed)
             if place is None or place == place_of(memory):  # what was imported may lie under another id than its place
                 change = revised(memory, changed, now)
@@ -258,7 +263,7 @@ class Memories:
         async with self.changing:
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
-            if memory.status is Status.ARCHIVED:
+            if memory.status is Status.ARCHIVED and memory.supersedes is None:
                 raise Conflict("there is nothing to take back")
             if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
                 restored, change = await self._returned(memory, now)
@@ -427,6 +432,20 @@ def _refuse_version(memory: Memory) -> None:
         raise Conflict(
             f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before: history is not changed",
             hint="change or undo the memory itself",
+        )
+
+
+def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
+    """A change of what does not hold would show nowhere."""
+    if memory.kind is Kind.CONTRADICTION:
+        raise Conflict(
+            f"'{memory.id}' is a contradiction: it is settled, not changed",
+            hint=f"hunch contradictions resolve {memory.id}",
+        )
+    if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
+        raise Conflict(
+            f"'{memory.id}' does not hold any more: it is {memory.status}",
+            hint=f"'hunch undo {memory.id}' may bring it back; or say it anew",
         )
 
 
