@@ -1,6 +1,6 @@
 """An error is known again by what stays the same, and its places are found."""
 
-from hunchd.ingestion.errors import Place, masked, understood
+from hunchd.ingestion.errors import ErrorText, Place, masked, understood
 
 TRACE = """Traceback (most recent call last):
   File "/home/ann/shop/app.py", line 12, in main
@@ -9,6 +9,25 @@ TRACE = """Traceback (most recent call last):
     raise KeyError("basket 17 at 0x7f00aa")
 KeyError: 'basket 17 at 0x7f00aa'
 """
+
+
+def test_what_is_put_before_each_line_on_the_way_is_no_part_of_an_error() -> None:
+    plain = (
+        'Traceback (most recent call last):\n  File "/srv/shop/cart.py", line 9, in total\n    raise KeyError(sku)\n'
+        "KeyError: 'sku'\n"
+    )
+
+    def behind(prefix: str) -> ErrorText:
+        return understood("".join(f"{prefix}{line}\n" for line in plain.splitlines()))
+
+    for prefix in ("web-1  | ", "2026-11-24T02:35:34.7772250Z ", "INTERNALERROR> ", "[pod/api-7f/web] "):
+        assert (behind(prefix).headline, behind(prefix).type) == ("KeyError: 'sku'", "KeyError")
+        assert behind(prefix).fingerprint == understood(plain).fingerprint
+    group = "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: many (1 sub-exception)\n"
+    group += "  +-+---------------- 1 ----------------\n" + "".join(f"    | {line}\n" for line in plain.splitlines())
+    assert (
+        understood(group + "    +------------------------------------\n").fingerprint == understood(plain).fingerprint
+    )
 
 
 def test_a_python_trace_is_read() -> None:

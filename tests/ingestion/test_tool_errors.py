@@ -203,3 +203,21 @@ def test_the_same_words_in_another_column_are_another_error() -> None:
 
     assert error(12, 15) == error(120, 15)
     assert error(12, 15) != error(14, 24)
+
+
+def test_what_testify_compares_is_the_error_and_not_that_there_is_a_trace() -> None:
+    text = (
+        "--- FAIL: TestTotal (0.00s)\n    cart_test.go:9: \n        \tError Trace:\t/srv/shop/cart_test.go:9\n"
+        "        \tError:      \tNot equal: \n        \t          \texpected: 4\n        \t          \tactual  : 3\n"
+        "        \tTest:       \tTestTotal\nFAIL\nFAIL\texample.com/shop\t0.003s\n"
+    )
+    assert first_of(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
+
+
+def test_npm_and_tap_say_what_is_wrong_before_the_rest() -> None:
+    npm = "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! Found: react@18.2.0\n"
+    tap = "ok 2 - is quiet\nnot ok 3 - should be equal\n  ---\n  at:\n    fileName: test/x.js\n    lineNumber: 30\n"
+
+    assert understood(npm).headline == "ERESOLVE unable to resolve dependency tree"
+    assert understood(tap).headline == "should be equal"
+    assert first_of("not ok 1 - later # TODO\n") is None

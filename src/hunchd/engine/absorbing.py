@@ -16,7 +16,7 @@ from hunchd.domain.signal import Signal
 from hunchd.engine import collaborators
 from hunchd.engine.project import Project, SeenError, Tree
 from hunchd.engine.runs import Committed, Failed, Happened, Passed
-from hunchd.ingestion.errors import ErrorText, understood
+from hunchd.ingestion.errors import ErrorText, understood, unprefixed
 from hunchd.ingestion.fixes import FIXED_BY, is_fix
 from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
@@ -172,14 +172,13 @@ def error_id(project: str, fingerprint: str) -> str:
 
 
 def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
-    read = understood(signal.text)
+    text = unprefixed(signal.text)
+    read = understood(text)
     path, line = signal.file, signal.line
     if path is None:
         path, line = _own_place(read, tree)
     identifier = error_id(project.id, read.fingerprint)
-    seen = project.saw(
-        SeenError(identifier, read.headline, signal.text, path, line, signal.command, signal.at, signal.at)
-    )
+    seen = project.saw(SeenError(identifier, read.headline, text, path, line, signal.command, signal.at, signal.at))
     project.touch()
     memory = _memory(seen, signal, read, project.id, signal.at)
     links = tuple({"type": FIXED_BY, "ref": fix.id} for fix in project.fixes.of(identifier))

@@ -26,6 +26,7 @@ from hunchd.engine.predicted_errors import predicted_errors
 from hunchd.engine.project import Own, Project, Tree
 from hunchd.engine.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.errors import unprefixed
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path
@@ -107,7 +108,7 @@ class Answers:
             open_files=request.open_files,
             branch=request.branch,
             query=request.query,
-            errors=(request.error,) if request.error else (),
+            errors=(unprefixed(request.error),) if request.error else (),
         )
         focus = self._focus(asked, project, tree)
         prediction = with_companions(self._prediction(focus, project, request.k), focus, project, request.k)

@@ -86,6 +86,21 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b", re.I), "<hex>"),
     (re.compile(r"-?\b\d+(?:\.\d+)?\b"), "<n>"),
 )
+# What the way on which a text came puts before each of its lines: CI its clock, compose and pods their names, pytest
+# that the trouble is its own.
+_PREFIXES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z ?",
+        r"^(?=\S*[A-Za-z])[\w.-]{1,60} +\| ?",
+        r"^\[pod/[\w./-]{1,80}\] ",
+        r"^INTERNALERROR> ?",
+    )
+)
+_FEWEST_LINES = 3  # that begin so
+# The frame that Python draws around the exceptions of a group.
+_GROUP = "Exception Group Traceback (most recent call last)"
+_AROUND = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
 _HEADLINE_LENGTH = 200  # characters
 _LONGEST_TEXT = 64 * 1024  # characters looked at; a trace says what it has to say at its ends
 
@@ -118,7 +133,7 @@ class ErrorText:
 def understood(text: str) -> ErrorText:
     """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
-    plain = _most_told(_MASKS[0][0].sub("", text))
+    plain = _most_told(unprefixed(_MASKS[0][0].sub("", text)))
     places = _places(plain)
     tool = None if _TRACED.search(plain) else first_of(plain)
     at = Place(tool.path, tool.line) if tool is not None and tool.path else None
@@ -142,6 +157,15 @@ def understood(text: str) -> ErrorText:
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
+
+
+def unprefixed(text: str) -> str:
+    """`text` as it was printed first, without what was put before each line on its way here."""
+    for prefix in _PREFIXES:
+        found = prefix.findall(text)
+        if len(found) >= _FEWEST_LINES and 2 * len(found) > sum(map(bool, text.split("\n"))):
+            text = prefix.sub("", text)
+    return _AROUND.sub("", text).replace(_GROUP, _TRACEBACK) if _GROUP in text else text
 
 
 def _most_told(text: str) -> str:

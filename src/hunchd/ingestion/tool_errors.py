@@ -40,6 +40,12 @@ _TABLE: Final = (
         "--- FAIL: ",
         r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)$",
     ),
+    # … as testify tells it
+    _row(
+        "Error Trace:",
+        r"^(?: *--- FAIL: (?P<code>\S+) .*\n(?:.*\n){0,3}?)?\s+Error Trace:\s+PATH:(?P<line>\d+)\n(?:\s+\S+:\d+\n)*"
+        r"\s+Error:\s+(?P<said>\S(?:.*\S)?(?:(?<=:) *\n\s+\S.*)?(?:\n\s+[a-z]+ *: .*)*)",
+    ),
     # … and one that names no place
     _row("--- FAIL: ", r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+)$"),
     # Rust: a panic, as it is told since 1.73 and as it was before
@@ -57,6 +63,14 @@ _TABLE: Final = (
     ),
     # Jest and Vitest
     _row("● ", r"^ +● (?P<code>.+)\n\n +(?P<said>\S.*)$"),
+    # npm
+    _row(
+        "npm ",
+        r"^npm (?:ERR!|error) code (?P<code>\S+)\n(?:npm (?:ERR!|error) (?:errno|path|command|syscall) .*\n)*"
+        r"npm (?:ERR!|error) (?P<said>\S.*)$",
+    ),
+    # TAP
+    _row("not ok ", r"^not ok \d+ (?:- )?(?P<said>(?![^\n]*# (?:TODO|SKIP))\S.*)$"),
     # mypy, pyright's plain form
     _row(": error:", r"^PATH:(?P<line>\d+)(?::\d+)?: error: (?P<said>.+?)(?: +\[(?P<code>[a-z-]+)\])?$"),
     # ruff, long and short; flake8
@@ -100,7 +114,7 @@ def first_of(text: str) -> ToolError | None:
 def _tool_error(match: re.Match[str], code: str = "") -> ToolError:
     told = match.groupdict()
     path, line, column = told.get("path") or "", told.get("line") or "0", told.get("column") or "0"
-    said = " ".join(part.strip() for part in (told["said"], told.get("symbol")) if part)
+    said = " ".join(" ".join(part.split()) for part in (told["said"], told.get("symbol")) if part)
     return ToolError(code or told.get("code") or "", said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
 
 
