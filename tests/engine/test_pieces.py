@@ -142,6 +142,22 @@ def test_what_the_user_told_is_critical_whatever_is_open() -> None:
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
+def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
+    def told(*sentences: str, **at: str) -> list[str]:
+        facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)
+        offered = pieces(known(facts=facts, focus=Focus(project="p", **at)))
+        return [piece.id for piece in sorted(offered, key=lambda piece: -piece.value)]
+
+    general, of_file, of_task = (
+        "Commits are small",
+        "Run the tests before basket.py is touched",
+        "Vouchers expire at noon",
+    )
+    assert told(general, of_task, of_file, file="shop/basket.py")[0] == of_file
+    assert told(general, of_file, of_task, branch="vouchers")[0] == of_task
+    assert told(of_task, general, file="shop/other.py") == [of_task, general]
+
+
 def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
     [here] = pieces(known(errors=(error("shop/basket.py"),)))
     [elsewhere] = pieces(known(errors=(error("shop/other.py"),)))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 
 from hunchd.consolidation.doubting import DOUBT
 from hunchd.domain.context import Focus, Level, Piece
@@ -20,6 +21,7 @@ from hunchd.engine.convention_place import commands_told, says_again, that_matte
 DECISION_HERE = 0.8  # a decision that speaks of the current file
 DECISION_ELSEWHERE = 0.3
 TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
+TOLD_HERE = 0.85  # … and what speaks of the file or the task at hand comes first
 CONVENTION = 0.35
 DOUBTED = 0.6  # what lost its ground is half as likely to hold, and worth a look
 
@@ -67,7 +69,7 @@ def told_pieces(
     shared = {fact.id: len(telling & _words(f"{fact.title} {fact.content}")) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
     return [
-        *(_fact(fact, now) for fact in told if _matters(fact, at_hand)),
+        *(_fact(fact, now, here=_speaks_of(fact, focus)) for fact in told if _matters(fact, at_hand)),
         *(_fact(fact, now) for fact in habits),
         *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
         *_conflicts(conflicts, focus, at_hand, now),
@@ -94,6 +96,14 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
     return fact.importance >= LEAST_IMPORTANCE or bool(at_hand & _words(f"{fact.title} {fact.content}"))
+
+
+def _speaks_of(fact: Memory, focus: Focus) -> bool:
+    """Whether it names the file at hand, or the words of the task."""
+    path = PurePosixPath(focus.file or "")
+    said = f"{fact.title} {fact.content}"
+    at_hand = _words(f"{path.stem} {focus.branch} {focus.query}")
+    return bool(path.suffix and path.name in said) or bool(at_hand & _words(said))
 
 
 def _conflicts(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str], now: datetime) -> Iterator[Piece]:
@@ -159,8 +169,9 @@ def _is_sentence(fact: Memory) -> bool:
     return fact.category == "instruction" or not (fact.key and fact.value)
 
 
-def _fact(fact: Memory, now: datetime) -> Piece:
+def _fact(fact: Memory, now: datetime, *, here: bool = False) -> Piece:
     told = fact.trust is Trust.USER
+    useful = TOLD_HERE if here else TOLD_BY_USER if told else CONVENTION
     origin = str(fact.source.get("path") or fact.source.get("type") or "")
     forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
     if fact.levels.compressed:
@@ -170,7 +181,7 @@ def _fact(fact: Memory, now: datetime) -> Piece:
         id=fact.id,
         kind="decision" if fact.category == "decision" else "fact" if told else "convention",
         tier=1 if told else 3,
-        value=(TOLD_BY_USER if told else CONVENTION) * (0.5 + fact.importance / 2) * _belief(fact),
+        value=useful * (0.5 + fact.importance / 2) * _belief(fact),
         forms=tuple(forms),
         reasons=(*_doubt(fact), *reasons),
         source=fact.source,
