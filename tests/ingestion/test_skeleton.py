@@ -131,3 +131,12 @@ def test_of_a_workflow_of_ci_what_starts_it_and_its_jobs_are_shown() -> None:
 
     assert skeleton(outline_of(".github/workflows/ci.yml", source), max_lines=9) == "on: push\njobs: tests"
     assert "permissions: contents" in skeleton(outline_of("ci.yml", source), max_lines=9)
+
+
+def test_a_value_too_long_to_show_is_named_with_the_rest_but_in_a_file_of_values() -> None:
+    long = b"'" + b"x" * 200 + b"'"
+    module = b"EXAMPLES = " + long + b"\nRETURN = " + long + b"\ndef main(): pass\n"
+    settings = b"BASE = " + long + b"\nRETRIES = 3\nTIMEOUT = 9\n"
+
+    assert skeleton(outline_of("copy.py", module), max_lines=9) == "def main()\n… 2 more: EXAMPLES, RETURN"
+    assert skeleton(outline_of("settings.py", settings), max_lines=9).splitlines()[0] == "BASE = …"

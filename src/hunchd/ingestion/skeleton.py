@@ -28,6 +28,7 @@ _CI = ".github/workflows/"
 _OF_CI = frozenset({"on", "jobs"})  # its other keys are the same in every workflow, or tell nothing alone
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
 _INDENT = "    "
+_BARE = "= …"  # ends a line that tells nothing but a name
 # Names that half of all files define or use.
 _COMMON = frozenset(
     """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
@@ -73,12 +74,23 @@ def shown(
         for line in lines
     ]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
-    return [_shown(view, best, most) for most in lengths]
+    bare = _bare(lines, weights)
+    told, named = [at for at in best if at not in bare], [at for at in best if at in bare]
+    return [_shown(view, told, named, most) for most in lengths]
 
 
-def _shown(view: FileView, best: Sequence[int], most: int) -> str:
+def _bare(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
+    """The lines that tell a name and nothing else, which cost as much as one that tells how it is called; none where
+    a file is there to hold values, and its longest are its most important."""
+    bare = {at for at, line in enumerate(lines) if line.text.endswith(_BARE) and weights[at] < WANTED}
+    others = [line.text for at, line in enumerate(lines) if at not in bare]
+    return bare if 2 * sum(" = " in text for text in others) < len(others) else set()
+
+
+def _shown(view: FileView, best: Sequence[int], rest: Sequence[int], most: int) -> str:
+    """The `best` lines; of the `rest`, and of what was left out, the names."""
     lines = view.lines
-    if len(best) <= most and not view.more:
+    if len(best) <= most and not rest and not view.more:
         return "\n".join(line.text for line in lines)
     if most < 2:
         return "\n".join(lines[at].text for at in best[:most])
@@ -91,13 +103,13 @@ def _shown(view: FileView, best: Sequence[int], most: int) -> str:
                 break
     there = {lines[at].name for at in chosen}
     left: dict[str, None] = {}
-    for at in best:
+    for at in (*best, *rest):
         if lines[at].name not in there:
             left[lines[at].name] = None
             if len(left) == MAX_NAMES:
                 break
     text = "\n".join(lines[at].text for at in sorted(chosen))
-    count = len(best) - len(chosen) + view.more
+    count = len(lines) - len(chosen) + view.more
     return f"{text}\n{_rest(count, list(left))}" if left else text
 
 
