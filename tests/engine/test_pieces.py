@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.engine.pieces import Known, pieces, telling
@@ -156,6 +157,18 @@ def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
     assert told(general, of_task, of_file, file="shop/basket.py")[0] == of_file
     assert told(general, of_file, of_task, branch="vouchers")[0] == of_task
     assert told(of_task, general, file="shop/other.py") == [of_task, general]
+
+
+def test_a_file_without_an_outline_says_what_it_is_if_its_first_line_does() -> None:
+    def forms(doc: str) -> list[str]:
+        prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
+        view = FileView("notes.txt", "b", (), 0, doc)
+        [piece] = pieces(known(prediction=prediction, views={"notes.txt": view}))
+        return [level for level, _ in piece.forms]
+
+    assert forms("How the shop is deployed.") == ["summary", "compressed"]
+    assert forms("annotated-types==0.7.0") == ["compressed"]
+    assert forms("lib/shop/base.yml no-unwanted-files") == ["compressed"]
 
 
 def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:

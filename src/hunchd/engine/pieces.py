@@ -45,6 +45,10 @@ _COSMETIC = re.compile(
     re.IGNORECASE,
 )
 
+# A file without an outline begins with a sentence that says what it is, or with the first of its entries.
+_PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
+FEWEST_WORDS = 3
+
 TRACE_LINES = 12  # lines of a trace that are shown
 FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
 
@@ -156,7 +160,7 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
         stem = PurePosixPath(known.focus.file or "").stem
         full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used, about=stem)
         forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
-    elif view is not None and view.doc:
+    elif view is not None and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
     return Piece(
