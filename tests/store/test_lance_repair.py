@@ -203,6 +203,37 @@ async def test_flipped_bits_are_noticed_before_they_are_served(tmp_path: Path) -
     assert noticed >= FLIPS * 0.8, noticed  # the others hit padding, which holds nothing
 
 
+@pytest.mark.parametrize("name", [MEMORIES, SIGNALS])
+async def test_a_flipped_bit_in_what_describes_the_newest_version_costs_that_version_at_most(
+    tmp_path: Path, name: str
+) -> None:
+    await filled(tmp_path / "whole", batches=2, each=60)
+    before = await Collection.open(tmp_path / "whole", new_session())
+    rows = await everything(before)
+    await before.close()
+    chance = random.Random(3)
+    stepped = 0
+    for _ in range(FLIPS):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        manifest = newest(copy, f"{name}.lance/_versions/*.manifest")[0]
+        content = bytearray(manifest.read_bytes())
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        manifest.write_bytes(content)
+        collection = await Collection.open(copy, new_session())
+        served = await everything(collection)
+        assert served.items() <= rows.items()
+        assert len(served) >= len(rows) - 60
+        signals = [row async for batch in collection._tables[SIGNALS].scan() for row in batch]
+        if any("set aside" in repair.told() for repair in collection.counters.repairs):
+            stepped += 1
+        else:
+            assert [row["id"] for row in signals] == ["s1"]
+        await collection.close()
+    assert stepped >= FLIPS * 0.2, stepped  # the others hit what nobody reads
+
+
 async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Path) -> None:
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([row_of(memory(1)), {**row_of(memory(2)), "body": row_of(memory(2, "another"))["body"]}])

@@ -60,7 +60,7 @@ class Collection:
         files = Files()
         tables = await MirroredTables.open(folder, session, files)
         self = cls(folder, tables, files)
-        self.counters.repairs = [repair for repair in repairs if repair.needed]
+        self.counters.repairs = [repair for repair in (*repairs, *tables.repairs) if repair.needed]
         for repair in self.counters.repairs:
             if repair.damaged_files:
                 await tables.rescue(repair.table)

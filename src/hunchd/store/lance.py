@@ -108,12 +108,23 @@ class Table:
         self.name = name
         self.columns = tuple(columns or COLUMNS[name])
 
+    async def try_to_read(self) -> None:
+        """Raises StoreError where a damaged description of the table, which has no checksum, makes it unreadable."""
+        schema = await self._run(self._inner.schema())
+        types = {field.name: field.type for field in schema}
+        ours = await self.schema_version() >= SCHEMA_VERSION  # before, columns are still to be added
+        for column in self.columns:
+            found = types.get(column.name, None if ours else _TYPES[column.type])
+            if found != _TYPES[column.type]:
+                raise StoreError(f"table {self.name}: {column.name} is {found}")
+        await self._run(self._inner.query().limit(1).to_arrow())
+
     async def schema_version(self) -> int:
-        schema = await self._inner.schema()
+        schema = await self._run(self._inner.schema())
         return int((schema.field(0).metadata or {}).get(VERSION_KEY, b"0"))
 
     async def column_names(self) -> tuple[str, ...]:
-        return tuple((await self._inner.schema()).names)
+        return tuple((await self._run(self._inner.schema())).names)
 
     async def add_columns(self, columns: Sequence[Column]) -> None:
         """Add nullable columns in place; existing rows have nothing in them."""

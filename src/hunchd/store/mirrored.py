@@ -19,6 +19,7 @@ from hunchd.store.files import Files
 from hunchd.store.lance import Database, Table
 from hunchd.store.migrations import migrate
 from hunchd.store.mirror import Mirror
+from hunchd.store.repair import Repair, stepped_back
 from hunchd.store.tables import MEMORIES, SIGNALS, Row
 from hunchd.store.word_keeping import WordKeeping
 
@@ -38,6 +39,7 @@ class MirroredTables:
         self.mirror: Mirror  # of the memories; there is one from the first `reflect` on
         self.words = WordKeeping(folder, files)
         self.writable = True
+        self.repairs: list[Repair] = []  # what it took to open them
         self._folder = folder
         self._session = session
         self._database = database
@@ -49,8 +51,10 @@ class MirroredTables:
     async def open(cls, folder: Path, session: Any, files: Files) -> MirroredTables:
         """With the schema brought up to date; they can only be read if it is newer than ours."""
         database = await Database.open(folder, session)
-        tables = {name: await _opened(folder, database, name) for name in (MEMORIES, SIGNALS)}
+        repairs: list[Repair] = []
+        tables = {name: await _opened(folder, database, name, repairs) for name in (MEMORIES, SIGNALS)}
         self = cls(folder, session, database, tables, files)
+        self.repairs = repairs
         self.writable = all([await migrate(table) for table in tables.values()])
         return self
 
@@ -199,10 +203,25 @@ class MirroredTables:
         logger.error("%s of %s was rebuilt; %d rows could not be read", name, self._folder, lost)
 
 
-async def _opened(folder: Path, database: Database, name: str) -> Table:
+async def _opened(folder: Path, database: Database, name: str, repairs: list[Repair]) -> Table:
+    """The table as the newest version that can be read has it, or else made anew of what can; what that took is added
+    to `repairs`."""
     try:
-        return await database.table(name)
+        return await _read(database, name)
     except StoreError:
-        logger.exception("%s of %s cannot be opened; rebuilding it", name, folder)
+        logger.exception("%s of %s cannot be opened as it is", name, folder)
+    # One version only: what keeps two from being read is no flipped bit, and may pass.
+    if (back := stepped_back(folder / f"{name}.lance")).needed:
+        repairs.append(back)
+        try:
+            return await _read(database, name)
+        except StoreError:
+            logger.exception("%s of %s cannot be opened as it was before; rebuilding it", name, folder)
     await rescue.rebuild(folder, name, None)
     return await database.table(name)
+
+
+async def _read(database: Database, name: str) -> Table:
+    table = await database.table(name)
+    await table.try_to_read()
+    return table

@@ -65,6 +65,19 @@ def repaired(folder: Path) -> Repair:
     return Repair(folder.name.removesuffix(".lance"), lost, damaged)
 
 
+def stepped_back(folder: Path) -> Repair:
+    """Set aside the newest version of the table in `folder`, which looks whole and cannot be read, if an older one can
+    serve instead of it; what was set aside."""
+    manifests = _manifests(folder)
+    if not any(not damage_of(folder, path) for _, path in manifests[1:]):
+        return Repair(folder.name.removesuffix(".lance"))
+    set_aside(folder, [manifests[0][1]])
+    (folder / "_versions" / HINT).unlink(missing_ok=True)
+    behind = repaired(folder)
+    logger.warning("%s: version %d cannot be read", folder.name, manifests[0][0])
+    return Repair(behind.table, (manifests[0][0], *behind.lost_versions), behind.damaged_files)
+
+
 def damage_of(folder: Path, manifest: Path) -> tuple[str, ...]:
     """The files that make this version unreadable: the manifest itself, or data files that it names."""
     if not _ends_well(manifest):
