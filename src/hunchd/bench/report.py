@@ -97,7 +97,7 @@ def silence(results: Results) -> dict[str, float]:
     several = [(confidence, right) for confidence, right, gold in asked if gold]
     if not single or not several:
         return {}
-    ordered = sorted(several, reverse=True)
+    ordered = sorted(several, key=lambda one: -one[0])  # equally sure: in the order in which they were asked
     half = ordered[: max(len(ordered) // 2, 1)]
     emitted = [right for confidence, right in several if confidence >= SILENCE]
     return {

@@ -1,0 +1,17 @@
+"""What the tables of the replay say of answers that were kept back."""
+
+from __future__ import annotations
+
+from hunchd.bench.report import silence
+from hunchd.bench.results import Results
+
+
+def test_precision_at_half_coverage_does_not_choose_among_the_equally_sure() -> None:
+    wrong_and_right = [(0.5, False, True), (0.5, True, True)] * 10
+    asked = {"silence": [*wrong_and_right, (0.9, False, False), (0.1, False, False)]}
+
+    told = silence(Results("one", confidences=asked))
+
+    assert told["precision@1 at half coverage"] == 0.5
+    assert told["single-file units with a suggestion"] == 0.5
+    assert told["coverage"] == 1.0
