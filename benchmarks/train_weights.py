@@ -4,19 +4,22 @@
     python benchmarks/train_weights.py fit --cache FOLDER --out src/hunchd/prediction/weights.json
     python benchmarks/train_weights.py fit --cache FOLDER --out FOLDER/without-x.json --without x
     python benchmarks/train_weights.py fit … --head text --head both --rest src/hunchd/prediction/weights.json
+    python benchmarks/train_weights.py calibrate --cache FOLDER --out src/hunchd/prediction/weights.json
 
 `collect` walks each history as `hunch bench replay` does and keeps the features of all candidates for the questions of
 its development window (the 700 units before the newest 600); the test window is never looked at. `fit` grows two
 sets of boosted trees for each kind of question with LightGBM (needed here only, the package reads the table with its
-own code): one by LambdaRank, for the order, one by logistic loss, for the probability, which is then calibrated by an
-isotonic map on repositories left out of it. Where a change of features concerns some kinds of question only, the heads
-of the others are taken over from an earlier table, whose provenance the new one keeps.
+own code): one by LambdaRank, for the order, one by logistic loss, for the chance of use. Files are ranked by their
+sum, which becomes a probability by an isotonic map, fitted on repositories left out of the trees; `calibrate` fits only
+that map anew, to a table as it is. Where a change of features concerns some kinds of question only, the heads of the
+others are taken over from an earlier table, whose provenance the new one keeps.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import tempfile
 from collections.abc import Iterator
@@ -39,7 +42,7 @@ from hunchd.prediction.features import FEATURES
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
 from hunchd.prediction.ranking import Head, Model, Trees
-from hunchd.prediction.weights import Weights, by_hand, loaded, written
+from hunchd.prediction.weights import VERSION, Weights, by_hand, loaded, written
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -50,6 +53,7 @@ MOST_OF_UNIT = {"first-file": 2, "silence": 2, "growing": 2, "title": 1, "both":
 ROWS_OF_QUESTION = (
     40  # used files and the strongest and some random others: enough to learn from, and to hold in memory
 )
+OF_REPOSITORY = 400  # questions to calibrate by, from all of its window
 DEPTH = 6
 ORDER = {"objective": "lambdarank", "lambdarank_truncation_level": 20}
 CHANCE = {"objective": "binary"}
@@ -169,18 +173,19 @@ def calibrated(repositories: list[dict[str, Array]], head: str, threads: int) ->
     """On each half of the repositories with trees grown on the other half; of each question its first ten."""
     shuffled = random.Random(0).sample(repositories, len(repositories))
     halves = shuffled[::2], shuffled[1::2]
-    chances, used = [], []
+    sure, used = [], []
     for ours, theirs in (halves, halves[::-1]):
         if not ours or not theirs:
             continue
-        chance = grown(theirs, head, "chance", threads)
+        halved = Head(grown(theirs, head, "order", threads), grown(theirs, head, "chance", threads))
         for collected in ours:
-            for matrix, truth in list(questions_of(collected, head))[:300]:
-                scores = chance.scores(matrix)
+            asked = list(questions_of(collected, head))
+            for matrix, truth in asked[:: math.ceil(len(asked) / OF_REPOSITORY)]:
+                scores = halved.scores(matrix)
                 best = np.argsort(-scores)[:10]
-                chances.append(scores[best])
+                sure.append(scores[best])
                 used.append(truth[best])
-    return calibration.fitted(np.concatenate(chances), np.concatenate(used))
+    return calibration.fitted(np.concatenate(sure), np.concatenate(used))
 
 
 def taken_over(path: Path, heads: list[str]) -> tuple[Weights, dict[str, Any]]:
@@ -189,7 +194,7 @@ def taken_over(path: Path, heads: list[str]) -> tuple[Weights, dict[str, Any]]:
     places = np.array([FEATURES.index(feature) for feature in table["features"]], np.intp)
     with tempfile.TemporaryDirectory() as folder:
         renamed = Path(folder) / "weights.json"
-        renamed.write_text(json.dumps(table | {"features": FEATURES}), "utf-8")
+        renamed.write_text(json.dumps(table | {"features": FEATURES, "version": VERSION}), "utf-8")
         earlier = loaded(renamed)
     return (
         Weights(
@@ -209,14 +214,29 @@ def _moved(model: Model, places: Array) -> Trees:
     return Trees(places[model.feature], model.threshold, model.value)
 
 
-def fit(cache: Path, out: Path, without: list[str], threads: int, anew: list[str], rest: Path | None) -> None:
+def all_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
+    """By repository, with the features in their order of today."""
     names = sorted(path.stem for path in cache.glob("*.npz") if path.stem not in without)
-    repositories = [dict(np.load(cache / f"{name}.npz")) for name in names]
-    for name, collected in zip(names, repositories, strict=True):
+    repositories = {name: dict(np.load(cache / f"{name}.npz")) for name in names}
+    for name, collected in repositories.items():
         features = collected["features"].tolist()
         if missing := set(FEATURES) - set(features):
             raise SystemExit(f"{name} was collected without {', '.join(sorted(missing))}: collect it again")
         collected["matrix"] = collected["matrix"][:, [features.index(feature) for feature in FEATURES]]
+    return repositories
+
+
+def calibrate(cache: Path, table: Path, threads: int) -> None:
+    """The probabilities of a table fitted anew; its trees, and so every order, stay."""
+    repositories = all_collected(cache, [])
+    known, provenance = taken_over(table, list(HEADS))
+    curves = {head: calibrated(list(repositories.values()), head, threads) for head in HEADS}
+    written(Weights(known.heads, curves, provenance | {"calibrated": date.today().isoformat()}), table)  # noqa: DTZ011
+
+
+def fit(cache: Path, out: Path, without: list[str], threads: int, anew: list[str], rest: Path | None) -> None:
+    found = all_collected(cache, without)
+    names, repositories = list(found), list(found.values())
     heads, curves, kept = {}, {}, {}
     if rest is not None:
         others = [head for head in HEADS if head not in anew]
@@ -245,10 +265,13 @@ def main() -> None:
     fitting = kinds.add_parser("fit")
     fitting.add_argument("--out", type=Path, required=True)
     fitting.add_argument("--without", action="append", default=[], help="leave this repository out; repeatable")
-    fitting.add_argument("--threads", type=int, default=1)
     fitting.add_argument("--head", action="append", choices=HEADS, help="grow this one anew; repeatable (default: all)")
     fitting.add_argument("--rest", type=Path, metavar="TABLE", help="take the other heads from this table")
-    for kind in (collecting, fitting):
+    calibrating = kinds.add_parser("calibrate")
+    calibrating.add_argument("--out", type=Path, required=True, metavar="TABLE", help="this one, in its place")
+    for kind in (fitting, calibrating):
+        kind.add_argument("--threads", type=int, default=1)
+    for kind in (collecting, fitting, calibrating):
         kind.add_argument("--cache", type=Path, required=True)
     options = parser.parse_args()
     if options.kind == "collect":
@@ -256,6 +279,8 @@ def main() -> None:
         for repository in options.repositories:
             collect(repository, options.cache)
             print(name_of(repository), flush=True)
+    elif options.kind == "calibrate":
+        calibrate(options.cache, options.out, options.threads)
     else:
         anew = options.head or list(HEADS)
         if (options.rest is None) != (set(anew) == set(HEADS)):

@@ -16,7 +16,7 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
-from hunchd.prediction import calibration, snapshot, weights
+from hunchd.prediction import snapshot, weights
 from hunchd.prediction.adaptation import Correction
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
@@ -77,16 +77,6 @@ def test_what_comes_first_is_not_less_likely_than_what_comes_next(predictor: Pre
     for number in range(7):
         told = [file.confidence for file in predictor.predict(focus(f"src/{number}.py"), now=NOW).files]
         assert told == sorted(told, reverse=True)
-
-
-@given(st.lists(st.floats(0, 1, width=32), max_size=30))
-def test_probabilities_fall_with_the_order_and_their_sum_stays(probabilities: list[float]) -> None:
-    falling = calibration.falling(np.array(probabilities))
-
-    assert (np.diff(falling) <= 1e-9).all()
-    assert falling.sum() == pytest.approx(sum(probabilities))
-    if probabilities == sorted(probabilities, reverse=True):
-        assert falling == pytest.approx(probabilities)
 
 
 def test_what_saved_files_said_before_is_given_back_and_nothing_else_changes(

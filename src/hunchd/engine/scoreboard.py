@@ -16,7 +16,7 @@ from hunchd.config.places import make_private
 HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
 WINDOW = 1_800.0  # seconds: a suggestion that was not taken up for so long was none
-SURE = 0.4  # confidence from which on a suggestion counts as made (prediction/calibration.py: SILENCE)
+SURE = 0.45  # confidence from which on a suggestion counts as made (prediction/calibration.py: SILENCE)
 RANKS = 10  # places of a suggestion that are told apart
 UNSAVED = 600.0  # seconds of use that may be lost with a crash
 

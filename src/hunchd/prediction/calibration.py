@@ -10,7 +10,7 @@ from hunchd.prediction.packed import Array
 
 # Below this probability nothing is shown unasked. Chosen on development windows: one in seven units of a single file
 # still gets a suggestion, one in three of the others does, and seven of ten of those are right.
-SILENCE = 0.4
+SILENCE = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Isotonic:
         return mapped
 
 
-def fitted(scores: Array, used: Array, knots: int = 40) -> Isotonic:
+def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
     """Pool adjacent violators over quantile bins (Barlow et al., 1972)."""
     order = np.argsort(scores, kind="stable")
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
@@ -39,23 +39,6 @@ def fitted(scores: Array, used: Array, knots: int = 40) -> Isotonic:
                 [(a * last[2] + b * before[2]) / weight for a, b in zip(last[:2], before[:2], strict=True)] + [weight]
             )
     return Isotonic(np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks]))
-
-
-def falling(probabilities: Array) -> Array:
-    """Probabilities of a list as its order says: where a later one is higher, all between have their mean.
-
-    Pool adjacent violators again: order and probability come from two models, and what both know is in the order. The
-    sum stays what it was.
-    """
-    blocks: list[tuple[float, int]] = []  # sum, how many
-    for probability in probabilities.tolist():
-        total, many = probability, 1
-        while blocks and blocks[-1][0] * many <= total * blocks[-1][1]:
-            before, more = blocks.pop()
-            total, many = total + before, many + more
-        blocks.append((total, many))
-    sizes = [many for _, many in blocks]
-    return np.repeat([total / many for total, many in blocks], sizes) if blocks else probabilities
 
 
 def by_hand() -> Isotonic:

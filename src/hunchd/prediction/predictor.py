@@ -11,7 +11,6 @@ import numpy as np
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.prediction import blame, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
-from hunchd.prediction.calibration import falling
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.learner import Learner
@@ -24,10 +23,10 @@ from hunchd.prediction.state import State
 from hunchd.prediction.weights import Weights
 
 CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figures are the same
-# Before any file was read, contents speak neither for nor against: by so much the log odds are too low. Then as many
+# Before any file was read, contents speak neither for nor against: by so much the scores are too low. Then as many
 # files are used as are expected (four projects of the development set, fresh models of 300 units, before their test
-# windows: 3 % were expected where 15 % were used).
-UNREAD = 1.6
+# windows: 3 % were expected where 13 % were used).
+UNREAD = 3.0
 SERVED = 20  # predictions remembered to learn from what became of them
 
 
@@ -43,14 +42,14 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Candidates best first, with their features, uncorrected and final scores, and log odds of use."""
+    """Candidates best first, with their features, uncorrected and final scores, and what a probability is read from."""
 
     found: Evidence
     order: Array
     matrix: Array
     plain: Array
     scores: Array
-    chances: Array
+    sure: Array
 
 
 class Predictor(Learner):
@@ -100,7 +99,8 @@ class Predictor(Learner):
         query = query_of(focus, self._state)
         ranked = self.ranked(query, now)
         best = ranked.order[:k]
-        confidences = falling(self._weights.calibrations[query.head](ranked.chances[best]))
+        # What this user taught changes the order, not how many of so many files are used.
+        confidences = self._weights.calibrations[query.head](np.sort(ranked.sure[best])[::-1])
         numbers = ranked.found.files[best].tolist()
         why: list[tuple[str, ...]] = [()] * len(numbers)
         if explain:
@@ -130,14 +130,13 @@ class Predictor(Learner):
         matrix = measured(self._state, found)
         kept = roughly(matrix, CLOSELY)
         found.files, matrix = found.files[kept], matrix[kept]
-        plain, chances = self._weights.heads[query.head].scores(matrix)
+        plain = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
-        if not self._state.contents.words.documents:
-            chances = chances + UNREAD
+        sure = plain if self._state.contents.words.documents else plain + UNREAD
         if query.trace:
             swing = blame.swing(self._state, query.trace, found.files)
-            scores, chances = scores + swing, chances + swing
-        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, chances)
+            scores, sure = scores + swing, sure + swing
+        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure)
 
     def arrays(self) -> Arrays:
         corrections = self._adaptation.arrays().items()

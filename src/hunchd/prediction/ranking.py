@@ -76,19 +76,17 @@ Model = Linear | Trees
 
 @dataclass(frozen=True)
 class Head:
-    """`order` sorts well, `chance` tells the log odds of use, comparable between questions; the ranking adds both."""
+    """`order` sorts well, `chance` tells the log odds of use, comparable between questions. Their sum sorts best, and
+    tells no worse what will be used than the chance alone."""
 
     order: Model
     chance: Model
 
-    def scores(self, matrix: Array) -> tuple[Array, Array]:
-        """What to rank by, and what to be sure by."""
+    def scores(self, matrix: Array) -> Array:
         if self._all_trees is None:
-            chance = self.chance.scores(matrix)
-            return self.order.scores(matrix) + chance, chance
-        leaves = self._all_trees.leaves(matrix)
-        chance = leaves[-len(self.chance.value) :].sum(axis=0) if isinstance(self.chance, Trees) else leaves
-        return leaves.sum(axis=0), chance
+            both: Array = self.order.scores(matrix) + self.chance.scores(matrix)
+            return both
+        return self._all_trees.scores(matrix)
 
     @cached_property
     def _all_trees(self) -> Trees | None:

@@ -19,12 +19,12 @@ from hunchd.prediction.packed import Array
 from hunchd.prediction.ranking import Head, Linear, Model, Trees
 
 SHIPPED = Path(__file__).with_name("weights.json")
-VERSION = 1
+VERSION = 2  # 2: probabilities are read from the sum of both sets of trees
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """By head: the ranker and the calibration of its chances. `provenance` says what they were trained on."""
+    """By head: the ranker and the calibration of its scores. `provenance` says what they were trained on."""
 
     heads: dict[str, Head]
     calibrations: dict[str, Isotonic]
