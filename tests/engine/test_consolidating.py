@@ -11,7 +11,7 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Step
-from hunchd.domain.errors import Conflict, Unavailable
+from hunchd.domain.errors import Conflict, StorageFull, Unavailable
 from hunchd.engine.carrying_out import CarryingOut, Gone
 from hunchd.engine.consolidating import MOST_TRIES, Consolidation
 from hunchd.engine.events import Events
@@ -34,6 +34,7 @@ class Work:
         self.taking_back = asyncio.Event()
         self.back: list[tuple[str, int | None]] = []  # what was to be taken back
         self.ends: tuple[int, int] | Exception | None = None  # how that ends; None: not by itself
+        self.refuses: Exception | None = None  # why nothing can be carried out
         self.begun, self.going_on = asyncio.Event(), asyncio.Event()
         self.going_on.set()
 
@@ -58,6 +59,8 @@ class Work:
         await self.going_on.wait()
         if owner.id in self.removed:
             raise Gone
+        if self.refuses is not None:
+            raise self.refuses
         self.asked.append((record.run, owner.id, record.steps))
         return Verdict(False, {})
 
@@ -249,3 +252,21 @@ async def test_what_cannot_be_taken_back_is_given_up_after_some_starts(tmp_path:
     assert tried == MOST_TRIES
     work.ends = (3, 0)
     assert (await consolidation(log, work).undo(run))["undone"] == 3  # whoever asks again is not refused
+
+
+@pytest.mark.parametrize("undoes", [False, True])
+async def test_what_waits_for_room_is_gone_on_with_however_long_that_takes(tmp_path: Path, undoes: bool) -> None:
+    log, work = RunLog(tmp_path), Work()
+    run = began(log, NOW - timedelta(hours=3)) if undoes else ""
+    work.ends = work.refuses = StorageFull("the disk is full: nothing was accepted")
+    asked = consolidation(log, work)
+    with pytest.raises(StorageFull, match="waits where it is"):
+        await (asked.undo(run) if undoes else asked.consolidate(ConsolidateRequest()))
+
+    for _ in range(3 * MOST_TRIES):
+        assert not await consolidation(log, work)._resume()
+    work.refuses, work.ends = None, (3, 0)
+    assert await consolidation(log, work)._resume()
+
+    [told] = (await consolidation(log, work).runs())["items"]
+    assert told["status"] == ("undone" if undoes else "done")

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import COUNTS, Entry, Step
-from hunchd.domain.errors import Conflict, HunchError, NotFound
+from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
 from hunchd.engine.carrying_out import CarryingOut, Gone, Stopped
 from hunchd.engine.events import Events
 from hunchd.engine.making import Making
@@ -249,6 +249,11 @@ class Consolidation:
         except HunchError as error:
             logger.warning("run %s is interrupted: %s", current.run if current else "", error.message)
             self._unfinished.set()
+            if isinstance(error, StorageFull) and current is not None and await self._waits_for_room(current.run):
+                raise StorageFull(
+                    f"the disk is full: run '{current.run}' waits where it is",
+                    hint="make room, and it goes on by itself",
+                ) from error
             raise
         except Exception:
             logger.exception("run %s is interrupted", current.run if current else "")
@@ -258,6 +263,19 @@ class Consolidation:
             self._current = None
             if current is not None:
                 current.finished.set()
+
+    async def _waits_for_room(self, run: str) -> bool:
+        """Whether a run had begun when the disk became full. It is noted, as it is no fault of the run: however long
+        there is no room, it is gone on with."""
+        try:
+            if await asyncio.to_thread(_is_over, self._log, run):
+                return False
+            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": iso(self._now())}])
+        except NotFound:
+            return False
+        except (StorageFull, OSError):
+            logger.warning("that run %s waits for room could not be noted", run, exc_info=True)
+        return True
 
     def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
         self._under_way.discard(task)

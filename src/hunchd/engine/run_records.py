@@ -108,6 +108,8 @@ def recorded(log: RunLog, run: str) -> Record:
             case "resumed":
                 record.tries += 1
                 record.ended = None
+            case "no room":
+                record.tries -= 1
             case "undoing":
                 record.tries = record.tries + 1 if record.taking_back else 0
                 record.taking_back, record.change = True, line["change"]
