@@ -128,6 +128,14 @@ def test_an_export_that_is_refused_leaves_the_old_file_alone(fake: FakeDaemon, t
     assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
 
 
+def test_an_export_to_a_folder_asks_for_a_file_in_it(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+    fake.routes["GET /export"] = (200, LINES)
+
+    assert main(["export", str(tmp_path)]) == 2
+
+    assert "is a folder" in capsys.readouterr().err
+
+
 def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     fake.routes["POST /import"] = (200, {"accepted": 3, "known": 0})
     file = tmp_path / "export.jsonl"

@@ -42,6 +42,8 @@ def export(arguments: Namespace) -> int:
 
 def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
     """Write the lines to a file of this user's alone, which appears only when it is complete; how many there were."""
+    if path.is_dir():
+        raise WrongUsage(f"{str(path)!r} is a folder.", hint="Name a file in it.")
     if not path.parent.is_dir():
         raise WrongUsage(f"there is no folder {str(path.parent)!r}.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
