@@ -34,7 +34,7 @@ from hunchd.protocol.memories import memory_from_json
 from hunchd.store.collection import Collection
 from hunchd.store.folders import of_project
 from hunchd.store.lance import new_session
-from hunchd.store.tables import row_of
+from hunchd.store.tables import plain, stored
 
 PAUSE = 0.05  # seconds between two questions of the editor
 LOOK = 0.5  # seconds between two looks at the processes
@@ -88,7 +88,7 @@ async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> Non
     """Straight into the tables: no daemon runs."""
     collection = await Collection.open(of_project(home / "data", project), new_session())
     for begin in range(0, len(lines), BATCH):
-        await collection.put([row_of(memory_from_json(one)) for one in lines[begin : begin + BATCH]])
+        await collection.put([stored(plain(memory_from_json(one))) for one in lines[begin : begin + BATCH]])
     await collection.optimise(force=True)
     await collection.close()
 

@@ -49,7 +49,7 @@ from hunchd.store.collection import Collection
 from hunchd.store.folders import of_project
 from hunchd.store.lance import new_session
 from hunchd.store.registry import Registry
-from hunchd.store.tables import embeddable_text, row_of, with_vector
+from hunchd.store.tables import embeddable_text, plain, stored, with_vector
 
 A_REPOSITORY = 6_000  # newest units
 LATER = 16  # of each at least: they are asked for, not kept
@@ -147,7 +147,7 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
     while batch := [memory for memory, _ in zip(memories, range(min(AT_ONCE, most - kept)), strict=False)]:
         made = model.embed([embeddable_text(memory) for memory in batch])
         before = time.perf_counter()
-        await collection.put([with_vector(row_of(memory), vector, model.name) for memory, vector in
+        await collection.put([with_vector(stored(plain(memory)), vector, model.name) for memory, vector in
                               zip(batch, made, strict=True)])  # fmt: skip
         if await collection.needs_optimising():
             await collection.optimise()
