@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from hunchd.config.places import make_private
 from hunchd.domain.errors import HunchError
@@ -61,14 +62,20 @@ class Erasing:
             await self._clear(begun.name)
 
     async def finish_forgetting(self) -> None:
-        """What an earlier run began to forget, and a crash or a broken store kept on the disk."""
+        """What an earlier run began to forget, and a crash or a broken store kept on the disk: all of a project at
+        once, for which its store is written anew."""
+        left: dict[str | None, list[tuple[Path, list[str]]]] = {}
         for note, project, ids in await asyncio.to_thread(self._memories.unfinished.left):
+            left.setdefault(project, []).append((note, ids))
+        for project, notes in left.items():
+            ids = list(dict.fromkeys(one for _, of_note in notes for one in of_note))
             try:
                 if project is None or self._projects.known(project) is not None:  # else it went with its project
                     await self._housekeeping.forgotten(await self._memories.finish_erasing(ids, project))
             except HunchError as error:  # nothing shows it; the next start tries again
                 logger.warning("what was forgotten before the last stop is not off the disk yet: %s", error.message)
-            else:
+                continue
+            for note, _ in notes:
                 note.unlink(missing_ok=True)
 
     async def _clear(self, identifier: str) -> None:
