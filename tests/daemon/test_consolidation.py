@@ -118,15 +118,38 @@ def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_changed_since_is_left_alone_by_undo(filled: RunningDaemon) -> None:
-    done = filled.post("/consolidate", {"steps": ["summarise"]})
-    mine = done["changes"][0]["edits"][0]["id"]
+def test_what_was_changed_since_is_left_alone_by_undo_and_all_else_is_as_it_was(filled: RunningDaemon) -> None:
+    before = exported(filled)
+    done = filled.post("/consolidate", {})
+    told = exported(filled)
+    [history, *_] = [one for one in told.values() if one["id"] not in before]
+    mine = next(one for one, said in told.items() if {"type": "part_of", "ref": history["id"]} in said.get("links", ()))
     assert filled.request("PATCH", f"/memories/{mine}", {"importance": 0.9})[0] == 200
 
     undone = filled.post(f"/consolidate/{done['run']}/undo", {})
 
-    assert undone["left"] == 1
-    assert filled.get(f"/memories/{mine}")["importance"] == 0.9
+    assert undone == {"run": done["run"], "undone": done["total"], "left": 0}
+    after = exported(filled)
+    own = {name for name in after[mine] if after[mine][name] != before[mine].get(name)}
+    assert own == {"importance", "updated", "supersedes", "valid_from"}
+    assert after[mine]["importance"] == 0.9
+    assert {one: said for one, said in after.items() if not one.startswith(mine)} == {
+        one: said for one, said in before.items() if one != mine
+    }
+
+
+@pytest.mark.slow
+def test_what_a_run_wrote_and_somebody_rewrote_is_left_and_counted(filled: RunningDaemon) -> None:
+    before = exported(filled)
+    done = filled.post("/consolidate", {})
+    history = next(one for one in exported(filled) if one not in before)
+    told = filled.get(f"/memories/{history}")
+    assert filled.request("PATCH", f"/memories/{history}", {"content": f"{told['content']} By hand."})[0] == 200
+
+    undone = filled.post(f"/consolidate/{done['run']}/undo", {})
+
+    assert undone == {"run": done["run"], "undone": done["total"] - 1, "left": 1}
+    assert filled.get(f"/memories/{history}")["content"].endswith("By hand.")
 
 
 def test_a_run_that_costs_answers_is_taken_back_and_says_which_step_did(hunchd_home: Path) -> None:

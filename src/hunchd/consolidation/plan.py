@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final
@@ -184,6 +184,28 @@ def applies(entry: Entry, present: Mapping[str, Memory]) -> bool:
 def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
     """Whether every memory is as the change leaves it."""
     return all(_digest_of(present.get(edit.id)) == edit.has for edit in entry.edits)
+
+
+def remaining(entry: Entry, present: Mapping[str, Memory]) -> tuple[Entry, bool]:
+    """What of a change can still be made where somebody has changed some of its memories since: of these, the fields
+    that are as it has seen them; and whether that is all of it."""
+    edits: list[Edit] = []
+    whole = True
+    for edit in entry.edits:
+        memory = present.get(edit.id)
+        if (found := _digest_of(memory)) in (edit.had, edit.has):
+            edits += [edit] * (found == edit.had)
+        elif memory is None or edit.was is None or edit.now is None:
+            whole = False
+        else:
+            told = memory_json(memory)
+            same = [name for name in edit.now if name != "updated" and told.get(name) == edit.was.get(name)]
+            theirs = {name for name in edit.now if told.get(name) not in (edit.was.get(name), edit.now.get(name))}
+            whole = whole and theirs <= {"updated"}
+            was, now = ({name: side.get(name) for name in same} for side in (edit.was, edit.now))
+            after = Edit(edit.id, was, now, found, "").after(memory)
+            edits += [Edit(edit.id, was, now, found, _digest_of(after))] * bool(same)
+    return replace(entry, edits=tuple(edits)), whole
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:

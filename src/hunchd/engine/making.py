@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from hunchd.consolidation.plan import Entry, applied, applies, in_batches, outcome, weight
+from hunchd.consolidation.plan import Entry, applied, applies, in_batches, outcome, remaining, weight
 from hunchd.domain.errors import Overloaded, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind, Memory
@@ -66,7 +66,8 @@ class Making:
         self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
     ) -> tuple[int, int]:
         """Undo what a run changed, the last change first: all of it, an owner's, or one. How many changes are as they
-        were, and how many were left because somebody has changed them since."""
+        were, and how many were left, in whole or in part, because somebody has changed the same since. `only` one is
+        taken back whole or not at all."""
         batches = in_batches(self._changes(run, only), LOGGED_AT_ONCE)
         undone = left = 0
         nothing: list[Entry] = []
@@ -74,8 +75,12 @@ class Making:
             back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
             known = await self._known(back)
             applicable, done = _sequence(back, known)
+            in_part = 0
+            if only is None and len(applicable) + done < len(back):
+                applicable, done, in_part = _eased(back, known)
             made = await self._make(applicable, known)
-            undone, left = undone + len(made) + done, left + len(back) - len(made) - done
+            as_it_was = len(made) + done - in_part
+            undone, left = undone + as_it_was, left + len(back) - as_it_was
             await self.kept_pace(but=max(len(made), LEFT_WAITING))
         await self.kept_pace(but=0)
         return undone, left
@@ -173,6 +178,23 @@ def _sequence(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[li
         else:
             done += applied(entry, present)
     return applicable, done
+
+
+def _eased(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[Entry], int, int]:
+    """What can still be made of each change, one after the other; how many are made already; and of how many of those
+    to be made it is not all."""
+    present = dict(known)
+    applicable: list[Entry] = []
+    done = in_part = 0
+    for entry in entries:
+        rest, whole = remaining(entry, present)
+        if rest.edits:
+            _step(present, *outcome(rest, present))
+            applicable.append(rest)
+            in_part += not whole
+        else:
+            done += whole
+    return applicable, done, in_part
 
 
 def _is_past(memory: Memory) -> bool:
