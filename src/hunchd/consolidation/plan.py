@@ -189,23 +189,25 @@ def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
 def remaining(entry: Entry, present: Mapping[str, Memory]) -> tuple[Entry, bool]:
     """What of a change can still be made where somebody has changed some of its memories since: of these, the fields
     that are as it has seen them; and whether that is all of it."""
-    edits: list[Edit] = []
-    whole = True
-    for edit in entry.edits:
-        memory = present.get(edit.id)
-        if (found := _digest_of(memory)) in (edit.had, edit.has):
-            edits += [edit] * (found == edit.had)
-        elif memory is None or edit.was is None or edit.now is None:
-            whole = False
-        else:
-            told = memory_json(memory)
-            same = [name for name in edit.now if name != "updated" and told.get(name) == edit.was.get(name)]
-            theirs = {name for name in edit.now if told.get(name) not in (edit.was.get(name), edit.now.get(name))}
-            whole = whole and theirs <= {"updated"}
-            was, now = ({name: side.get(name) for name in same} for side in (edit.was, edit.now))
-            after = Edit(edit.id, was, now, found, "").after(memory)
-            edits += [Edit(edit.id, was, now, found, _digest_of(after))] * bool(same)
-    return replace(entry, edits=tuple(edits)), whole
+    found = [_remaining(edit, present.get(edit.id)) for edit in entry.edits]
+    return replace(entry, edits=tuple(rest for rest, _ in found if rest is not None)), all(whole for _, whole in found)
+
+
+def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
+    found = _digest_of(memory)
+    if found in (edit.had, edit.has):
+        return (edit if found == edit.had else None), True
+    if memory is None or edit.was is None or edit.now is None:
+        return None, False
+    told = memory_json(memory)
+    names = [name for name in edit.now if name != "updated"]  # that is theirs by now, whatever they changed
+    same = [name for name in names if told.get(name) == edit.was.get(name)]
+    whole = all(name in same or told.get(name) == edit.now.get(name) for name in names)
+    if not same:
+        return None, whole
+    was, now = ({name: side.get(name) for name in same} for side in (edit.was, edit.now))
+    rest = Edit(edit.id, was, now, found, "")
+    return replace(rest, has=_digest_of(rest.after(memory))), whole
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:

@@ -74,10 +74,7 @@ class Making:
         while entries := await asyncio.to_thread(next, batches, nothing):
             back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
             known = await self._known(back)
-            applicable, done = _sequence(back, known)
-            in_part = 0
-            if only is None and len(applicable) + done < len(back):
-                applicable, done, in_part = _eased(back, known)
+            applicable, done, in_part = _eased(back, known) if only is None else (*_sequence(back, known), 0)
             made = await self._make(applicable, known)
             as_it_was = len(made) + done - in_part
             undone, left = undone + as_it_was, left + len(back) - as_it_was
