@@ -68,15 +68,17 @@ def session(told: Rendezvous) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(told.url, headers={"Authorization": f"Bearer {told.token}"})
 
 
-async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = True) -> None:
+async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = True) -> str:
+    """The id of the project."""
     async with client.post("/projects", json={"path": str(repository)}) as response:
         added = await response.json()
     while wait:
         async with client.get("/projects") as response:
             listed = (await response.json())["items"]
         if next(project for project in listed if project["id"] == added["id"])["state"] != "indexing":
-            return
+            break
         await asyncio.sleep(0.2)
+    return str(added["id"])
 
 
 async def settled(client: aiohttp.ClientSession) -> None:
@@ -223,8 +225,7 @@ async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> floa
     removed again."""
     names = files_of(repository)
     began = time.perf_counter()
-    async with client.post("/projects", json={"path": str(repository)}) as response:
-        added = await response.json()
+    added = await add(client, repository, wait=False)
     for number in range(100_000):
         asked = {"project": str(repository), "file": names[number % len(names)]}
         async with client.get("/context", params=asked) as response:
@@ -232,7 +233,7 @@ async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> floa
                 break
         await asyncio.sleep(0.02)
     seconds = time.perf_counter() - began
-    async with client.delete(f"/projects/{added['id']}") as response:
+    async with client.delete(f"/projects/{added}") as response:
         assert response.status < 300, await response.text()
     return seconds
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.config.places import make_private
+from hunchd.prediction.calibration import SILENCE  # from there on a suggestion counts as made
 
 HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
 WINDOW = 1_800.0  # seconds: a suggestion that was not taken up for so long was none
-SURE = 0.45  # confidence from which on a suggestion counts as made (prediction/calibration.py: SILENCE)
 RANKS = 10  # places of a suggestion that are told apart
 UNSAVED = 600.0  # seconds of use that may be lost with a crash
 
@@ -88,9 +88,9 @@ class Scoreboard:
         for path, confidence in files[:RANKS]:
             known = self._pending.get((project, path))
             if known is None:
-                self._pending[project, path] = _Suggested(now, now, confidence >= SURE)
+                self._pending[project, path] = _Suggested(now, now, confidence >= SILENCE)
             else:
-                known.last, known.sure = now, known.sure or confidence >= SURE
+                known.last, known.sure = now, known.sure or confidence >= SILENCE
 
     def opened(self, project: str, path: str, now: float) -> None:
         """A file was opened that was not open."""
