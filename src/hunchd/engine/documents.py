@@ -86,7 +86,8 @@ class Documents:
         page = await self._head(path)
         if page is None:
             raise NotFound(f"there is no document {path}", field="path")
-        await self._memories.erase(page.id, self._projects.ids)
+        async with self._memories.unfinished.promised([page.id], page.project):
+            await self._memories.erase(page.id, self._projects.ids)
 
     async def rewrite(self, page: Memory, patch: dict[str, Any]) -> Memory:
         """Change some fields of a document. Raises NotFound when it was forgotten meanwhile."""

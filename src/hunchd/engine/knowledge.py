@@ -84,7 +84,8 @@ class Knowledge:
             return used
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory with its versions and what quotes it; nothing of it is on the disk when this returns."""
+        """Erase a memory with its versions and what quotes it, which are promised to go; nothing of it is on the disk
+        when this returns."""
         await self._memories.erase(identifier, self._projects.ids)
 
     async def as_of(self, identifier: str, moment: datetime) -> Memory:

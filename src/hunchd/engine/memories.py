@@ -352,14 +352,12 @@ class Memories:
 
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
         """Forget a memory; no file of ours holds it, or what it said before, any more when this returns. One that is
-        accepted under its id meanwhile is another, and stays."""
-        project = (await self.get(identifier, projects)).project
-        async with self.unfinished.promised([identifier], project):
-            with self.purges.coming():
-                memory, sequence = await self.forget(identifier, projects)
-                await self._writer.drained()
-                await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
-            await self.purges.purge(memory.project)
+        accepted under its id meanwhile is another, and stays. Who calls it has it `promised`, with all that goes."""
+        with self.purges.coming():
+            memory, sequence = await self.forget(identifier, projects)
+            await self._writer.drained()
+            await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
+        await self.purges.purge(memory.project)
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
         """What an earlier start began: those of `ids` that are forgotten, of which no file of ours tells any more when
