@@ -46,6 +46,23 @@ def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after
     assert prefetch(daemon)["week"]["hit_rate"] == 1.0
 
 
+def test_where_one_has_been_may_come_next_unless_one_says_that_it_is_before_ones_eyes(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    daemon.add(shop)
+    for path in ("docs/colours.md", "shop/basket.py", "docs/colours.md", "shop/basket.py"):
+        opened(daemon, shop, path)
+    question = {"project": str(shop), "file_opened": "shop/basket.py"}
+
+    def next_files(**more: object) -> list[str]:
+        told = daemon.post("/context/predict", question | more)["predicted_files"]
+        return [file["path"] for file in told]
+
+    assert "docs/colours.md" in next_files()[:2]
+    assert "shop/basket.py" not in next_files()
+    assert "docs/colours.md" not in next_files(open_files=["docs/colours.md"])
+
+
 def test_who_waits_for_a_first_answer_is_given_one_however_often_they_ask(daemon: RunningDaemon, shop: Path) -> None:
     daemon.post("/projects", {"path": str(shop)})
     asked = 0

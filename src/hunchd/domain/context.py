@@ -18,7 +18,8 @@ class Focus:
 
     project: str  # project id
     file: str | None = None
-    open_files: tuple[str, ...] = ()
+    open_files: tuple[str, ...] = ()  # before their eyes: never suggested
+    visited: tuple[str, ...] = ()  # where they were before `file`, and may go again
     branch: str = ""
     activity: Activity = ""
     query: str = ""

@@ -111,6 +111,8 @@ class Answers:
             errors=(unprefixed(request.error),) if request.error else (),
         )
         focus = self._focus(asked, project, tree)
+        if focus.file and not request.open_files:  # what was opened earlier may be opened again
+            focus = replace(focus, open_files=(), visited=focus.open_files)
         prediction = with_companions(self._prediction(focus, project, request.k), focus, project, request.k)
         found = [
             {

@@ -62,8 +62,12 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     _by_habit(state, found, pools, now)
     named = np.zeros(len(usable), "?")
     named[np.concatenate(pools)] = True
-    named[list(query.seeds)] = False
-    found.files = (named & usable).nonzero()[0]
+    named &= usable
+    # What everything touches says nothing of the work, but where the developer has been they may go back to.
+    visited = found.sparse["interest"][0]
+    named[visited] = state.files.alive.view[visited]
+    named[list(query.shown)] = False
+    found.files = named.nonzero()[0]
     return found
 
 

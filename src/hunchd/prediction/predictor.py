@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hunchd.domain.context import Focus, PredictedFile, Prediction
-from hunchd.prediction import blame, snapshot, units, weights
+from hunchd.prediction import blame, sequel, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
@@ -18,7 +18,8 @@ from hunchd.prediction.packed import Array, Arrays
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import Reasons
-from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.sequel import Sequel
+from hunchd.prediction.session import SessionEvent, Step
 from hunchd.prediction.state import State
 from hunchd.prediction.weights import Weights
 
@@ -42,7 +43,8 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Candidates best first, with their features, uncorrected and final scores, and what a probability is read from."""
+    """Candidates best first, with their features, uncorrected and final scores, and what a probability is read from.
+    `chances`: in a session, how likely each is visited soon."""
 
     found: Evidence
     order: Array
@@ -50,14 +52,16 @@ class Ranked:
     plain: Array
     scores: Array
     sure: Array
+    chances: Array | None = None
 
 
 class Predictor(Learner):
     """Predicts files and past units for a focus, from what was learned and what was done in the session."""
 
-    def __init__(self, table: Weights | None = None) -> None:
+    def __init__(self, table: Weights | None = None, session_table: Sequel | None = None) -> None:
         super().__init__()
         self._weights = weights.shipped() if table is None else table
+        self._sequel = sequel.shipped() if session_table is None else session_table
         self._adaptation = Adaptation()
         self._served: deque[Served] = deque(maxlen=SERVED)
 
@@ -99,8 +103,7 @@ class Predictor(Learner):
         query = query_of(focus, self._state)
         ranked = self.ranked(query, now)
         best = ranked.order[:k]
-        # What this user taught changes the order, not how many of so many files are used.
-        confidences = self._weights.calibrations[query.head](np.sort(ranked.sure[best])[::-1])
+        confidences = self._confidences(query, ranked, best)
         numbers = ranked.found.files[best].tolist()
         why: list[tuple[str, ...]] = [()] * len(numbers)
         if explain:
@@ -128,7 +131,7 @@ class Predictor(Learner):
         """All candidates with everything that was measured of them."""
         found = gather(self._state, query, now)
         matrix = measured(self._state, found)
-        kept = roughly(matrix, CLOSELY)
+        kept = self._kept(matrix, found)
         found.files, matrix = found.files[kept], matrix[kept]
         plain = self._weights.heads[query.head].scores(matrix)
         scores = self._adaptation.corrected(query.head, matrix, plain)
@@ -136,7 +139,38 @@ class Predictor(Learner):
         if query.trace:
             swing = blame.swing(self._state, query.trace, found.files)
             scores, sure = scores + swing, sure + swing
-        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure)
+        chances = None
+        if not query.trace and len(steps := self.steps(query, now)) > 1:
+            signs = sequel.signs_of(self._state, found, scores, steps, now)
+            scores = self._sequel.scores(signs, words=query.head != "seed")
+            chances = self._sequel.chances(scores)
+        return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure, chances)
+
+    def _confidences(self, query: Query, ranked: Ranked, best: Array) -> Array:
+        """How likely the `best` are used: opened soon, where the question is what comes next in a session, or part of
+        the same work."""
+        if query.again and ranked.chances is not None:
+            return ranked.chances[best]
+        # What this user taught, and the session, change the order, not how many of so many files are used.
+        likely: Array = self._weights.calibrations[query.head](np.sort(ranked.sure[best])[::-1])
+        return likely
+
+    def steps(self, query: Query, now: int) -> list[Step]:
+        """The session that led to the file that is asked about; none where no file is."""
+        if not query.seeds:
+            return []
+        steps = self._state.session.steps(now)
+        if not steps or steps[-1].file != query.seeds[-1]:
+            steps.append(Step(query.seeds[-1], edited=False))
+        return steps
+
+    def _kept(self, matrix: Array, found: Evidence) -> Array:
+        """Places of the candidates worth a closer look, and of all that were visited."""
+        kept = roughly(matrix, CLOSELY)
+        visited = found.sparse["interest"][0]
+        if not len(visited):
+            return kept
+        return np.union1d(kept, np.isin(found.files, visited).nonzero()[0])
 
     def arrays(self) -> Arrays:
         corrections = self._adaptation.arrays().items()

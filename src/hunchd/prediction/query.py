@@ -29,9 +29,12 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`trace`: what an error says. `mentioned`: files the text names outright."""
+    """`trace`: what an error says. `mentioned`: files the text names outright. `shown`: files before the developer's
+    eyes, which are never suggested. `again`: whether those visited before may be."""
 
     seeds: tuple[int, ...] = ()
+    shown: frozenset[int] = frozenset()
+    again: bool = False
     keys: tuple[int, ...] = ()
     author: int = 0
     trace: Trace = NO_TRACE
@@ -48,11 +51,13 @@ class Query:
 def query_of(focus: Focus, state: State) -> Query:
     """What is known and comparable of a focus; unknown files and empty words fall away."""
     paths = [*focus.open_files[-MOST_SEEDS:], *([focus.file] if focus.file else [])]
-    seeds = state.files.known(reversed(paths))[:MOST_SEEDS][::-1]
+    seeds = shown = state.files.known(reversed(paths))[:MOST_SEEDS][::-1]
+    if not seeds:  # a new file: where they came from tells more than nothing
+        seeds = state.files.known(reversed(focus.visited))[:1]
     text = f"{focus.query} {branch_words(focus.branch)}"
     trace = traces.read(focus.errors, state)
     if not seeds:
-        seeds = list(trace.tests[:1])
+        seeds = shown = list(trace.tests[:1])
     keys = dict.fromkeys(words.keys_of_text(text))
     keys.update(dict.fromkeys(state.once(("understood", text), partial(understood, text, state))))
     if trace.said:
@@ -60,6 +65,8 @@ def query_of(focus: Focus, state: State) -> Query:
     mentioned = [file for name in _MENTION.findall(focus.query) for file in files_named(name, state)]
     return Query(
         seeds=tuple(seeds),
+        shown=frozenset(shown),
+        again=bool(focus.visited),
         keys=tuple(keys)[:MOST_KEYS],
         author=author_key(focus.author, "") if focus.author else 0,
         trace=trace,

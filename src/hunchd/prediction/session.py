@@ -1,8 +1,9 @@
-"""What was done just now: interest that fades by event, and which file is opened after which."""
+"""What was done just now: steps from file to file, interest that fades by event, and what is opened after what."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,11 +12,13 @@ from hunchd.prediction.packed import Arrays
 
 EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
 
-REMEMBERED = 50  # events: about an hour of work
+REMEMBERED = 150  # events: a few hours of work
 FADING = 0.93  # interest left after one more event (after Mylyn's degree of interest, which decays by event)
-HALF_LIFE_OF_OPENS = 6 * 3600.0  # seconds: what was opened together this morning still is this afternoon
+HALF_LIFE_OF_OPENS = 14 * 86_400.0  # seconds
 WEIGHT: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
 TRANSITION_REACH = 2  # events back: order one, and one skipped
+PAUSE = 3600  # seconds without an event: what comes after is another piece of work
+EDITS = frozenset({"edited", "saved", "used"})
 MOST_FOLLOWERS = 40
 
 
@@ -29,6 +32,14 @@ class SessionEvent:
     branch: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stay at one file, whatever was done there meanwhile."""
+
+    file: int  # its number
+    edited: bool
+
+
 class Session:
     """The last events by file number, and the transitions between files that they taught."""
 
@@ -37,19 +48,40 @@ class Session:
         self.files: list[int] = []
         self.times: list[int] = []
         self.branch = ""
+        self.since_checkout = 0  # events; what was done on another branch is another piece of work
         self._follows: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
     def note(self, event: SessionEvent, file: int | None) -> None:
         if event.kind == "checkout":
-            self.branch = event.branch
+            self.branch, self.since_checkout = event.branch, 0
         if file is None:
             return
+        self.since_checkout += 1
         if event.kind in {"opened", "edited", "used"}:
             self._learn_transition(file, event.at)
         self.kinds.append(event.kind)
         self.files.append(file)
         self.times.append(event.at)
         del self.kinds[:-REMEMBERED], self.files[:-REMEMBERED], self.times[:-REMEMBERED]
+
+    def steps(self, now: int) -> list[Step]:
+        """The stays of the piece of work that is going on `now` (seconds since the epoch), the newest last; none after
+        a checkout or a long pause."""
+        first = len(self.times)
+        for earlier, later in pairwise([now, *reversed(self.times)]):
+            if earlier - later > PAUSE:
+                break
+            first -= 1
+        first = max(first, len(self.times) - self.since_checkout)
+        steps: list[Step] = []
+        for kind, file in zip(self.kinds[first:], self.files[first:], strict=True):
+            if kind == "closed":
+                continue
+            if steps and steps[-1].file == file:
+                steps[-1] = Step(file, steps[-1].edited or kind in EDITS)
+            else:
+                steps.append(Step(file, kind in EDITS))
+        return steps
 
     def interest(self) -> dict[int, float]:
         """Interest by file: weights of its events, faded by the events since."""
@@ -81,6 +113,7 @@ class Session:
             "kinds": np.array(kinds, "<i4"),
             "files": np.array(self.files, "<i4"),
             "times": np.array(self.times, "<i8"),
+            "since_checkout": np.array([self.since_checkout], "<i4"),
             "branch": np.frombuffer(self.branch.encode("utf-8", "replace"), "u1"),
             "from": np.array([row[0] for row in follows], "<i4"),
             "to": np.array([row[1] for row in follows], "<i4"),
@@ -94,6 +127,7 @@ class Session:
         session.kinds = [list(WEIGHT)[kind] for kind in arrays["kinds"].tolist()]
         session.files = arrays["files"].tolist()
         session.times = arrays["times"].tolist()
+        session.since_checkout = int(arrays["since_checkout"][0]) if "since_checkout" in arrays else len(session.times)
         session.branch = arrays["branch"].tobytes().decode("utf-8", "replace")
         columns = (arrays[name].tolist() for name in ("from", "to", "weight", "time"))
         for one, other, weight, at in zip(*columns, strict=True):

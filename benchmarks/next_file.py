@@ -1,0 +1,323 @@
+"""Which file is opened next, asked of recorded sessions; and what the steps before it tell, learned from them.
+
+    python benchmarks/next_file.py score EVENTS=REPOSITORY… [--table FILE]
+    python benchmarks/next_file.py learn EVENTS=REPOSITORY… --out src/hunchd/prediction/sequel.json
+
+EVENTS has one JSON object a line: `session`; `tool` (`Read`; `Update`, `Write` and `Edit`; `Bash`; `USER`); `file`,
+relative to the repository; `arg`, what the user said or the command was; and where it is known `at`, when the session
+began, in seconds since the epoch. Lines are in the order in which things happened. REPOSITORY is the git repository
+they happened in.
+
+Before each step from one known file to another the daemon's own predictor is asked, with the history until then: units
+from before the session, or, where the lines tell no time, until the commands that commit them. `score` leaves each
+repository out of what the weights are learned from, unless a table is given. A file that is neither in the history nor
+was visited before cannot be named; the share of such steps is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hunchd.bench.outlines import Outlines
+from hunchd.bench.replay import name_of
+from hunchd.domain.code import FileOutline
+from hunchd.domain.context import Focus
+from hunchd.domain.history import Unit
+from hunchd.ingestion import history
+from hunchd.prediction import calibration, sequel
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.query import query_of
+from hunchd.prediction.sequel import SIGNS, SOON, Sequel
+from hunchd.prediction.session import SessionEvent
+from hunchd.repository.git import Git
+
+Array = NDArray[Any]
+
+READING, EDITING = ("Read",), ("Update", "Write", "Edit")
+COMMITTED = re.compile(r'git commit.*?-m "([^"\n]{8,40})')
+BETWEEN = 60  # seconds between two events: recordings do not tell
+APART = 86_400  # seconds between two sessions whose times are not told
+STRETCH = 100  # units whose blobs are fetched at once
+SHRINKAGE = 1e-2  # ridge, on standardised signs
+LEAST_SPREAD = 1e-4  # of a sign: below it nothing can be learned of it
+MOST_ROUNDS, SMALLEST_STEP = 40, 1e-5
+SAME_WEIGHT = 300  # questions: each repository counts as if it had asked so many
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One step: what was known of each candidate before it, and where it led. `ways`: other methods' rankings."""
+
+    signs: Array
+    right: Array  # which candidate it was; none where it was not among them
+    soon: Array  # which candidates are visited within the next SOON steps
+    words: bool
+    before: bool  # whether it had been visited in this session
+    place: dict[str, int]  # by method, the rank of what was right; 0: not named
+
+
+@dataclass(slots=True)
+class Recording:
+    name: str
+    asked: list[Asked]
+    unknown: int = 0  # steps to files that nobody could name
+
+
+class Project:
+    """A predictor that learns a history bit by bit."""
+
+    def __init__(self, repository: str, cache: Path | None) -> None:
+        git = Git(repository)
+        self.units: list[Unit] = list(history.units(git))
+        self.outlines = Outlines(git, cache)
+        self.predictor = Predictor()
+        self.learned = 0
+        self.clock = 0
+
+    def learn(self, until: int) -> None:
+        """All units before this one, and what files said after them."""
+        while self.learned < until:
+            stretch = self.units[self.learned : min(until, self.learned + STRETCH)]
+            changed = [change for unit in stretch for change in unit.changes if change.status != "D"]
+            self.outlines.prepare((change.path, change.new_blob) for change in changed)
+            for unit in stretch:
+                self.predictor.learn(unit)
+                for change in unit.changes:
+                    outline = self.outlines.of(change.path, change.new_blob) if change.status != "D" else None
+                    if outline is not None:
+                        self.predictor.place(outline)
+            self.learned += len(stretch)
+
+
+def recorded(events: Path, repository: str, cache: Path | None) -> Recording:
+    """All steps of the sessions of one project."""
+    project = Project(repository, cache)
+    recording = Recording(name_of(repository), [])
+    subjects = {unit.subject[:40]: position for position, unit in reversed(list(enumerate(project.units)))}
+    lines = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
+    for _, session in groupby(lines, lambda line: line["session"]):
+        _one_session(project, list(session), subjects, recording)
+    return recording
+
+
+def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: dict[str, int], to: Recording) -> None:
+    began = session[0].get("at")
+    commits = [_committed(line, subjects) for line in session]
+    if began is not None:
+        project.learn(sum(unit.at < began for unit in project.units))
+    elif ahead := [commit for commit in commits if commit is not None and commit >= project.learned]:
+        project.learn(min(ahead))
+    newest = project.units[project.learned - 1].at if project.learned else 0
+    project.clock = max(began or 0, newest, project.clock + APART)
+    path, said = _path_of(session), ""
+    ahead = path[1:]
+    visited: list[str] = []
+    for line, commit in zip(session, commits, strict=True):
+        project.clock += BETWEEN
+        if line["tool"] == "USER":
+            said = line["arg"]
+        elif commit is not None and began is None:
+            project.learn(commit + 1)
+        elif line["tool"] in READING + EDITING and line.get("file"):
+            file = str(line["file"])
+            if visited and visited[-1] != file:
+                _ask(project, visited, said, ahead, to)
+                ahead = ahead[1:]
+            if not visited or visited[-1] != file:
+                visited.append(file)
+            if line["tool"] in EDITING and not project.predictor.has(file):
+                project.predictor.place(FileOutline(file, blob="", language="", size=0, lines=0))
+            project.predictor.note(SessionEvent("opened", project.clock, file))
+            if line["tool"] in EDITING:
+                project.predictor.note(SessionEvent("saved", project.clock, file))
+
+
+def _committed(line: dict[str, Any], subjects: dict[str, int]) -> int | None:
+    """The position of the unit that a command commits, if it is known by its subject."""
+    found = COMMITTED.search(str(line.get("arg", ""))) if line["tool"] == "Bash" else None
+    return subjects.get(found.group(1)) if found else None
+
+
+def _path_of(session: Sequence[dict[str, Any]]) -> list[str]:
+    """The files of a session in order, each stay once."""
+    files = [str(line["file"]) for line in session if line["tool"] in READING + EDITING and line.get("file")]
+    return [file for file, _ in groupby(files)]
+
+
+def _ask(project: Project, visited: Sequence[str], said: str, ahead: Sequence[str], to: Recording) -> None:
+    """What comes after the last of `visited`, in all ways."""
+    predictor, right = project.predictor, ahead[0]
+    if not project.learned:
+        return
+    if not predictor.has(right):
+        to.unknown += right not in visited
+        return
+    author = project.units[project.learned - 1].email
+    focus = Focus(project="recorded", file=visited[-1], visited=tuple(visited[-8:-1]), author=author)
+    paths_of = predictor.state.files.paths
+    alone = predictor.ranked(query_of(replace(focus, visited=()), predictor.state), project.clock)
+    others = {
+        "history alone": [paths_of[file] for file in alone.found.files[np.argsort(-alone.plain)]],
+        "newest first": list(dict.fromkeys(reversed(visited[:-1]))),
+        "most visited": _most_visited(visited),
+    }
+    for words in (False, True) if said else (False,):
+        query = query_of(replace(focus, query=said if words else ""), predictor.state)
+        ranked = predictor.ranked(query, project.clock)
+        paths = [paths_of[file] for file in ranked.found.files]
+        steps = predictor.steps(query, project.clock)
+        if not steps:
+            to.unknown += not words
+            continue
+        signs = sequel.signs_of(predictor.state, ranked.found, ranked.plain, steps, project.clock)
+        soon = set(ahead[:SOON])
+        to.asked.append(
+            Asked(
+                signs,
+                np.array([path == right for path in paths], "?"),
+                np.array([path in soon for path in paths], "?"),
+                words and query.head != "seed",
+                right in visited,
+                {name: _place(others[name], right, visited[-1]) for name in others},
+            )
+        )
+
+
+def _most_visited(visited: Sequence[str]) -> list[str]:
+    """Files by their number of visits, each fading with the steps since."""
+    counts: dict[str, float] = {}
+    for age, file in enumerate(reversed(visited)):
+        counts[file] = counts.get(file, 0.0) + sequel.FADING**age
+    return sorted(counts, key=lambda file: -counts[file])
+
+
+def _place(ranking: Sequence[str], right: str, at_hand: str) -> int:
+    others = [path for path in ranking if path != at_hand]
+    return others.index(right) + 1 if right in others else 0
+
+
+def fitted(asked: Sequence[tuple[Asked, float]]) -> Array:
+    """Weights of the signs by a conditional logit (McFadden, 1974), ridge on standardised signs, by Newton's method."""
+    some = [(one.signs, one.right, weight) for one, weight in asked if one.right.any()]
+    spread = np.concatenate([signs for signs, _, _ in some]).std(axis=0)
+    scale = np.where(spread > LEAST_SPREAD, spread, 1.0)
+    questions = [(signs / scale, right, weight) for signs, right, weight in some]
+    weights = np.zeros(len(SIGNS))
+    best, gradient, curvature = _likelihood(questions, weights)
+    for _ in range(MOST_ROUNDS):
+        step = np.linalg.solve(curvature, gradient)
+        while np.abs(step).max() > SMALLEST_STEP:
+            now = _likelihood(questions, weights + step)
+            if now[0] > best:
+                break
+            step = step / 2
+        else:
+            break
+        weights = weights + step
+        best, gradient, curvature = now
+    weights[spread <= LEAST_SPREAD] = 0.0
+    return weights / scale
+
+
+def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array) -> tuple[float, Array, Array]:
+    """The mean log likelihood less the ridge, its gradient, and its curvature, turned round."""
+    total = sum(weight for _, _, weight in questions)
+    value = -SHRINKAGE * float(weights @ weights)
+    gradient, curvature = -2 * SHRINKAGE * weights, 2 * SHRINKAGE * np.eye(len(weights))
+    for standard, right, weight in questions:
+        likely = np.exp(sequel.shares(standard @ weights))
+        mean = likely @ standard
+        value += weight / total * float(np.log(likely[right][0] + 1e-30))
+        gradient += weight / total * (standard[right][0] - mean)
+        curvature += weight / total * ((standard.T * likely) @ standard - np.outer(mean, mean))
+    return value, gradient, curvature
+
+
+def learned(recordings: Sequence[Recording], chance: calibration.Isotonic | None = None) -> Sequel:
+    """The table of these recordings, each counting the same."""
+    by_words = {}
+    for words in (False, True):
+        kept = [(recording, [one for one in recording.asked if one.words == words]) for recording in recordings]
+        by_words[words] = fitted([(one, SAME_WEIGHT / len(few)) for _, few in kept for one in few])
+    return Sequel(by_words[False], by_words[True], chance or calibration.by_hand())
+
+
+def chances(recordings: Sequence[Recording]) -> calibration.Isotonic:
+    """From shares of the next step to the chance of a visit soon, each recording scored by what the others teach."""
+    scores, used = [], []
+    for left_out in recordings:
+        table = learned([recording for recording in recordings if recording is not left_out])
+        for one in left_out.asked:
+            scores.append(sequel.shares(table.scores(one.signs, words=one.words)))
+            used.append(one.soon)
+    return calibration.fitted(np.concatenate(scores), np.concatenate(used).astype("<f4"))
+
+
+def told(recording: Recording, table: Sequel) -> str:
+    """A table of figures: all steps, and those to new files and back apart."""
+    few = [one for one in recording.asked if not one.words]
+    rows: list[tuple[str, Sequence[Asked], Callable[[Asked], int]]] = [
+        ("hunch", few, lambda one: _rank(one, table)),
+        ("hunch, with what was said", [one for one in recording.asked if one.words], lambda one: _rank(one, table)),
+        *((name, few, lambda one, name=name: one.place[name]) for name in few[0].place),
+    ]
+    lines = [f"{recording.name}: {len(few)} steps; {recording.unknown} more led to files that nobody could name"]
+    for name, asked, place in rows:
+        parts = []
+        for kind in (None, True, False):
+            places = [place(one) for one in asked if kind is None or one.before == kind]
+            figures = [np.mean([0 < rank <= k for rank in places]) if places else 0.0 for k in (1, 3, 5, 10)]
+            parts.append(" ".join(f"{figure:.3f}" for figure in figures))
+        lines.append(f"  {name:26} all {parts[0]} | back {parts[1]} | new {parts[2]}")
+    return "\n".join(lines)
+
+
+def _rank(one: Asked, table: Sequel) -> int:
+    if not one.right.any():
+        return 0
+    scores = table.scores(one.signs, words=one.words)
+    return 1 + int((scores > scores[one.right][0]).sum())
+
+
+def _given(options: argparse.Namespace) -> Iterator[Recording]:
+    for pair in options.recording:
+        events, _, repository = pair.partition("=")
+        yield recorded(Path(events), repository, options.cache)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("score", "learn"))
+    parser.add_argument("recording", nargs="+", metavar="EVENTS=REPOSITORY")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="score with this one")
+    parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.SHIPPED, help="where the table is written")
+    options = parser.parse_args()
+    recordings = list(_given(options))
+    if options.what == "learn":
+        about = {
+            "learned": datetime.now(UTC).date().isoformat(),
+            "from": {one.name: len(one.asked) for one in recordings},
+        }
+        table = learned(recordings, chances(recordings))
+        sequel.written(Sequel(table.files, table.words, table.chance, about), options.out)
+        return
+    for recording in recordings:
+        others = [other for other in recordings if other is not recording]
+        table = sequel.loaded(options.table) if options.table else learned(others) if others else sequel.shipped()
+        print(told(recording, table), flush=True)
+
+
+if __name__ == "__main__":
+    main()

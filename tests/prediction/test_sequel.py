@@ -1,0 +1,146 @@
+"""What comes next in a session: files that were visited may be named again, by how the session went."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hunchd.domain.context import Focus, Prediction
+from hunchd.domain.history import Change, Unit
+from hunchd.prediction import sequel
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.session import PAUSE, Session, SessionEvent, Step
+
+NOW = 1_700_000_000
+FILES = [f"src/part{number}.py" for number in range(12)]
+
+
+def unit(number: int, *paths: str, status: str = "M") -> Unit:
+    changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
+    at = NOW - (200 - number) * 86_400
+    return Unit(
+        sha=f"{number:040x}", parents=(), at=at, author="Ada", email="a@b.c", subject=f"work {number}", changes=changes
+    )
+
+
+@pytest.fixture
+def predictor() -> Predictor:
+    learned = Predictor()
+    learned.learn(unit(0, *FILES, "notes.md", status="A"))
+    for number in range(1, 60):
+        learned.learn(unit(number, FILES[number % 11], FILES[number % 11 + 1], "notes.md"))
+    return learned
+
+
+def visit(predictor: Predictor, *paths: str, since: int = NOW - 60) -> None:
+    for number, path in enumerate(paths):
+        predictor.note(SessionEvent("opened", since + number, path))
+
+
+def asked(predictor: Predictor, *visited: str, now: int = NOW, k: int = 8) -> Prediction:
+    return predictor.predict(Focus(project="p", file=visited[-1], visited=visited[:-1]), now=now, k=k)
+
+
+def names(prediction: Prediction) -> list[str]:
+    return [file.path for file in prediction.files]
+
+
+def test_who_goes_back_and_forth_is_told_where_they_were_before_what_history_expects(predictor: Predictor) -> None:
+    away, here = FILES[9], FILES[0]
+    assert away not in names(asked(predictor, here))[:3]
+
+    path = (here, away, here, away, here)
+    visit(predictor, *path)
+
+    assert names(asked(predictor, *path))[0] == away
+
+
+def test_what_is_before_the_eyes_is_not_suggested_however_often_it_was_visited(predictor: Predictor) -> None:
+    path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
+    visit(predictor, *path)
+
+    shown = predictor.predict(Focus(project="p", file=FILES[0], open_files=(FILES[9],)), now=NOW)
+
+    assert not {FILES[0], FILES[9]} & set(names(shown))
+
+
+def test_a_file_that_everything_touches_is_named_only_to_who_was_there(predictor: Predictor) -> None:
+    assert "notes.md" in predictor.hubs()
+    assert "notes.md" not in names(asked(predictor, FILES[0], k=20))
+
+    path = (FILES[0], "notes.md", FILES[0])
+    visit(predictor, *path)
+
+    assert "notes.md" in names(asked(predictor, *path))
+
+
+def test_after_a_pause_or_a_checkout_the_session_is_another_one(predictor: Predictor) -> None:
+    before = names(asked(predictor, FILES[0]))
+    path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
+    visit(predictor, *path)
+    assert names(asked(predictor, *path)) != before
+
+    steps = predictor.state.session.steps
+    assert len(steps(NOW)) == 5
+    assert not steps(NOW + PAUSE + 60)
+
+    predictor.note(SessionEvent("checkout", NOW, branch="other"))
+    assert not steps(NOW)
+    visit(predictor, FILES[3], since=NOW)
+    assert [step.file for step in steps(NOW)] == predictor.state.files.known([FILES[3]])
+
+
+def test_chances_fall_with_the_order_and_are_chances(predictor: Predictor) -> None:
+    path = (FILES[2], FILES[5], FILES[2], FILES[7], FILES[2])
+    visit(predictor, *path)
+
+    told = [file.confidence for file in asked(predictor, *path, k=20).files]
+
+    assert told == sorted(told, reverse=True)
+    assert 0.0 <= told[-1] <= told[0] <= 1.0
+
+
+def test_from_a_new_file_one_goes_on_as_from_the_file_before(predictor: Predictor) -> None:
+    visit(predictor, FILES[0], FILES[5])
+
+    answer = asked(predictor, FILES[0], FILES[5], "src/not_written_yet.py")
+
+    assert FILES[0] in names(answer)
+
+
+def test_a_session_goes_on_after_it_was_saved(predictor: Predictor, tmp_path: Path) -> None:
+    path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
+    visit(predictor, *path)
+    predictor.save(tmp_path / "model")
+
+    assert asked(Predictor.load(tmp_path / "model"), *path) == asked(predictor, *path)
+
+
+def test_a_model_that_was_saved_before_sessions_had_an_end_is_read() -> None:
+    session = Session()
+    session.note(SessionEvent("opened", NOW, "a"), 1)
+    session.note(SessionEvent("saved", NOW, "a"), 1)
+    arrays = session.arrays()
+    del arrays["since_checkout"]
+
+    assert Session.from_arrays(arrays).steps(NOW) == [Step(1, edited=True)]
+
+
+def test_weights_of_other_signs_are_refused(tmp_path: Path) -> None:
+    table = json.loads(sequel.SHIPPED.read_text("utf-8"))
+    copy = tmp_path / "sequel.json"
+    copy.write_text(json.dumps(table), "utf-8")
+    again = sequel.loaded(copy)
+    assert np.array_equal(again.files, sequel.shipped().files)
+
+    copy.write_text(json.dumps(table | {"signs": table["signs"][1:]}), "utf-8")
+    with pytest.raises(ValueError, match="other signs"):
+        sequel.loaded(copy)
+
+
+def test_the_shipped_weights_say_what_they_were_learned_from() -> None:
+    assert sequel.shipped().provenance["from"]
+    assert (np.diff(sequel.shipped().chance.probabilities) >= 0).all()
