@@ -14,7 +14,7 @@ from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
 from hunchd.prediction.features import measured
 from hunchd.prediction.learner import Learner
-from hunchd.prediction.packed import Array, Arrays
+from hunchd.prediction.packed import Array, Arrays, among, distinct
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
 from hunchd.prediction.reasons import Reasons
@@ -170,7 +170,8 @@ class Predictor(Learner):
         visited = found.sparse["interest"][0]
         if not len(visited):
             return kept
-        return np.union1d(kept, np.isin(found.files, visited).nonzero()[0])
+        again = among(found.files, np.sort(visited)).nonzero()[0]
+        return distinct(np.concatenate((kept, again)))
 
     def arrays(self) -> Arrays:
         corrections = self._adaptation.arrays().items()

@@ -122,7 +122,7 @@ def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step],
     columns: dict[str, Array | float] = {
         "score": plain,
         "best": _by_rank(plain),
-        "mentioned": np.isin(files, np.array(found.query.mentioned, "<i4")),
+        "mentioned": _of(files, dict.fromkeys(found.query.mentioned, 1.0)),
         "new_in_folder": new * _folders(state, files, path),
         "new_namesake": new * (state.files.stem.view[files] == state.files.stem.view[at_hand.file]),
         "seen": seen,

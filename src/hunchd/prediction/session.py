@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ HALF_LIFE_OF_OPENS = 14 * 86_400.0  # seconds
 WEIGHT: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
 TRANSITION_REACH = 2  # events back: order one, and one skipped
 PAUSE = 3600  # seconds without an event: what comes after is another piece of work
+MOST_STEPS = 40  # those before weigh nothing
 EDITS = frozenset({"edited", "saved", "used"})
 MOST_FOLLOWERS = 40
 
@@ -67,21 +68,20 @@ class Session:
     def steps(self, now: int) -> list[Step]:
         """The stays of the piece of work that is going on `now` (seconds since the epoch), the newest last; none after
         a checkout or a long pause."""
-        first = len(self.times)
-        for earlier, later in pairwise([now, *reversed(self.times)]):
-            if earlier - later > PAUSE:
-                break
-            first -= 1
-        first = max(first, len(self.times) - self.since_checkout)
         steps: list[Step] = []
-        for kind, file in zip(self.kinds[first:], self.files[first:], strict=True):
-            if kind == "closed":
-                continue
+        events = zip(reversed(self.kinds), reversed(self.files), reversed(self.times), strict=True)
+        later = now
+        for kind, file, at in islice(events, self.since_checkout):
+            if later - at > PAUSE:
+                break
+            later = at
             if steps and steps[-1].file == file:
                 steps[-1] = Step(file, steps[-1].edited or kind in EDITS)
-            else:
+            elif len(steps) == MOST_STEPS:
+                break
+            elif kind != "closed":
                 steps.append(Step(file, kind in EDITS))
-        return steps
+        return steps[::-1]
 
     def interest(self) -> dict[int, float]:
         """Interest by file: weights of its events, faded by the events since."""
