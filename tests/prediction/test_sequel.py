@@ -93,6 +93,16 @@ def test_after_a_pause_or_a_checkout_the_session_is_another_one(predictor: Predi
     assert [step.file for step in steps(NOW)] == predictor.state.files.known([FILES[3]])
 
 
+def test_where_one_closed_the_file_one_is_not_expected_back_until_it_is_opened_again() -> None:
+    session = Session()
+    for number, (kind, file) in enumerate([("opened", 1), ("opened", 2), ("closed", 1), ("opened", 3), ("closed", 9)]):
+        session.note(SessionEvent(kind, NOW + number, f"{file}"), file)  # type: ignore[arg-type]
+    assert [step.file for step in session.steps(NOW + 9)] == [2, 3]
+
+    session.note(SessionEvent("opened", NOW + 9, "1"), 1)
+    assert [step.file for step in session.steps(NOW + 9)] == [1, 2, 3, 1]
+
+
 def test_chances_fall_with_the_order_and_are_chances(predictor: Predictor) -> None:
     path = (FILES[2], FILES[5], FILES[2], FILES[7], FILES[2])
     visit(predictor, *path)

@@ -67,19 +67,24 @@ class Session:
 
     def steps(self, now: int) -> list[Step]:
         """The stays of the piece of work that is going on `now` (seconds since the epoch), the newest last; none after
-        a checkout or a long pause."""
+        a checkout or a long pause, nor at files that were closed since."""
         steps: list[Step] = []
+        closed: set[int] = set()
         events = zip(reversed(self.kinds), reversed(self.files), reversed(self.times), strict=True)
         later = now
         for kind, file, at in islice(events, self.since_checkout):
             if later - at > PAUSE:
                 break
             later = at
-            if steps and steps[-1].file == file:
+            if kind == "closed" and all(step.file != file for step in steps):
+                closed.add(file)
+            elif kind == "closed" or file in closed:
+                continue
+            elif steps and steps[-1].file == file:
                 steps[-1] = Step(file, steps[-1].edited or kind in EDITS)
             elif len(steps) == MOST_STEPS:
                 break
-            elif kind != "closed":
+            else:
                 steps.append(Step(file, kind in EDITS))
         return steps[::-1]
 
