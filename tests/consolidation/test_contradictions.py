@@ -12,18 +12,20 @@ import pytest
 
 from hunchd.consolidation.conflicts import conflict_json, reopened, settled
 from hunchd.consolidation.contradictions import (
+    MOST_OF_ONE,
+    SAID_BY_MODEL,
     Opposition,
     Statements,
+    as_judged,
     contradictions,
-    doubtful,
     held_against,
     may_oppose,
     states,
-    told_by_model,
 )
 from hunchd.consolidation.contradictions_features import FEATURES, compared
 from hunchd.consolidation.contradictions_judging import judged
 from hunchd.consolidation.contradictions_reading import clauses_of
+from hunchd.consolidation.contradictions_readings import Readings
 from hunchd.consolidation.contradictions_values import excluding, values_in
 from hunchd.consolidation.contradictions_weights import shipped
 from hunchd.domain.errors import Conflict, InvalidInput
@@ -245,14 +247,82 @@ def _names() -> Sequence[str]:
     return [f"module{number}" for number in range(60)]
 
 
-def test_a_language_model_may_be_asked_about_what_speaks_of_the_same_and_no_rule_decides() -> None:
+def test_a_language_model_is_asked_about_what_no_rule_settles_and_first_about_what_speaks_of_the_same() -> None:
     mine = said("new", "Invoices are collected and sent overnight", days=5)
-    open_one = said("old", "Invoices go out as soon as an order is shipped")
-    decided = said("no", "Invoices are never collected and sent overnight")
+    near = said("old", "Invoices go out as soon as an order is shipped")
+    told_outright = said("no", "Invoices are never collected and sent overnight")
     stranger = said("far", "The kiosk app is written in Kotlin")
-    elsewhere = replace(open_one, id="branch", branch="topic")
-    assert doubtful(mine, [stranger, decided, elsewhere, open_one]) == [open_one]
-    assert doubtful(mine, [replace(open_one, id=f"m{number}") for number in range(20)])[-1].id == "m7"
-    record = told_by_model(mine, open_one).record(NOW)
+    elsewhere = replace(near, id="branch", branch="topic")
+    look = held_against(mine, [stranger, told_outright, elsewhere, near])
+    asked = look.for_judge(look.told({}))
+    assert [one.beside(mine).id for one in asked] == ["old", "far"]
+    [record] = [one.record(NOW) for one in asked[:1]]
     assert record.source["reason"] == "a language model says that they cannot both hold"
-    assert record.source["a"]["id"] == "old"
+    assert (record.source["a"]["id"], record.source["b"]["id"]) == ("old", "new")
+
+
+def test_what_two_files_say_is_put_before_a_language_model_only_if_both_have_a_word_in_common() -> None:
+    def of_file(identifier: str, content: str) -> Memory:
+        return replace(
+            said(identifier, content, trust=Trust.PROJECT), source={"type": "instruction", "path": identifier}
+        )
+
+    mine = of_file("new", "Invoices are collected and sent overnight")
+    near = of_file("old", "Invoices go out as soon as an order is shipped")
+    stranger = of_file("far", "The kiosk app is written in Kotlin")
+    assert [one.beside(mine).id for one in held_against(mine, [stranger, near]).for_judge([])] == ["old"]
+
+
+FREELY_WORDED = said("on", "Query logging is enabled"), said("off", "Query logging is off", days=3)
+EXACT = [
+    (said("old", "birch depends on click ^8.1.0"), said("new", "birch depends on click ^7.0.0", days=3)),
+    (said("old", "Invoices are sent overnight"), said("new", "Invoices are never sent overnight", days=3)),
+    (
+        replace(said("old", "database: MySQL", trust=Trust.PROJECT), key="database", value="MySQL"),
+        said("new", "The database is PostgreSQL", days=3),
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "the same sentence denied", "an entry of a file"])
+def test_what_is_exact_no_language_model_is_asked_about_and_none_takes_back(old: Memory, new: Memory) -> None:
+    look = held_against(new, [old])
+    told = look.told({})
+    assert len(told) == 1
+    assert look.for_judge(told) == []
+    assert look.without(lambda *_: True) == look
+    assert as_judged(told, look.for_judge(told), lambda *_: False) == told
+
+
+def test_of_what_is_worded_freely_a_language_model_has_the_last_word_and_without_one_it_stays_as_told() -> None:
+    old, new = FREELY_WORDED
+    near = said("near", "Query logging has its own disk", days=-1)
+    look = held_against(new, [near, old])
+    told = look.told({})
+    free = look.for_judge(told)
+    assert [one.a.id for one in told] == ["on"]
+    assert [one.a.id for one in free] == ["on", "near"]
+    assert as_judged(told, free, lambda *_: None) == told
+    assert as_judged(told, free, lambda *_: False) == []
+    both = as_judged(told, free, lambda *_: True)
+    assert [(one.a.id, one.judgement.kind) for one in both] == [("on", told[0].judgement.kind), ("near", "meaning")]
+    assert both[0].judgement.probability == max(told[0].judgement.probability, SAID_BY_MODEL)
+
+
+def test_no_more_are_opened_of_what_nobody_has_judged_and_all_that_is_confirmed() -> None:
+    new = said("new", "Query logging is off", days=3)
+    others = [said(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
+    told = [Opposition(one, new, judged("Query logging is enabled", new.content)) for one in others]
+    assert len(as_judged(told, told, lambda *_: None)) == MOST_OF_ONE
+    assert len(as_judged(told, told, lambda *_: True)) == len(told)
+
+
+def test_what_a_language_model_has_denied_the_night_neither_opens_nor_has_read() -> None:
+    known = {one.id: one for one in FREELY_WORDED}
+    assert len(list(contradictions(known, NOW))) == 1
+    assert list(contradictions(known, NOW, denied=lambda *_: True)) == []
+    readings = Readings()
+    assert list(contradictions(known, NOW, readings=readings, denied=lambda *_: True)) == []
+    assert readings.unread(10) == []
+    exact = {one.id: one for one in EXACT[0]}
+    assert len(list(contradictions(exact, NOW, denied=lambda *_: True))) == 1

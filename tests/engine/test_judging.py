@@ -1,23 +1,26 @@
-"""Pairs that the rules leave open are asked about once, within the day's money, and no claim is taken without words."""
+"""What is worded freely is asked about once, within the day's money; the answer decides, and no claim is taken without
+words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from hunchd.consolidation.contradictions import held_against
+from hunchd.consolidation.contradictions import Opposition, held_against
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.judging import REST, Judging, borne_out, question_of
 from hunchd.engine.spending import Ledger, Prices
+from hunchd.engine.verdicts import Verdicts
 from hunchd.language.asking import Access, Answer, Failure, Question
 from hunchd.language.claude import KEY_VARIABLE, asked
 from hunchd.language.client import LanguageClient
-from tests.language.messages_api import MessagesApi, messages_api, refuses, says
+from hunchd.language.prompts import MOST_PAIRS
+from tests.language.messages_api import MessagesApi, Scene, breaks_off, messages_api, refuses, says
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CLAIM = {"number": 1, "new_words": "sent overnight", "known_words": "as soon as"}
@@ -40,7 +43,9 @@ def said(identifier: str, text: str, days: int = 0) -> Memory:
 
 OLD = said("old", "Invoices go out as soon as an order is shipped")
 NEW = said("new", "Invoices are collected and sent overnight", days=3)
-OTHER = said("other", "The kiosk app is written in Kotlin")
+OTHER = replace(said("other", "The kiosk app is written in Kotlin"), branch="topic")
+ON = said("on", "Query logging is enabled")
+OFF = said("off", "Query logging is off", days=3)
 
 
 class Asking:
@@ -66,6 +71,18 @@ def judging(api: MessagesApi, folder: Path, clock: Clock | None = None, *, limit
     return Judging(client, ledger, folder / "verdicts.json", clock=clock or Clock())
 
 
+async def found(
+    bench: Judging, memory: Memory, *known: Memory, read: Mapping[tuple[str, str], float] | None = None
+) -> list[Opposition]:
+    """What contradicts a memory, when a reader has `read` of pairs how probable it is that both cannot hold."""
+    look = held_against(memory, known)
+    return await bench.oppositions(memory, look, look.told(read or {}))
+
+
+def ids(found: Iterable[Opposition]) -> list[tuple[str, str]]:
+    return [one.sides for one in found]
+
+
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "k" * 20)
@@ -74,53 +91,136 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_no_rule_understands_is_told_by_the_model_and_asked_about_once(tmp_path: Path) -> None:
     assert held_against(NEW, [OLD]).opposed == ()
     async with messages_api(says({"contradictions": [CLAIM]})) as api:
-        [found] = await judging(api, tmp_path).oppositions(NEW, [OLD, OTHER])
-        again = await judging(api, tmp_path).oppositions(NEW, [OLD, OTHER])
-    assert (found.a.id, found.b.id, found.judgement.kind) == ("old", "new", "meaning")
-    assert [asdict(one) for one in again] == [asdict(found)]
+        [first] = await found(judging(api, tmp_path), NEW, OLD, OTHER)
+        again = await found(judging(api, tmp_path), NEW, OLD, OTHER)
+    assert (first.sides, first.judgement.kind) == (("old", "new"), "meaning")
+    assert again == [first]
     assert len(api.asked) == 1
     assert "Kotlin" not in str(api.asked)
 
 
-async def test_a_claim_without_the_words_of_both_sides_is_thrown_away(tmp_path: Path) -> None:
-    async with messages_api(says({"contradictions": [CLAIM | {"known_words": "never sent"}]})) as api:
-        assert await judging(api, tmp_path).oppositions(NEW, [OLD]) == []
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {},
-        {"contradictions": "all"},
-        {"contradictions": [7, {"number": "1"}, {"number": 0}, CLAIM | {"number": 9}, CLAIM | {"new_words": ""}]},
-    ],
-)
-def test_an_answer_without_sense_contradicts_nothing(content: dict[str, Any]) -> None:
-    assert borne_out(content, NEW, [OLD]) == frozenset()
-
-
-async def test_after_a_failure_the_rules_alone_decide_for_a_while(tmp_path: Path) -> None:
-    clock = Clock()
-    async with messages_api(refuses(529, "overloaded_error"), says({"contradictions": [CLAIM]})) as api:
-        bench = judging(api, tmp_path, clock)
-        assert await bench.oppositions(NEW, [OLD]) == []
-        assert await bench.oppositions(NEW, [OLD]) == []
+async def test_what_rules_and_reader_would_open_is_asked_about_first_and_opened_only_if_it_is_confirmed(
+    tmp_path: Path,
+) -> None:
+    near = [said(f"m{number}", f"Query logging has disk {number}", days=-1) for number in range(MOST_PAIRS)]
+    read = {("on", "off"): 0.99}
+    yes, no = tmp_path / "yes", tmp_path / "no"
+    yes.mkdir()
+    no.mkdir()
+    claim = {"number": 1, "new_words": "is off", "known_words": "enabled"}
+    async with messages_api(says({"contradictions": [claim]})) as api:
+        assert ids(await found(judging(api, yes), OFF, *near, ON, read=read)) == [("on", "off")]
+    [sent] = api.asked
+    assert sent["messages"][0]["content"].count("<known") == MOST_PAIRS
+    assert f'<known number="1">{ON.content}</known>' in sent["messages"][0]["content"]
+    async with messages_api(says({"contradictions": []})) as api:
+        bench = judging(api, no)
+        assert await found(bench, OFF, *near, ON, read=read) == []
+        assert await found(bench, OFF, ON) == []
         assert len(api.asked) == 1
-        clock.now += REST
-        assert len(await bench.oppositions(NEW, [OLD])) == 1
 
 
-async def test_nothing_is_asked_beyond_the_days_money(tmp_path: Path) -> None:
+async def test_what_the_reader_takes_back_the_model_may_confirm(tmp_path: Path) -> None:
+    claim = {"number": 1, "new_words": "is off", "known_words": "enabled"}
+    async with messages_api(says({"contradictions": [claim]})) as api:
+        bench = judging(api, tmp_path)
+        assert ids(await found(bench, OFF, ON, read={("on", "off"): 0.01})) == [("on", "off")]
+
+
+async def test_what_is_exact_is_opened_without_a_question(tmp_path: Path) -> None:
+    new, old = said("new", "birch depends on click ^7.0.0", 3), said("old", "birch depends on click ^8.1.0")
+    async with messages_api(says({"contradictions": []})) as api:
+        assert ids(await found(judging(api, tmp_path), new, old)) == [("old", "new")]
+        assert api.asked == []
+
+
+async def test_a_claim_without_the_words_of_both_sides_confirms_nothing(tmp_path: Path) -> None:
+    async with messages_api(says({"contradictions": [CLAIM | {"known_words": "never sent"}]})) as api:
+        assert await found(judging(api, tmp_path), NEW, OLD) == []
     async with messages_api(says({"contradictions": [CLAIM]})) as api:
-        assert await judging(api, tmp_path, limit=0.0001).oppositions(NEW, [OLD]) == []
+        assert await found(judging(api, tmp_path), OFF, ON) == []
+        assert len(api.asked) == 1
+
+
+def test_quotation_marks_and_an_ellipsis_around_copied_words_do_no_harm() -> None:
+    claim = {"number": 1, "new_words": "“Sent  overnight…”", "known_words": '"... as soon as <an order>'}
+    old = said("old", "Invoices go out as soon as <an order> is shipped")
+    assert borne_out({"contradictions": [claim]}, NEW, [old]) == {"old"}
+    for nothing in ("", " ", "…", '""'):
+        assert borne_out({"contradictions": [claim | {"new_words": nothing}]}, NEW, [old]) == frozenset()
+
+
+NONSENSE = [
+    {},
+    {"contradictions": "all"},
+    {"contradictions": [7]},
+    {"contradictions": [CLAIM | {"number": "1"}]},
+    {"contradictions": [CLAIM | {"number": True}]},
+    {"contradictions": [CLAIM | {"number": 0}]},
+    {"contradictions": [CLAIM | {"number": 2}]},
+    {"contradictions": [CLAIM, {"number": 1, "new_words": None, "known_words": "as"}]},
+]
+FAILURES = [
+    refuses(529, "overloaded_error"),
+    breaks_off(3),
+    says({"contradictions": []}, stop="max_tokens"),
+    *(says(content) for content in NONSENSE),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+async def test_without_a_whole_and_sensible_answer_rules_and_reader_decide_for_a_while(
+    tmp_path: Path, failure: Scene
+) -> None:
+    clock = Clock()
+    async with messages_api(failure, says({"contradictions": []})) as api:
+        bench = judging(api, tmp_path, clock)
+        assert ids(await found(bench, OFF, ON)) == [("on", "off")]
+        assert ids(await found(bench, OFF, ON)) == [("on", "off")]
+        assert await found(bench, OFF, ON, read={("on", "off"): 0.01}) == []
+        assert len(api.asked) == 1
+        assert not (tmp_path / "verdicts.json").exists()
+        clock.now += REST
+        assert await found(bench, OFF, ON) == []
+
+
+async def test_what_was_denied_before_a_failure_stays_denied(tmp_path: Path) -> None:
+    more = said("more", "Query logging is enabled for all databases", days=1)
+    async with messages_api(says({"contradictions": []}), refuses(529, "overloaded_error")) as api:
+        bench = judging(api, tmp_path)
+        assert await found(bench, OFF, ON) == []
+        assert ids(await found(bench, OFF, ON, more)) == [("more", "off")]
+        assert len(api.asked) == 2
+
+
+async def test_nothing_is_asked_beyond_the_days_money_and_rules_and_reader_decide(tmp_path: Path) -> None:
+    async with messages_api(says({"contradictions": []})) as api:
+        assert ids(await found(judging(api, tmp_path, limit=0.0001), OFF, ON)) == [("on", "off")]
+        assert api.asked == []
+
+
+async def test_where_its_price_cannot_be_written_down_nothing_is_asked_and_what_was_told_is_opened(
+    tmp_path: Path,
+) -> None:
+    async with messages_api(says({"contradictions": []})) as api:
+        assert ids(await found(judging(api, tmp_path / "gone"), OFF, ON)) == [("on", "off")]
         assert api.asked == []
 
 
 async def test_verdicts_that_cannot_be_read_are_asked_for_again(tmp_path: Path) -> None:
     (tmp_path / "verdicts.json").write_text("[")
     async with messages_api(says({"contradictions": []})) as api:
-        assert await judging(api, tmp_path).oppositions(NEW, [OLD]) == []
+        assert await found(judging(api, tmp_path), NEW, OLD) == []
         assert len(api.asked) == 1
+
+
+def test_a_verdict_is_about_what_both_say_in_either_order_and_no_word_of_it_is_written_down(tmp_path: Path) -> None:
+    file = tmp_path / "verdicts.json"
+    Verdicts(file).keep(NEW, [(OLD, False)])
+    kept = Verdicts(file)
+    assert kept.denied(replace(OLD, id="else"), NEW)
+    assert kept.of(NEW, replace(OLD, content="Invoices go out on Fridays")) is None
+    assert "nvoices" not in file.read_text()
 
 
 def test_what_a_statement_says_cannot_end_the_mark_around_it() -> None:

@@ -99,7 +99,7 @@ class LanguageSettings:
     input_usd_per_million: float = 1.0  # price of the model's input tokens; 0 for a model of your own
     output_usd_per_million: float = 5.0  # price of its output tokens
     timeout_seconds: float = 60.0  # for a whole answer; nobody waits for it
-    contradictions: bool = False  # true: statements of which the rules are not sure whether both hold are sent too
+    contradictions: bool = False  # true: statements that may contradict each other are sent too; its verdict decides
     rest_seconds: float = 30.0  # a session rests this long before it is read: what is taken back at once is no fact
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -23,8 +23,7 @@ from hunchd.domain.facts import normal_key, place_of, since, voice_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 CANDIDATES: Final = 20  # of one memory
-MOST_DOUBTFUL: Final = 8  # candidates of one memory that a language model may be asked about
-SAID_BY_MODEL: Final = 0.8  # how sure we are of its answer
+SAID_BY_MODEL: Final = 0.8  # how sure we are of what a language model says, at least
 # Pairs of one memory that a model reads, those first that the rules oppose. A look at a new memory among 100,000 stays
 # below 50 ms; and the more pairs are read that only speak of the same, the more are misread.
 MOST_READ: Final = 2
@@ -59,6 +58,15 @@ class Opposition:
     b: Memory
     judgement: Judgement
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The ids of both."""
+        return self.a.id, self.b.id
+
+    def beside(self, memory: Memory) -> Memory:
+        """The other side."""
+        return self.a if self.b.id == memory.id else self.b
+
     def record(self, now: datetime) -> Memory:
         """The contradiction as it is kept."""
         kind = self.judgement.kind
@@ -72,17 +80,39 @@ class Opposition:
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a memory contradicts by the rules, and the pairs about which a model is heard as well, older side first:
-    those that the rules oppose, the surest first, then the likest."""
+    those that the rules oppose, the surest first, then the likest. `doubtful` is what a language model may say beyond
+    that, pairs with a word in common first, as it stands if it says so."""
 
     opposed: tuple[Opposition, ...]
     open: tuple[tuple[Memory, Memory], ...]
+    doubtful: tuple[Opposition, ...] = ()
+
+    def told(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
+        """What is contradicted when `said`, by the ids of both sides, was read; the surest first."""
+        by_rules = [one for one in self.opposed if one.sides not in said]
+        pairs = [(a, b) for a, b in self.open if (a.id, b.id) in said]
+        as_read = (one for a, b in pairs if (one := read(a, b, said[a.id, b.id])) is not None)
+        return sorted([*by_rules, *as_read], key=_surest_first)
 
     def as_read(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
-        """What is contradicted when `said`, by the ids of both sides, was read; the surest first, and not more than are
-        likely to be read rightly."""
-        told = [one for one in self.opposed if (one.a.id, one.b.id) not in said]
-        pairs = [(a, b) for a, b in self.open if (a.id, b.id) in said]
-        return surest([*told, *(one for a, b in pairs if (one := read(a, b, said[a.id, b.id])) is not None)])
+        """The same, and not more than are likely to be read rightly."""
+        return surest(self.told(said))
+
+    def for_judge(self, told: Iterable[Opposition]) -> list[Opposition]:
+        """What a language model decides about, of what is `told` first: whatever is worded freely."""
+        free = {(a.id, b.id) for a, b in self.open}
+        opened = [one for one in told if one.sides in free]
+        sides = {one.sides for one in opened}
+        return [*opened, *(one for one in self.doubtful if one.sides not in sides)]
+
+    def without(self, denied: Callable[[Memory, Memory], bool]) -> Look:
+        """The same but for what is worded freely and `denied`."""
+        gone = {(a.id, b.id) for a, b in self.open if denied(a, b)}
+        return replace(
+            self,
+            opposed=tuple(one for one in self.opposed if one.sides not in gone),
+            open=tuple((a, b) for a, b in self.open if (a.id, b.id) not in gone),
+        )
 
 
 def states(memory: Memory) -> bool:
@@ -142,7 +172,7 @@ def may_oppose(one: Memory, other: Memory) -> bool:
 def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
     """What the rules say of a memory beside each of `candidates`."""
     opposed: list[Opposition] = []
-    open_ones: list[tuple[float, float, Memory, Memory]] = []
+    open_ones: list[_Open] = []
     words = words_of(memory)
     for other in candidates:
         if not states(other) or not may_oppose(memory, other):
@@ -155,14 +185,46 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
             continue
         if _oppose(a, b, judgement):
             opposed.append(Opposition(a, b, judgement))
-        # What stands in a manifest, "tests: pytest", is no sentence: a model that reads sentences sees things in it.
-        if judgement.is_open and not (_is_entry(a) or _is_entry(b)):
+        if judgement.is_open:
             others = words_of(other)
-            sure = judgement.probability if judgement.contradicts else 0.0
-            alike = len(words & others) / max(len(words | others), 1)
-            open_ones.append((sure, alike * (LIKELY_BOTH if judgement.likely_both else 1.0), a, b))
-    open_ones.sort(key=lambda one: (-one[0], -one[1], one[2].id, one[3].id))
-    return Look(tuple(opposed), tuple((a, b) for *_, a, b in open_ones))
+            open_ones.append(_Open(a, b, judgement, len(words & others) / max(len(words | others), 1)))
+    free = sorted((one for one in open_ones if one.is_free), key=_Open.place)
+    doubtful = sorted((one for one in open_ones if one.is_doubtful), key=lambda one: not one.alike)
+    return Look(
+        tuple(opposed),
+        tuple((one.a, one.b) for one in free),
+        tuple(told_by_model(one.a, one.b) for one in doubtful),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A pair that the rules do not settle."""
+
+    a: Memory
+    b: Memory
+    judgement: Judgement
+    alike: float  # the share of their words that both have
+
+    @property
+    def is_free(self) -> bool:
+        """Whether both are sentences. What stands in a manifest, "tests: pytest", is none: a model that reads sentences
+        sees things in it."""
+        return not (_is_entry(self.a) or _is_entry(self.b))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a language model may see more in it. Who says something may have other words for the same; what two
+        files say without a word in common is not worth the price of a question."""
+        if not self.alike:
+            return self.is_free and Trust.USER in (self.a.trust, self.b.trust)
+        return self.is_free or not self.judgement.contradicts
+
+    def place(self) -> tuple[float, float, str, str]:
+        """Where it stands among those to be read."""
+        sure = self.judgement.probability if self.judgement.contradicts else 0.0
+        alike = self.alike * (LIKELY_BOTH if self.judgement.likely_both else 1.0)
+        return -sure, -alike, self.a.id, self.b.id
 
 
 def _oppose(a: Memory, b: Memory, judgement: Judgement) -> bool:
@@ -185,24 +247,25 @@ def read(a: Memory, b: Memory, probability: float | None) -> Opposition | None:
     return Opposition(a, b, judgement) if _oppose(a, b, judgement) else None
 
 
-def doubtful(memory: Memory, candidates: Iterable[Memory]) -> list[Memory]:
-    """Candidates that speak of the same and about which the rules are not sure, in the order given: those that they see
-    no contradiction in, whatever the words may mean."""
-    words = words_of(memory)
-    found = [
-        other
-        for other in candidates
-        if states(other)
-        and may_oppose(memory, other)
-        and words & words_of(other)
-        and not judged(statement(memory), statement(other)).contradicts
-    ]
-    return found[:MOST_DOUBTFUL]
+def told_by_model(a: Memory, b: Memory) -> Opposition:
+    """A pair of which a language model says that both cannot hold; `b` is the newer one."""
+    return Opposition(a, b, Judgement(SAID_BY_MODEL, "meaning"))
 
 
-def told_by_model(one: Memory, other: Memory) -> Opposition:
-    """A pair of which a language model says that both cannot hold."""
-    return Opposition(*_by_age(one, other), Judgement(SAID_BY_MODEL, "meaning"))
+def as_judged(
+    told: Iterable[Opposition], free: Sequence[Opposition], verdict: Callable[[Memory, Memory], bool | None]
+) -> list[Opposition]:
+    """What is contradicted, when a language model has a `verdict` about pairs that are `free`, None: it has none. Of
+    what is `told`, what it denies is none; what it has not decided about is as told."""
+    said = {one.sides: verdict(one.a, one.b) for one in free}
+    undecided = [one for one in told if said.get(one.sides) is None]
+    return [*surest(undecided), *(_confirmed(one) for one in free if said[one.sides])]
+
+
+def _confirmed(one: Opposition) -> Opposition:
+    """The same for the same reason, and at least as sure as what a language model alone says."""
+    sure = max(one.judgement.probability, SAID_BY_MODEL)
+    return replace(one, judgement=replace(one.judgement, probability=sure))
 
 
 class Statements:
@@ -260,10 +323,11 @@ def contradictions(
     *,
     since_run: datetime | None = None,
     readings: Readings | None = None,
+    denied: Callable[[Memory, Memory], bool] | None = None,
 ) -> Iterator[Planned]:
     """A record for each pair that contradicts each other and was never asked about; with `since_run`, of pairs of which
     one was changed after it. What was open and is no question any more is closed. With `readings` a pair that the rules
-    leave open is what was read of it, or is noted there to be read."""
+    leave open is what was read of it, or is noted there to be read. What is worded freely and `denied` is neither."""
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
         if (closed := ended(record, dict(memories), now)) is not None:
             why = str(closed.source["note"])
@@ -276,12 +340,14 @@ def contradictions(
         if since_run is not None and memory.updated <= since_run:
             continue
         look = held_against(memory, known.near(memory))
+        if denied is not None:
+            look = look.without(denied)
         said = _read_before(look, readings) if readings is not None else {}
         waiting = {names for names, probability in said.items() if probability is None}
         found = look.as_read({names: one for names, one in said.items() if one is not None})
         for one in found:
             record = one.record(now)
-            if record.id not in asked and (one.a.id, one.b.id) not in waiting:
+            if record.id not in asked and one.sides not in waiting:
                 asked.add(record.id)
                 yield planned(record)
 

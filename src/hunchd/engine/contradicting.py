@@ -97,10 +97,11 @@ class Contradicting:
         """Open the contradictions of one memory that were never asked about; which they are."""
         candidates = await self.candidates(memory)
         look = await asyncio.to_thread(held_against, memory, candidates)
-        found = look.as_read(await self._said(look))
-        if self._judging is not None:
-            known = {side.id for one in found for side in (one.a, one.b)}
-            found += await self._judging.oppositions(memory, [one for one in candidates if one.id not in known])
+        said = await self._said(look)
+        if self._judging is None:
+            found = look.as_read(said)
+        else:
+            found = await self._judging.oppositions(memory, look, look.told(said))
         return [record for one in found if (record := await self._open(one)) is not None]
 
     async def candidates(self, memory: Memory) -> Sequence[Memory]:
