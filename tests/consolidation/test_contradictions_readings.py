@@ -25,6 +25,7 @@ from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import READ, Planning
 from hunchd.domain.memory import Memory, Trust
+from hunchd.engine.verdicts import Verdicts
 from hunchd.store.tables import plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import said
@@ -229,3 +230,22 @@ async def test_the_next_night_knows_what_was_read(tmp_path: Path) -> None:
     assert await night() == (1, 0)
     (tmp_path / "own" / READ).write_bytes(b"\xff\xfe")
     assert await night() == (1, 1)
+
+
+async def test_what_a_language_model_has_denied_by_day_the_planner_does_not_open(tmp_path: Path) -> None:
+    on, off = said("m1", "Query logging is enabled"), said("m2", "Query logging is off", days=3)
+
+    async def opened(**more: str) -> int:
+        planning = Planning()
+        await planning.handlers["open"](
+            {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, **more}
+        )
+        await planning.handlers["take"]({"memories": [plain(one) for one in (on, off)]})
+        batches = [batch async for batch in planning.handlers["plan"]({"step": "contradictions"})]
+        return sum(len(batch["entries"]) for batch in batches)
+
+    verdicts = tmp_path / "verdicts.json"
+    assert await opened(verdicts=str(verdicts)) == 1
+    Verdicts(verdicts).keep(off, [(on, False)])
+    assert await opened(verdicts=str(verdicts)) == 0
+    assert await opened(verdicts="") == 1

@@ -12,6 +12,8 @@ from hunchd.consolidation.contradictions_judging import judged, with_reading
 from tests.daemon.reading import FakeModels
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take
+from tests.daemon.test_reading import switched_on
+from tests.language.messages_api import messages_api_beside, says
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -90,3 +92,21 @@ def test_a_model_that_cannot_be_loaded_leaves_the_rules_and_the_status_says_so(
         [told] = daemon.get("/status")["degraded"]
         assert told.startswith("contradictions by rules only: the model reader of pairs cannot be loaded")
         assert models.loads == 1
+
+
+def test_what_a_language_model_denies_is_opened_neither_by_day_nor_at_night(hunchd_home: Path) -> None:
+    pytest.importorskip("anthropic")
+    with messages_api_beside(says({"contradictions": []})) as api:
+        judged_too = SETTINGS + "[embedding]\nenabled = false\n" + switched_on(api, contradictions="true")
+        key = {"ANTHROPIC_API_KEY": "not-a-real-key"}
+        with running_daemon(hunchd_home, settings=judged_too, environment=key) as daemon:
+            take(daemon, said(1, "Query logging is enabled"), said(2, "birch depends on click ^8.1.0"))
+            take(daemon, said(3, "Query logging is off"), said(4, "birch depends on click ^7.0.0"))
+            daemon.wait_until(lambda: asked(daemon), within=60, what="open what is exact")
+            daemon.wait_until((hunchd_home / "state" / "verdicts.json").exists, within=60, what="keep the answer")
+            night = daemon.post("/consolidate", {"steps": ["contradictions"]})
+            assert night["contradictions_found"] == 0
+            assert [one["a"]["id"] for one in asked(daemon)] == ["m2"]
+    with running_daemon(hunchd_home, settings=SETTINGS + "[embedding]\nenabled = false\n") as daemon:
+        night = daemon.post("/consolidate", {"steps": ["contradictions"]})
+        assert night["contradictions_found"] == 1  # switched off, the rules decide

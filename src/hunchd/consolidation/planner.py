@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -66,6 +66,8 @@ class Planner:
             frozenset()
         )  # what earlier nights have compared with each other, as `comparable`
         self.readings: Readings | None = None  # of pairs of statements; None: no model reads any
+        # Whether a language model has said of two statements that both can hold; None: it is not asked about any.
+        self.denied: Callable[[Memory, Memory], bool] | None = None
 
     def __len__(self) -> int:
         return len(self._memories)
@@ -172,7 +174,7 @@ class Planner:
             case Step.DUPLICATES:
                 return merged(memories, self._same(memories), now)
             case Step.CONTRADICTIONS:
-                return contradictions(memories, now, readings=self.readings)
+                return contradictions(memories, now, readings=self.readings, denied=self.denied)
             case Step.RETIRE:
                 return retired(memories, now)
             case Step.CASCADE:

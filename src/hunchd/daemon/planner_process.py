@@ -22,6 +22,7 @@ from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
+from hunchd.engine.verdicts import Verdicts
 from hunchd.protocol.allocating import bound, give_memory_back
 from hunchd.protocol.helper import Handler, serve
 from hunchd.store.code import CodeCache
@@ -84,6 +85,8 @@ class Planning:
             _, self._planner.compared = _compared_in(self._compared)
             if asked.get("reads"):
                 self._planner.readings = Readings(_lines_of(self._compared.with_name(READ)))
+        if asked.get("verdicts"):
+            self._planner.denied = Verdicts(Path(asked["verdicts"])).denied
         return {}
 
     async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
@@ -63,6 +64,7 @@ class CarryingOut:
         now: Callable[[], datetime],
         keep_usage: Callable[[], Awaitable[None]],
         reads: bool = False,
+        verdicts: Path | None = None,
     ) -> None:
         self._planner = planner
         self._store = store
@@ -75,6 +77,7 @@ class CarryingOut:
         self._settings = settings
         self._now = now
         self._reads = reads  # whether a model reads the pairs of statements that the rules leave open
+        self._verdicts = verdicts  # what a language model has said of pairs; None: it is not asked about any
         self._gone: set[str] = set()  # owners that were removed
         self._touching = asyncio.Lock()  # while something is written of an owner that may go
 
@@ -105,7 +108,14 @@ class CarryingOut:
         await self._making.settled()
         now = self._now()
         async with opened(
-            self._planner, self._store, owner, self._settings, tallies, now=now, reads=self._reads
+            self._planner,
+            self._store,
+            owner,
+            self._settings,
+            tallies,
+            now=now,
+            reads=self._reads,
+            verdicts=self._verdicts,
         ) as planning:
             yield planning
 

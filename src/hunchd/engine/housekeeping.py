@@ -20,6 +20,7 @@ from hunchd.engine.claims import side_line
 from hunchd.engine.consolidating import Consolidation
 from hunchd.engine.events import Events
 from hunchd.engine.indexing import CODE, Indexing
+from hunchd.engine.judging import verdicts_of
 from hunchd.engine.making import Making
 from hunchd.engine.memories import Memories
 from hunchd.engine.owners import Owner
@@ -83,6 +84,7 @@ class Housekeeping:
             now=parts.now,
             keep_usage=self.keep,
             reads=parts.settings.embedding.reads_pairs,
+            verdicts=verdicts_of(parts),
         )
         self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
 

@@ -45,8 +45,10 @@ async def opened(
     *,
     now: datetime,
     reads: bool,
+    verdicts: Path | None = None,
 ) -> AsyncIterator[Planning]:
-    """The planner with all that is kept of `owner`; it forgets that afterwards."""
+    """The planner with all that is kept of `owner`; it forgets that afterwards. What a language model has denied,
+    `verdicts` says, is not opened."""
     asked = {
         "project": owner.id,
         "settings": asdict(settings),
@@ -55,6 +57,7 @@ async def opened(
         "code_cache": owner.cache,
         "known": owner.settled,
         "reads": reads,
+        "verdicts": str(verdicts) if verdicts is not None else "",
     }
     async with aclosing(planner.stream("hold")) as held:
         await anext(held)
