@@ -3,26 +3,31 @@
     python benchmarks/contradictions.py train [--development FILE] [--out TABLE]
     python benchmarks/contradictions.py evaluate [--development FILE]     repositories and frames held out in turn
     python benchmarks/contradictions.py blind                             pairs that somebody else has labelled
+    python benchmarks/contradictions.py blind --judge                     the same, put before a language model as well
 
 `--development` names a JSON Lines file of fact pairs with `a`, `b`, `contradiction`, `relation` and `repo`; without it
 only the pairs of `contradiction_material.py` are used. Judged is as the daemon judges: what the rules leave open, a
-model reads; `--rules` leaves it out.
+model reads; `--rules` leaves it out. `--judge` needs ANTHROPIC_API_KEY and money: `--usd` at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from contradiction_material import Pair, material
+from contradictions_judge import all_judged
 from numpy.typing import NDArray
 
+from hunchd.config.settings import LanguageSettings
 from hunchd.consolidation.contradictions_features import FEATURES
 from hunchd.consolidation.contradictions_judging import LEAST, Judgement, comparisons, judged, with_reading
 from hunchd.consolidation.contradictions_weights import SHIPPED, Weights, written
@@ -113,6 +118,8 @@ def report(title: str, found: dict[str, dict[str, int]]) -> None:
         if one["hit"] + one["missed"]:
             all_of_it = one["hit"] + one["missed"]
             print(f"  {kind:26} recall {one['hit'] / all_of_it:.3f}  ({one['hit']} of {all_of_it})")
+        if called := one["hit"] + one["false"]:
+            print(f"  {kind:26} precision {one['hit'] / called:.3f}  ({one['hit']} of {called})")
         if one["false"] + one["right"]:
             print(f"  {kind:26} false alarms {one['false']} of {one['false'] + one['right']}")
 
@@ -126,14 +133,18 @@ class Judging:
 
     def verdict(self, pair: Pair, weights: Weights | None = None) -> Judgement:
         rules = judged(pair.a, pair.b, weights)
-        if self._reader is None or not rules.is_open:
-            return rules
+        return with_reading(rules, self.read(pair)) if rules.is_open else rules
+
+    def read(self, pair: Pair) -> float | None:
+        """How probable it is that both cannot hold; None: nobody reads."""
+        if self._reader is None:
+            return None
         if pair not in self._read:
             [self._read[pair]] = self._reader.contradict([(pair.a, pair.b)])
-        return with_reading(rules, self._read[pair])
+        return self._read[pair]
 
 
-def evaluate(pairs: Sequence[Pair], judging: Judging, show: int) -> None:
+def evaluate(pairs: Sequence[Pair], judging: Judging, shown: int) -> None:
     own = material()
     everything: list[Pair] = []
     verdicts: dict[Pair, bool] = {}
@@ -154,24 +165,43 @@ def evaluate(pairs: Sequence[Pair], judging: Judging, show: int) -> None:
         verdicts |= {pair: judging.verdict(pair, weights).contradicts for pair in own if fold_of[pair.group] == fold}
     report("our own frames, each held out", figures(own, verdicts.__getitem__))
     wrong = [pair for pair in own if verdicts[pair] != bool(pair.contradiction)]
-    for pair in wrong[:: max(len(wrong) // show, 1)] if show else ():
+    for pair in wrong[:: max(len(wrong) // shown, 1)] if shown else ():
         print(f"  {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
 
 
-def blind(path: Path, judging: Judging) -> None:
+def agreed(path: Path) -> list[Pair]:
     """The pairs that were labelled by somebody who did not know what the author had meant; where both differ, a pair
     says nothing."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    agreed = [row for row in rows if row["label"] == row["meant"]]
-    pairs = [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in agreed]
+    alike = [row for row in rows if row["label"] == row["meant"]]
+    print(f"{len(rows) - len(alike)} of {len(rows)} labels are not what the author had meant: left out")
+    return [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in alike]
+
+
+def blind(pairs: Sequence[Pair], judging: Judging) -> None:
     verdicts = {pair: judging.verdict(pair) for pair in pairs}
     report("labelled blind", figures(pairs, lambda pair: verdicts[pair].contradicts))
-    print(f"{len(rows) - len(agreed)} of {len(rows)} labels are not what the author had meant: left out")
     for pair in pairs:
-        said = verdicts[pair]
-        if said.contradicts != bool(pair.contradiction):
-            seen = f"{said.kind or 'nothing'} {said.probability:.2f}"
-            print(f"  {pair.group} {pair.contradiction} {pair.kind} ({seen}): {pair.a} | {pair.b}")
+        if verdicts[pair].contradicts != bool(pair.contradiction):
+            show(pair, verdicts[pair])
+
+
+def blind_with_judge(pairs: Sequence[Pair], judging: Judging, settings: LanguageSettings) -> None:
+    """The same with and without a language model, as the daemon looks at a new memory."""
+    all_of_them, spent = asyncio.run(all_judged(pairs, judging.read, settings))
+    found = dict(zip(pairs, all_of_them, strict=True))
+    report("without the language model", figures(pairs, lambda pair: bool(found[pair].before)))
+    report("with the language model", figures(pairs, lambda pair: bool(found[pair].after)))
+    asked, answered = sum(one.is_free for one in all_of_them), sum(one.is_answered for one in all_of_them)
+    print(f"{asked} pairs are put before the language model, {answered} answered; {spent.usd:.3f} US dollars")
+    for pair in pairs:
+        if bool(found[pair].after) != bool(pair.contradiction):
+            show(pair, *(one.judgement for one in found[pair].after))
+
+
+def show(pair: Pair, *said: Judgement) -> None:
+    seen = ", ".join(f"{one.kind or 'nothing'} {one.probability:.2f}" for one in said) or "nothing"
+    print(f"  {pair.group} {pair.contradiction} {pair.kind} ({seen}): {pair.a} | {pair.b}")
 
 
 def main() -> None:
@@ -182,11 +212,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, default=BLIND)
     parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--show", type=int, default=0, help="so many of the mistakes")
+    parser.add_argument("--judge", action="store_true", help="a language model judges as well")
+    parser.add_argument("--base-url", default=LanguageSettings().base_url, help="where it is asked")
+    parser.add_argument("--usd", type=float, default=1.0, help="US dollars that it may cost")
     asked = parser.parse_args()
-    pairs = development(asked.development)
-    if asked.what != "train":
+    if asked.what == "blind":
         judging = Judging(None if asked.rules else fast.load_reader())
-        return evaluate(pairs, judging, asked.show) if asked.what == "evaluate" else blind(asked.pairs, judging)
+        settings = replace(
+            LanguageSettings(), enabled=True, base_url=asked.base_url, daily_limit_usd=asked.usd, contradictions=True
+        )
+        labelled = agreed(asked.pairs)
+        return blind_with_judge(labelled, judging, settings) if asked.judge else blind(labelled, judging)
+    pairs = development(asked.development)
+    if asked.what == "evaluate":
+        return evaluate(pairs, Judging(None if asked.rules else fast.load_reader()), asked.show)
     own = material()
     provenance = {
         "script": "benchmarks/contradictions.py train",

@@ -1,0 +1,85 @@
+"""Pairs of statements as the daemon compares a new memory with one that is known, a language model heard as well.
+
+For `contradictions.py blind --judge`: the model is asked for real, through the daemon's own process for it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from contradiction_material import Pair
+
+from hunchd.config.settings import LanguageSettings
+from hunchd.consolidation.contradictions import Opposition, held_against, surest
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.judging import Judging
+from hunchd.engine.spending import Ledger, Prices, Spent
+from hunchd.engine.verdicts import Verdicts
+from hunchd.language.client import LanguageClient, arguments, client_of
+from hunchd.protocol.child import Child
+
+KEPT = datetime(2026, 1, 1, tzinfo=UTC)
+
+Read = Callable[[Pair], float | None]  # how probable it is that both cannot hold; None: nobody reads
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What contradicts the new one of a pair, by rules and reader and after the language model was heard."""
+
+    before: Sequence[Opposition]
+    after: Sequence[Opposition]
+    is_free: bool  # to be put before the language model
+    is_answered: bool
+
+
+async def all_judged(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[Judged], Spent]:
+    """Each pair on its own, and what that took."""
+    child = Child(arguments(), name="the language process")
+    client = client_of(child, settings)
+    assert client is not None, "switched off"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = _ledger(Path(folder), settings)
+            found = [
+                await _judged(pair, read, client, ledger, Path(folder, f"{number}.json"))
+                for number, pair in enumerate(pairs)
+            ]
+            return found, ledger.today
+    finally:
+        await child.stop()
+
+
+async def _judged(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> Judged:
+    """With a `Judging` of its own, so that one that failed keeps no other from being asked about."""
+    known, new = _said("known", pair.a, KEPT), _said("new", pair.b, KEPT + timedelta(days=1))
+    look = held_against(new, [known])
+    reading = read(pair) if look.open else None
+    told = look.told({} if reading is None else {(known.id, new.id): reading})
+    after = await Judging(client, ledger, verdicts).oppositions(new, look, told)
+    answered = Verdicts(verdicts).of(known, new) is not None
+    return Judged(surest(told), after, bool(look.for_judge(told)), answered)
+
+
+def _said(identifier: str, text: str, at: datetime) -> Memory:
+    return Memory(
+        id=identifier,
+        kind=Kind.FACT,
+        title=text,
+        content=text,
+        at=at,
+        created=at,
+        updated=at,
+        project="p",
+        trust=Trust.USER,
+    )
+
+
+def _ledger(folder: Path, settings: LanguageSettings) -> Ledger:
+    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+    limit = settings.daily_limit_usd
+    return Ledger(folder / "spending.json", limit=limit, prices=prices, now=lambda: datetime.now(UTC))
