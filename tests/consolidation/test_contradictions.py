@@ -255,8 +255,8 @@ def test_a_language_model_is_asked_about_what_no_rule_settles_and_first_about_wh
     elsewhere = replace(near, id="branch", branch="topic")
     look = held_against(mine, [stranger, told_outright, elsewhere, near])
     asked = look.for_judge(look.told({}))
-    assert [one.beside(mine).id for one in asked] == ["old", "far"]
-    [record] = [one.record(NOW) for one in asked[:1]]
+    assert [one.beside(mine).id for one in asked] == ["no", "old", "far"]
+    [record] = [one.record(NOW) for one in asked[1:2]]
     assert record.source["reason"] == "a language model says that they cannot both hold"
     assert (record.source["a"]["id"], record.source["b"]["id"]) == ("old", "new")
 
@@ -276,7 +276,6 @@ def test_what_two_files_say_is_put_before_a_language_model_only_if_both_have_a_w
 FREELY_WORDED = said("on", "Query logging is enabled"), said("off", "Query logging is off", days=3)
 EXACT = [
     (said("old", "birch depends on click ^8.1.0"), said("new", "birch depends on click ^7.0.0", days=3)),
-    (said("old", "Invoices are sent overnight"), said("new", "Invoices are never sent overnight", days=3)),
     (
         replace(said("old", "database: MySQL", trust=Trust.PROJECT), key="database", value="MySQL"),
         said("new", "The database is PostgreSQL", days=3),
@@ -284,7 +283,7 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "the same sentence denied", "an entry of a file"])
+@pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "an entry of a file"])
 def test_what_is_exact_no_language_model_is_asked_about_and_none_takes_back(old: Memory, new: Memory) -> None:
     look = held_against(new, [old])
     told = look.told({})
@@ -292,6 +291,15 @@ def test_what_is_exact_no_language_model_is_asked_about_and_none_takes_back(old:
     assert look.for_judge(told) == []
     assert look.without(lambda *_: True) == look
     assert as_judged(told, look.for_judge(told), lambda *_: False) == told
+
+
+def test_of_a_sentence_that_is_told_outright_a_language_model_has_the_last_word_too() -> None:
+    old, new = said("old", "Invoices are sent overnight"), said("new", "Invoices are never sent overnight", days=3)
+    look = held_against(new, [old])
+    told = look.told({})
+    assert look.open == ()
+    assert look.for_judge(told) == told != []
+    assert look.without(lambda *_: True).told({}) == []
 
 
 def test_of_what_is_worded_freely_a_language_model_has_the_last_word_and_without_one_it_stays_as_told() -> None:

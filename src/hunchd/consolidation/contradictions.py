@@ -80,12 +80,19 @@ class Opposition:
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a memory contradicts by the rules, and the pairs about which a model is heard as well, older side first:
-    those that the rules oppose, the surest first, then the likest. `doubtful` is what a language model may say beyond
-    that, pairs with a word in common first, as it stands if it says so."""
+    those that the rules oppose, the surest first, then the likest. `told_outright` are sentences that oppose each other
+    so plainly that this model is not heard. `doubtful` is what a language model may say beyond that, pairs with a word
+    in common first, as it stands if it says so."""
 
     opposed: tuple[Opposition, ...]
     open: tuple[tuple[Memory, Memory], ...]
     doubtful: tuple[Opposition, ...] = ()
+    told_outright: tuple[tuple[Memory, Memory], ...] = ()
+
+    @property
+    def free(self) -> frozenset[tuple[str, str]]:
+        """What is worded freely, by the ids of both sides: a language model's verdict on it decides."""
+        return frozenset((a.id, b.id) for a, b in (*self.open, *self.told_outright))
 
     def told(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
         """What is contradicted when `said`, by the ids of both sides, was read; the surest first."""
@@ -100,14 +107,13 @@ class Look:
 
     def for_judge(self, told: Iterable[Opposition]) -> list[Opposition]:
         """What a language model decides about, of what is `told` first: whatever is worded freely."""
-        free = {(a.id, b.id) for a, b in self.open}
-        opened = [one for one in told if one.sides in free]
+        opened = [one for one in told if one.sides in self.free]
         sides = {one.sides for one in opened}
         return [*opened, *(one for one in self.doubtful if one.sides not in sides)]
 
     def without(self, denied: Callable[[Memory, Memory], bool]) -> Look:
         """The same but for what is worded freely and `denied`."""
-        gone = {(a.id, b.id) for a, b in self.open if denied(a, b)}
+        gone = {(a.id, b.id) for a, b in (*self.open, *self.told_outright) if denied(a, b)}
         return replace(
             self,
             opposed=tuple(one for one in self.opposed if one.sides not in gone),
@@ -173,6 +179,7 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
     """What the rules say of a memory beside each of `candidates`."""
     opposed: list[Opposition] = []
     open_ones: list[_Open] = []
+    told_outright: list[tuple[Memory, Memory]] = []
     words = words_of(memory)
     for other in candidates:
         if not states(other) or not may_oppose(memory, other):
@@ -185,6 +192,8 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
             continue
         if _oppose(a, b, judgement):
             opposed.append(Opposition(a, b, judgement))
+            if not judgement.is_open and judgement.kind != "versions" and not (_is_entry(a) or _is_entry(b)):
+                told_outright.append((a, b))
         if judgement.is_open:
             others = words_of(other)
             open_ones.append(_Open(a, b, judgement, len(words & others) / max(len(words | others), 1)))
@@ -194,6 +203,7 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         tuple(opposed),
         tuple((one.a, one.b) for one in free),
         tuple(told_by_model(one.a, one.b) for one in doubtful),
+        tuple(told_outright),
     )
 
 
