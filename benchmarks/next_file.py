@@ -1,12 +1,16 @@
 """Which file is opened next, asked of recorded sessions; and what the steps before it tell, learned from them.
 
     python benchmarks/next_file.py score EVENTS=REPOSITORY… [--table FILE]
-    python benchmarks/next_file.py learn EVENTS=REPOSITORY… --out src/hunchd/prediction/sequel.json
+    python benchmarks/next_file.py learn EVENTS=REPOSITORY… --units REPOSITORY --out src/hunchd/prediction/sequel.json
 
 EVENTS has one JSON object a line: `session`; `tool` (`Read`; `Update`, `Write` and `Edit`; `Bash`; `USER`); `file`,
 relative to the repository; `arg`, what the user said or the command was; and where it is known `at`, when the session
 began, in seconds since the epoch. Lines are in the order in which things happened. REPOSITORY is the git repository
 they happened in.
+
+Agents go back and forth; who works on what they know may open each file once. `--units` names histories whose past
+units of work are learned from as well, before their newest 600, their files opened one after the other in a random
+order.
 
 Before each step from one known file to another the daemon's own predictor is asked, with the history until then: units
 from before the session, or, where the lines tell no time, until the commands that commit them. `score` leaves each
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +36,11 @@ from numpy.typing import NDArray
 
 from hunchd.bench.outlines import Outlines
 from hunchd.bench.replay import name_of
+from hunchd.bench.walk import Windows
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
+from hunchd.domain.work import existing_paths, is_work
 from hunchd.ingestion import history
 from hunchd.prediction import calibration, sequel
 from hunchd.prediction.predictor import Predictor
@@ -47,6 +54,7 @@ Array = NDArray[Any]
 READING, EDITING = ("Read",), ("Update", "Write", "Edit")
 COMMITTED = re.compile(r'git commit.*?-m "([^"\n]{8,40})')
 BETWEEN = 60  # seconds between two events: recordings do not tell
+TEST_UNITS, UNITS_OF_HISTORY, LARGEST_UNIT = 600, 300, 8  # of histories that are learned from
 APART = 86_400  # seconds between two sessions whose times are not told
 STRETCH = 100  # units whose blobs are fetched at once
 SHRINKAGE = 1e-2  # ridge, on standardised signs
@@ -141,6 +149,27 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
             project.predictor.note(SessionEvent("opened", project.clock, file))
             if line["tool"] in EDITING:
                 project.predictor.note(SessionEvent("saved", project.clock, file))
+
+
+def imagined(repository: str, cache: Path | None) -> Recording:
+    """Past units of work as sessions: their files opened once each, in a random order."""
+    project = Project(repository, cache)
+    recording = Recording(name_of(repository), [])
+    windows = Windows.of(len(project.units), TEST_UNITS, UNITS_OF_HISTORY)
+    for position in range(windows.start, windows.test):
+        project.learn(position)
+        unit = project.units[position]
+        known = sorted(path for path in existing_paths(unit) if project.predictor.has(path))
+        if not is_work(unit) or not 3 <= len(known) <= LARGEST_UNIT:
+            continue
+        project.clock = max(project.clock + APART, unit.at)
+        order = random.Random(unit.sha).sample(known, len(known))
+        for opened, path in enumerate(order):
+            if opened:
+                project.clock += BETWEEN
+                _ask(project, order[:opened], "", order[opened:], recording)
+            project.predictor.note(SessionEvent("opened", project.clock, path))
+    return recording
 
 
 def _committed(line: dict[str, Any], subjects: dict[str, int]) -> int | None:
@@ -248,16 +277,16 @@ def learned(recordings: Sequence[Recording], chance: calibration.Isotonic | None
     """The table of these recordings, each counting the same."""
     by_words = {}
     for words in (False, True):
-        kept = [(recording, [one for one in recording.asked if one.words == words]) for recording in recordings]
-        by_words[words] = fitted([(one, SAME_WEIGHT / len(few)) for _, few in kept for one in few])
+        kept = [[one for one in recording.asked if one.words == words] for recording in recordings]
+        by_words[words] = fitted([(one, SAME_WEIGHT / len(few)) for few in kept for one in few])
     return Sequel(by_words[False], by_words[True], chance or calibration.by_hand())
 
 
-def chances(recordings: Sequence[Recording]) -> calibration.Isotonic:
-    """From shares of the next step to the chance of a visit soon, each recording scored by what the others teach."""
+def chances(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> calibration.Isotonic:
+    """From shares of the next step to the chance of a visit soon, each recording scored by what all others teach."""
     scores, used = [], []
     for left_out in recordings:
-        table = learned([recording for recording in recordings if recording is not left_out])
+        table = learned([*(recording for recording in recordings if recording is not left_out), *pasts])
         for one in left_out.asked:
             scores.append(sequel.shares(table.scores(one.signs, words=one.words)))
             used.append(one.soon)
@@ -300,11 +329,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("score", "learn"))
     parser.add_argument("recording", nargs="+", metavar="EVENTS=REPOSITORY")
+    parser.add_argument("--units", action="append", default=[], metavar="REPOSITORY", help="learn from its past too")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--table", type=Path, metavar="FILE", help="score with this one")
     parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.SHIPPED, help="where the table is written")
     options = parser.parse_args()
     recordings = list(_given(options))
+    pasts = [imagined(repository, options.cache) for repository in options.units]
     if options.what == "learn":
         about = {
             "learned": datetime.now(UTC).date().isoformat(),
@@ -315,7 +346,7 @@ def main() -> None:
         return
     for recording in recordings:
         others = [other for other in recordings if other is not recording]
-        table = sequel.loaded(options.table) if options.table else learned(others) if others else sequel.shipped()
+        table = sequel.loaded(options.table) if options.table else learned([*others, *pasts])
         print(told(recording, table), flush=True)
 
 

@@ -44,7 +44,7 @@ class Served:
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Candidates best first, with their features, uncorrected and final scores, and what a probability is read from.
-    `chances`: in a session, how likely each is visited soon."""
+    `chances`: where the question is what comes next in a session, how likely each is visited soon."""
 
     found: Evidence
     order: Array
@@ -140,18 +140,17 @@ class Predictor(Learner):
             swing = blame.swing(self._state, query.trace, found.files)
             scores, sure = scores + swing, sure + swing
         chances = None
-        if not query.trace and len(steps := self.steps(query, now)) > 1:
+        if query.again and not query.trace and len(steps := self.steps(query, now)) > 1:
             signs = sequel.signs_of(self._state, found, scores, steps, now)
             scores = self._sequel.scores(signs, words=query.head != "seed")
             chances = self._sequel.chances(scores)
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure, chances)
 
     def _confidences(self, query: Query, ranked: Ranked, best: Array) -> Array:
-        """How likely the `best` are used: opened soon, where the question is what comes next in a session, or part of
-        the same work."""
-        if query.again and ranked.chances is not None:
+        """How likely the `best` are visited soon, or else part of the same work."""
+        if ranked.chances is not None:
             return ranked.chances[best]
-        # What this user taught, and the session, change the order, not how many of so many files are used.
+        # What this user taught changes the order, not how many of so many files are used.
         likely: Array = self._weights.calibrations[query.head](np.sort(ranked.sure[best])[::-1])
         return likely
 

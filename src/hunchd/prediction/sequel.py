@@ -38,6 +38,7 @@ SIGNS = (
     # where it has been
     "seen",
     "seen_score",
+    "seen_first",  # while nobody has gone back yet
     "seen_exploring",  # while most steps lead to new files
     "seen_arriving",  # while the file at hand is new
     "seen_editing",  # while it is being edited
@@ -127,6 +128,7 @@ def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step],
         "new_namesake": new * (state.files.stem.view[files] == state.files.stem.view[at_hand.file]),
         "seen": seen,
         "seen_score": seen * plain,
+        "seen_first": seen * float(len(stays.age) == len(steps)),
         "seen_exploring": seen * stays.exploring,
         "seen_arriving": seen * float(path.index(at_hand.file) == len(path) - 1),
         "seen_editing": seen * float(at_hand.edited),
