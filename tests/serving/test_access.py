@@ -17,6 +17,7 @@ from hunchd.domain.errors import ConfigError
 from hunchd.serving.access import OPEN_PATH, peer_uid
 from hunchd.serving.http import ACCESS, Doors, make_app
 from hunchd.serving.limits import Limits
+from hunchd.serving.openapi import OPERATIONS
 from hunchd.serving.opening import open_doors
 
 # From the router of a real application: a new route is probed without a word here.
@@ -128,6 +129,19 @@ async def test_no_route_takes_what_a_page_may_send_without_asking(daemon: Daemon
     for method, path in [*CHANGING, ("DELETE", "/memories/{id}"), ("DELETE", "/projects/{id}")]:
         raw = knock(method, path, f"Host: 127.0.0.1:{daemon.port}", GOOD_TOKEN, f"Content-Type: {sent}")
         assert status_of(await daemon.raw(raw)) == 415, (method, path)
+
+
+async def test_what_needs_no_body_needs_no_type_of_one(daemon: Daemon) -> None:
+    """As clients send a POST that says everything in its path: with a length of 0, or with none."""
+    bodiless = [path for (method, path), door in OPERATIONS.items() if method == "POST" and not door.needs_body]
+    bodiless += [path for (method, path), door in OPERATIONS.items() if method == "POST" and door.body is None]
+    assert {"/sessions/{id}/end", "/consolidate/{id}/undo", "/memories/{id}/undo"} <= set(bodiless)
+
+    for length in ("Content-Length: 0\r\n", ""):
+        head = f"Host: 127.0.0.1:{daemon.port}\r\n{GOOD_TOKEN}\r\n{length}Connection: close\r\n\r\n"
+        sent = [f"POST {address(path)} HTTP/1.1\r\n{head}".encode() for path in bodiless]
+        answers = await asyncio.gather(*map(daemon.raw, sent))
+        assert {status_of(answer) for answer in answers} <= {200, 202, 404}
 
 
 async def test_a_compressed_body_is_not_taken(daemon: Daemon) -> None:

@@ -104,10 +104,11 @@ def _names_of(port: int) -> frozenset[str]:
 
 
 def _check_content(request: web.Request) -> None:
-    """A form or a plain text is what a page may send without asking first: neither is taken."""
+    """A form or a plain text is what a page may send without asking first: neither is taken. Where there is no body
+    there is nothing to name the type of."""
     headers = request.headers
     sent = headers.get(hdrs.CONTENT_TYPE)
-    if sent is None and request.method not in _CHANGING:
+    if sent is None and (request.method not in _CHANGING or not request.body_exists):
         return
     media = (sent or "").partition(";")[0].strip().lower()
     if media != JSON and not (request.path == STREAMED_PATH and media in JSON_LINES):

@@ -39,6 +39,11 @@ async def json_body(request: web.Request, limits: Limits) -> Any:
     return decoded(raw) if len(raw) <= _DECODED_AT_ONCE else await asyncio.to_thread(decoded, raw)
 
 
+def is_bodiless(request: web.Request) -> bool:
+    """Whether a request says nothing beyond its path, by a length of 0 or by none at all."""
+    return request.content_length == 0 or not request.can_read_body
+
+
 class ImportLines:
     """The lines of an import: the good ones to iterate over, the bad ones named."""
 

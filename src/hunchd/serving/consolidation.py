@@ -10,6 +10,7 @@ from aiohttp import web
 from hunchd.protocol.consolidation import changes_of_query, consolidate_of_body, undo_of_body
 from hunchd.serving.answering import json_answer
 from hunchd.serving.asking import AskedRuns
+from hunchd.serving.bodies import is_bodiless
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -41,7 +42,7 @@ class ConsolidationDoors:
         return json_answer(await self._runs.run(request.match_info["id"], after=after, limit=limit))
 
     async def undo(self, request: web.Request) -> web.Response:
-        change = undo_of_body(await self._body(request))
+        change = None if is_bodiless(request) else undo_of_body(await self._body(request))
         return json_answer(await self._runs.undo(request.match_info["id"], change))
 
     async def stop(self, request: web.Request) -> web.Response:

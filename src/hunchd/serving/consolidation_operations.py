@@ -105,6 +105,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "id": "undoRun",
         "summary": "Take back a run, or one change of it; what was changed since is left as it is.",
         "body": ref("UndoRequest"),
+        "needs_body": False,
         "answers": ((_JSON, ref("Undone")),),
         "errors": (404, 409, 507),
     },

@@ -24,6 +24,7 @@ class Operation:
     summary: str
     query: tuple[tuple[str, Schema, bool], ...] = ()  # name, schema, required
     body: Schema | None = None
+    needs_body: bool = True  # False: it may be left out
     takes: tuple[str, ...] = (_JSON,)
     status: int = 200
     answers: tuple[tuple[str, Schema], ...] = ((_JSON, ref("Answer")),)
@@ -258,7 +259,7 @@ def _operation(path: str, operation: Operation) -> dict[str, Any]:
         described["parameters"] = parameters
     if operation.body is not None:
         content = {type_: {"schema": operation.body} for type_ in operation.takes}
-        described["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = {"required": operation.needs_body, "content": content}
     if operation.open:
         described["security"] = []
     return described

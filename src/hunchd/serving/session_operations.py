@@ -172,6 +172,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "id": "endSession",
         "summary": "Close a session and keep what it comes down to: episodes and facts. The body may be left out.",
         "body": ref("SessionEnd"),
+        "needs_body": False,
         "errors": (404, 507),
     },
     ("POST", "/context/compile"): {

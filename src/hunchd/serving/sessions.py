@@ -18,6 +18,7 @@ from hunchd.protocol.sessions import (
 )
 from hunchd.serving.answering import json_answer
 from hunchd.serving.asking import AskedConversations
+from hunchd.serving.bodies import is_bodiless
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -62,8 +63,7 @@ class SessionDoors:
 
     async def end(self, request: web.Request) -> web.Response:
         session = _session(request)
-        said_nothing = request.content_length == 0 or not request.can_read_body
-        outcome = None if said_nothing else outcome_of_body(await self._body(request))
+        outcome = None if is_bodiless(request) else outcome_of_body(await self._body(request))
         return json_answer(await self._conversations.end(session, outcome))
 
     async def compile(self, request: web.Request) -> web.Response:
