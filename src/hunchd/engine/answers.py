@@ -89,6 +89,7 @@ class Answers:
         if request.budget > self._settings.max_budget:
             raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
         began = time.perf_counter()
+        project.asked = time.monotonic()
         key = self._key(self._focus(request, project, tree), request.budget, project)
         bundle = self.bundles.take(key)
         warm = bundle is not None
@@ -109,6 +110,7 @@ class Answers:
             branch=request.branch,
             query=request.query,
             errors=(unprefixed(request.error),) if request.error else (),
+            file_called="file_opened",
         )
         focus = self._focus(asked, project, tree)
         if focus.file and not request.open_files:  # what was opened earlier may be opened again
@@ -214,8 +216,9 @@ class Answers:
 
     def _focus(self, request: ContextRequest, project: Project, tree: Tree) -> Focus:
         """What the request says, completed by what the session shows."""
-        file = relative_path(request.file, tree.root) if request.file else None
-        opened = [relative_path(path, tree.root) for path in request.open_files] or list(tree.opened)
+        file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
+        named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
+        opened = named or list(tree.opened)
         errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
         return Focus(
             project=project.id,

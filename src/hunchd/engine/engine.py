@@ -12,7 +12,7 @@ from typing import Any
 from hunchd.assembly.tokens import count
 from hunchd.consolidation.chronicling import quoting, says_it
 from hunchd.domain.context import Bundle
-from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
@@ -44,6 +44,7 @@ from hunchd.engine.watching import Watching
 from hunchd.engine.writing import Writer
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.protocol.paths import relative_prefix
 from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
 
 SETTLE = 0.8  # seconds that a stop waits for the store
@@ -272,6 +273,7 @@ class Engine:
             found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
             return self._housekeeping.found(request.query, None, found)
         project, tree = self._projects.find(request.project)
+        request = replace(request, path_prefix=relative_prefix(request.path_prefix, tree.root))
         found = await self._searching.search(request, project.id, tree.branch)
         found = await self.knowledge.with_moments(request, found, project.facts.values())
         if not found["results"] and (missing := self._degraded(project)):  # nothing yet is not nothing at all
@@ -285,11 +287,23 @@ class Engine:
             if owner is not None and memory.project not in (owner, None):
                 raise NotFound(f"there is no memory '{request.id}' in this project")
             return memory_at(memory, request.level)
-        if request.project is None:
-            raise InvalidInput("'project' is needed to expand a topic or a file", field="project")
-        project, _ = self._projects.find(request.project)
+        if request.project is not None:
+            return await self._expanded(request, self._projects.find(request.project)[0])
+        return await self._expanded_where_known(request)
+
+    async def _expanded_where_known(self, request: ExpandRequest) -> dict[str, Any]:
+        """A pointer names no project: it is one of a bundle that was read lately."""
+        unknown = NotFound("no project is known that could tell it", hint="POST /projects (`hunch add`) first")
+        for number, project in enumerate(sorted(self._projects, key=lambda one: -one.asked)):
+            try:
+                return await self._expanded(request, project)
+            except NotFound as error:
+                unknown = error if number == 0 else unknown
+        raise unknown
+
+    async def _expanded(self, request: ExpandRequest, project: Project) -> dict[str, Any]:
         found = await self._searching.search(
-            SearchRequest(query=request.topic or request.id or "", project=request.project, k=5), project.id
+            SearchRequest(query=request.topic or request.id or "", project=project.id, k=5), project.id
         )
         return expanded(request, project, found["results"])
 
@@ -302,7 +316,9 @@ class Engine:
 
     async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
         if filters.project is not None:
-            filters = replace(filters, project=self._projects.find(filters.project)[0].id)
+            project, tree = self._projects.find(filters.project)
+            prefix = relative_prefix(filters.path_prefix, tree.root)
+            filters = replace(filters, project=project.id, path_prefix=prefix)
         await self._writer.drained()
         page = await self._parts.store.list(filters, limit, cursor)
         return page_json([memory_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)

@@ -35,7 +35,7 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
         lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in found)]
     if len(lines) == 1:
         raise NotFound(f"nothing is known of '{topic}'", field="topic", hint=_others(project))
-    return {"topic": topic, "level": request.level, "text": "\n".join(lines)}
+    return {"topic": topic, "level": request.level, "project": project.id, "text": "\n".join(lines)}
 
 
 def _in_short(path: str, project: Project) -> list[str]:
@@ -50,7 +50,7 @@ def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]
     if outline is None:
         raise NotFound(f"{redact(path).text} is not a file that was read", field="id")
     text = skeleton(outline, max_lines=OUTLINE_LINES[request.level])
-    return {"id": f"file:{path}", "title": path, "level": request.level, "text": text}
+    return {"id": f"file:{path}", "title": path, "level": request.level, "project": project.id, "text": text}
 
 
 def _others(project: Project) -> str | None:

@@ -167,6 +167,7 @@ class Project:
     joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
     revision: int = 0
     last_signal: datetime | None = None
+    asked: float = 0.0  # when a bundle of it was asked for last: seconds of a clock that never jumps
 
     @property
     def root(self) -> Path:

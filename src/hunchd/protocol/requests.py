@@ -46,13 +46,14 @@ EXPAND_FIELDS: Final = ("id", "topic", "level", "project")
 FEEDBACK_FIELDS: Final = ("id", "outcome", "note", "project")
 MEMORIES_FIELDS: Final = (
     "project", "kind", "scope", "status", "branch", "tag", "category", "key", "path_prefix", "since", "until", "as_of",
-    "limit", "cursor",
+    "limit", "cursor", "kinds", "tags",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """`project` is the path or the id of a project; paths are as the client sent them (see `relative_path`)."""
+    """`project` is the path or the id of a project; paths are as the client sent them (see `relative_path`), and called
+    so by it."""
 
     project: str
     file: str | None = None
@@ -62,6 +63,8 @@ class ContextRequest:
     branch: str = ""
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
+    file_called: str = field(default="file", compare=False)
+    open_files_called: str = field(default="open_files", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandRequest:
-    """Exactly one of `id` and `topic`. A topic needs its project."""
+    """Exactly one of `id` and `topic`. Without a project: of the one that was asked about last and knows it."""
 
     id: str | None = None
     topic: str | None = None
@@ -180,6 +183,8 @@ def context_of_body(raw: Any) -> ContextRequest:
         branch=signals.text("branch") or "",
         query=signals.text("query", limit=QUERY_LIMIT) or "",
         errors=tuple(_error_text(signals, error) for error in signals.objects("recent_errors", most=ERRORS_LIMIT)),
+        file_called="signals.current_file",
+        open_files_called="signals.open_files",
     )
 
 
@@ -256,16 +261,17 @@ def import_of_query(query: str) -> tuple[str | None, str | None]:
 
 
 def memories_of_query(query: str) -> MemoriesRequest:
-    """The question of GET /memories: "kind", "scope", "status" and "tag" take several, separated by commas."""
+    """The question of GET /memories: "kind", "scope", "status" and "tag" take several, separated by commas. Kinds and
+    tags may be called as POST /search calls them."""
     fields = Fields.of_query(query, MEMORIES_FIELDS)
     statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
     filters = Filters(
         project=fields.project(),
-        kinds=tuple(Kind(kind) for kind in fields.choices("kind", KINDS)),
+        kinds=tuple(Kind(kind) for name in ("kind", "kinds") for kind in fields.choices(name, KINDS)),
         scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
         statuses=statuses or ((Status.ACTIVE, Status.SUPERSEDED) if fields.has("as_of") else (Status.ACTIVE,)),
         branch=fields.text("branch"),
-        tags=fields.texts("tag"),
+        tags=(*fields.texts("tag"), *fields.texts("tags")),
         category=fields.text("category"),
         key=fields.text("key"),
         path_prefix=fields.text("path_prefix", limit=PATH_LIMIT),

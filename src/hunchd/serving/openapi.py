@@ -52,6 +52,8 @@ _MEMORIES_QUERY: Final = (
     ("status", list_of(one_of(STATUSES), "active when left out"), False),
     ("branch", text(), False),
     ("tag", list_of(text(), "all of them"), False),
+    ("kinds", list_of(one_of(KINDS), "the same as kind"), False),
+    ("tags", list_of(text(), "the same as tag"), False),
     ("category", text(), False),
     ("key", text(), False),
     ("path_prefix", text(), False),
