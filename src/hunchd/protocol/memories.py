@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.facts import LEAST_CONFIDENCE, LEAST_IMPORTANCE
+from hunchd.domain.facts import CATEGORIES, LEAST_CONFIDENCE, LEAST_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
 from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, batch_of, each_good
@@ -20,8 +20,8 @@ TITLE_LIMIT: Final = 120  # characters of a title made from the content
 # Our own exports may hold longer texts than clients may send.
 STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
 TRUSTS: Final = tuple(trust.value for trust in Trust)
-# What clients may add; contradictions are found, not told.
-DRAFT_KINDS: Final = tuple(kind for kind in KINDS if kind != Kind.CONTRADICTION)
+# What clients may add; contradictions are found, not told. A fact may be called by its category, as bundles call it.
+DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
 _COUNTED: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
 ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
 
@@ -78,7 +78,8 @@ def drafts_of_body(raw: Any) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
 def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
     """`kind` and `content` are enough; a fact also by `key` and `value`."""
     fields = Fields(raw, DRAFT_FIELDS, where=where)
-    kind = Kind(fields.choice("kind", DRAFT_KINDS))
+    called = fields.choice("kind", DRAFT_KINDS)
+    kind = Kind.FACT if called in CATEGORIES else Kind(called)
     project = fields.project()
     key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
     content = _content(fields, key, value)
@@ -89,7 +90,7 @@ def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
         project=project,
         ref=fields.text("ref") or None,
         levels=_levels(fields),
-        category=fields.text("category") or None,
+        category=fields.text("category") or (called if called in CATEGORIES else None),
         key=key,
         value=value,
         scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT if project else Scope.USER)),
