@@ -114,6 +114,17 @@ def test_a_project_that_is_known_here_keeps_its_values_and_gets_those_of_the_exp
     assert len({key for key, _, status in facts if status == "active"}) == sum(one[2] == "active" for one in facts)
 
 
+def test_an_error_that_was_there_is_there_elsewhere_too(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
+    daemon.add(shop)
+    trace = "File \"shop/basket.py\", line 3, in add\nKeyError: 'apple'"
+    daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": trace}]})
+    lines = exported(daemon)
+
+    with running_daemon(homes / "elsewhere") as other:
+        imported(other, lines)
+        assert "apple" in other.get("/context", project=str(shop), file="shop/basket.py")["context"]
+
+
 def test_an_old_export_does_not_bring_back_the_text_that_a_document_had(daemon: RunningDaemon) -> None:
     daemon.request("PUT", "/documents/reference/plan", {"content": PAGE})
     old = exported(daemon)

@@ -13,6 +13,7 @@ from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import Change, place_of, retired, same_value, since
 from hunchd.domain.filters import of_family
 from hunchd.domain.memory import CHUNK, Kind, Memory, Status
+from hunchd.engine.absorbing import recall_errors
 from hunchd.engine.colleagues import Colleagues
 from hunchd.engine.drafts import memory_id, without_secrets
 from hunchd.engine.memories import Memories
@@ -20,7 +21,7 @@ from hunchd.engine.project import Project
 from hunchd.engine.projects import Projects
 from hunchd.engine.writing import Writer
 from hunchd.ingestion.redaction import redact, redact_values
-from hunchd.protocol.answers import NAMED_REJECTIONS, export_line, iso, rejection_json
+from hunchd.protocol.answers import MEMORY_TYPES, NAMED_REJECTIONS, export_line, iso, rejection_json
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.client import StoreClient
 
@@ -94,7 +95,7 @@ class Transfer:
         owner = self._projects.find(project)[0].id
         said: list[Memory] = []
         async for line in lines:
-            if line["type"] == "memory":
+            if line["type"] in MEMORY_TYPES:
                 said.append(without_secrets(memory_from_json(line["data"])))
         theirs = {memory.project for memory in said if memory.project is not None}
         if len(theirs) > 1:
@@ -110,7 +111,7 @@ class Transfer:
                 project = self._projects.add(line["data"]["path"], must_exist=False, identifier=identifier)
                 taken.owners[there] = project.id
                 taken.counts["projects"] += 1
-            case "memory":
+            case type_ if type_ in MEMORY_TYPES:
                 memory = without_secrets(memory_from_json(line["data"]))
                 taken.memories.append((line["line"], _moved(memory, self._owner(memory.project, taken))))
             case "signal":
@@ -134,6 +135,7 @@ class Transfer:
             news = [change for owner in told for change in await self._news(told[owner], owner)]
             changes = [change for change in news if not self._has_left(change.project)]
             await self._memories.commit(changes)
+        self._recall(changes)
         signals = [signal for signal in taken.signals if not self._has_left(signal["project"])]
         if signals:
             await self._store.put_signals(signals)
@@ -142,6 +144,13 @@ class Transfer:
         taken.counts["signals"] += len(signals)
         taken.counts["skipped"] += len(news) - len(changes) + len(taken.signals) - len(signals)
         taken.memories, taken.signals = [], []
+
+    def _recall(self, changes: Sequence[Change]) -> None:
+        """Errors that were there where the export comes from are shown here too, as after a restart."""
+        for change in changes:
+            if (project := self._projects.known(change.project)) is not None:
+                recall_errors(project, change.memories)
+                project.touch()
 
     def _has_left(self, project: str | None) -> bool:
         """Whether a project was removed, meanwhile: what is told of others is taken all the same."""

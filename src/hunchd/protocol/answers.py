@@ -13,6 +13,8 @@ EXPORT_VERSION: Final = 1
 EXPORT_TYPES: Final = (
     "memory", "message", "document", "signal", "contradiction", "feedback", "link", "project", "meta",
 )  # fmt: skip
+# A line of these holds a memory. Those that readers of an export look for by what they are have a name of their own.
+MEMORY_TYPES: Final = ("memory", "message", "document", "contradiction")
 
 NAMED_REJECTIONS: Final = 100  # of an import; the others are only counted
 
@@ -140,6 +142,11 @@ def rejection_json(index: int, error: HunchError) -> dict[str, Any]:
 
 def export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": type_, "version": EXPORT_VERSION, "data": payload}
+
+
+def memory_line(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of a memory, as `memory_json` tells it."""
+    return export_line(told["kind"] if told["kind"] in MEMORY_TYPES else "memory", told)
 
 
 def parse_export_line(raw: Any) -> tuple[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.web import RequestPayloadError
 
 from hunchd.domain.errors import HunchError, InvalidInput, TooLarge
-from hunchd.protocol.answers import NAMED_REJECTIONS, export_line, parse_export_line, rejection_json
+from hunchd.protocol.answers import MEMORY_TYPES, NAMED_REJECTIONS, export_line, parse_export_line, rejection_json
 from hunchd.protocol.decoding import Malformed, decoded, refuse_unstorable
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.memories import memory_from_json
@@ -111,7 +111,7 @@ def _understood(raw: bytes) -> dict[str, Any]:
     type_, content = parse_export_line(decoded(raw))
     refuse_unstorable(content, "data")
     match type_:
-        case "memory":
+        case _ if type_ in MEMORY_TYPES:
             memory_from_json(content)
         case "signal":
             fields = Fields(content, ("id", "kind", "project", "at", "data", "absorbed"), where="data.")

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.protocol.answers import export_line
+from hunchd.protocol.answers import export_line, memory_line
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.pipe import Json
@@ -209,7 +209,7 @@ class StoreClient:
         """The contract's lines of one project, or of all and the user's own."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
-                yield export_line("memory", memory_json(memory_from_plain(row)))
+                yield memory_line(memory_json(memory_from_plain(row)))
             for signal in batch["signals"]:
                 yield export_line("signal", signal)
 
