@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -18,6 +19,8 @@ from hunchd.protocol.requests import Resolution
 # Two sources that are equally sure of different values of one key: one is wrong, or it has changed.
 SAME_KEY: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
+# Which sides hold when it is settled; where both do, they hold as they did.
+_WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 
 
 def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
@@ -66,14 +69,22 @@ def conflict_json(conflict: Memory) -> dict[str, Any]:
     return {
         "id": conflict.id,
         "status": "open" if conflict.status is Status.ACTIVE else "resolved",
-        "a": source["a"],
-        "b": source["b"],
+        "a": _side(source, "a"),
+        "b": _side(source, "b"),
         "reason": source["reason"],
         "confidence": conflict.confidence,
         "detected_at": iso(conflict.created),
         "project": conflict.project,
         **{name: told for name, told in optional.items() if told is not None},
     }
+
+
+def _side(source: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """A memory as it was when the contradiction was found; of one that is resolved, whether it holds by that."""
+    wins = _WINNERS.get(source.get("resolution", ""))
+    if wins is None:
+        return dict(source[side])
+    return {**source[side], "status": str(Status.ACTIVE if side in wins else Status.SUPERSEDED)}
 
 
 def sides(conflict: Memory) -> tuple[Memory, Memory]:
