@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from hunchd.domain.errors import InvalidInput
+from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Memory
 from hunchd.protocol.answers import iso
 from hunchd.protocol.fields import TEXT_LIMIT, Fields
@@ -51,6 +51,14 @@ def document_path(raw: str) -> str:
         if not _SEGMENT.fullmatch(segment) or not segment.isprintable():
             raise InvalidInput(f"{segment[:40]!a} cannot be a part of a path; allowed: {_ALLOWED}", field="path")
     return "/" + "/".join(segments)
+
+
+def known_path(raw: str) -> str:
+    """The path of a document that may be there. Raises NotFound for what could be the path of none."""
+    try:
+        return document_path(raw)
+    except InvalidInput as error:
+        raise NotFound(f"there is no document {raw[:80]!a}", field="path", hint=error.message) from error
 
 
 def document_of_body(path: str, raw: Any) -> DocumentDraft:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hunchd.domain.errors import NotFound
 from hunchd.protocol.decoding import refuse_unstorable
-from hunchd.protocol.documents import document_json, document_of_body, document_path, documents_of_query
+from hunchd.protocol.documents import document_json, document_of_body, documents_of_query, known_path
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.requests import (
     as_of_query,
@@ -60,10 +60,10 @@ class KnowledgeDoors:
 
     async def document(self, request: web.Request) -> web.Response:
         moment = as_of_query(_query(request))
-        return json_answer(document_json(await self._knowledge.documents.get(document_path(_path(request)), moment)))
+        return json_answer(document_json(await self._knowledge.documents.get(known_path(_path(request)), moment)))
 
     async def forget_document(self, request: web.Request) -> web.Response:
-        path = document_path(_path(request))
+        path = known_path(_path(request))
         await self._knowledge.documents.forget(path)
         return json_answer({"forgotten": path})
 
