@@ -190,10 +190,10 @@ def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
     """Show the errors no more that the signal speaks of, by text, command or file; all of them, if it names none.
     Which they were."""
     gone: list[str] = []
-    wanted = error_id(project.id, understood(signal.text).fingerprint) if signal.text else None
+    said = understood(signal.text) if signal.text else None
     for key, error in list(project.errors.items()):
         if (
-            (wanted is None or key == wanted)
+            (said is None or key == error_id(project.id, said.fingerprint) or _is_line_of(error, signal.text))
             and (signal.command is None or error.command == signal.command)
             and (signal.file is None or error.path == signal.file)
         ):
@@ -202,6 +202,11 @@ def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
     if gone:
         project.touch()
     return tuple(gone)
+
+
+def _is_line_of(error: SeenError, text: str | None) -> bool:
+    """Whether `text` is the one line that a longer error comes down to: all that an editor may have kept of it."""
+    return text is not None and "\n" not in text.strip() and understood(text).headline == error.headline
 
 
 def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
