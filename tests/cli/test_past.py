@@ -95,6 +95,14 @@ def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output)
     assert main(["contradictions", "resolve", "x1"]) == 2
 
 
+@pytest.mark.parametrize("winner", ["a_wins", "b_wins", "both_valid", "merged"])
+def test_a_contradiction_is_settled_in_the_words_of_the_daemon_too(fake: FakeDaemon, winner: str) -> None:
+    fake.routes["POST /contradictions/x1/resolve"] = (200, CONFLICT | {"resolution": winner})
+
+    assert main(["contradictions", "resolve", "x1", winner]) == 0
+    assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": winner}]
+
+
 def test_a_document_is_edited_like_a_file(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
     fake.routes["PUT /documents/profile/preferences"] = (200, PAGE)

@@ -66,6 +66,18 @@ def test_in_any_repository_one_command_starts_the_daemon_and_prints_what_belongs
     assert predicted["predicted_files"][0]["path"] == "tax.py"
 
 
+def test_who_starts_and_stops_it_by_a_program_is_told_as_one() -> None:
+    first, second = (json.loads(hunch("start", "--json").stdout) for _ in range(2))
+    told = read(places().rendezvous_file)
+    assert told is not None
+    assert first == {"started": True, "pid": told.pid, "version": told.version, "url": told.url}
+    assert second == first | {"started": False}
+
+    restarted = json.loads(hunch("restart", "--json").stdout)
+    assert restarted["started"]
+    assert json.loads(hunch("stop", "--json").stdout) == {"stopped": restarted["pid"]}
+
+
 def test_ten_clients_at_once_find_one_daemon(shop: Path) -> None:
     clients = [
         subprocess.Popen([sys.executable, "-m", "hunchd.cli", "status", "--json"], stdout=subprocess.PIPE)

@@ -271,7 +271,6 @@ COMMANDS: Final = (
         f"{RUN}.lifecycle:start",
         _start,
         asks_daemon=False,
-        prints_data=False,
     ),
     Command(
         "stop",
@@ -281,7 +280,6 @@ COMMANDS: Final = (
         f"{RUN}.lifecycle:stop",
         _nothing,
         asks_daemon=False,
-        prints_data=False,
     ),
     Command(
         "restart",
@@ -291,7 +289,6 @@ COMMANDS: Final = (
         f"{RUN}.lifecycle:restart",
         _nothing,
         asks_daemon=False,
-        prints_data=False,
     ),
     Command(
         "status",

@@ -24,10 +24,15 @@ def _undo(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID|PATH", help="a memory, a document, or a settled contradiction")
 
 
+def _short(winner: str) -> str:
+    """What holds as one types it, also where it is told as the daemon calls it."""
+    return {"a_wins": "a", "b_wins": "b", "both_valid": "both"}.get(winner, winner)
+
+
 def _contradictions(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("resolve",), help="say which of the two holds")
     parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it")
-    parser.add_argument("winner", nargs="?", choices=("a", "b", "both", "merged"), help="what holds")
+    parser.add_argument("winner", nargs="?", type=_short, choices=("a", "b", "both", "merged"), help="what holds")
     parser.add_argument("--value", help="what holds when both are merged")
     parser.add_argument("--note", help="why")
     parser.add_argument("--all", action="store_true", help="settled ones too")

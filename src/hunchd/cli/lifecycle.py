@@ -7,36 +7,42 @@ from argparse import Namespace
 
 from hunchd.cli.errors import NoDaemon
 from hunchd.cli.launching import DAEMON, end, holder, launch, running
+from hunchd.cli.output import print_json
 from hunchd.protocol.rendezvous import Rendezvous
 
 
 def start(arguments: Namespace) -> int:
     daemon = running()
     if daemon is not None:
-        print(f"hunchd {daemon.version} is running already (pid {daemon.pid}).")
-        return 0
+        return _told(arguments, daemon, is_new=False)
     if arguments.foreground:
         os.execv(DAEMON[0], (*DAEMON, "--log-to-stderr"))  # from here on this process is the daemon
-    _tell_started(launch())
-    return 0
+    return _told(arguments, launch(), is_new=True)
 
 
-def stop(_: Namespace) -> int:
+def stop(arguments: Namespace) -> int:
     pid = holder()
     if pid is None:
         raise NoDaemon("no daemon is running.")
     end(pid)
-    print(f"hunchd stopped (pid {pid}).")
+    if arguments.json:
+        print_json({"stopped": pid})
+    else:
+        print(f"hunchd stopped (pid {pid}).")
     return 0
 
 
-def restart(_: Namespace) -> int:
+def restart(arguments: Namespace) -> int:
     pid = holder()
     if pid is not None:
         end(pid)
-    _tell_started(launch())
+    return _told(arguments, launch(), is_new=True)
+
+
+def _told(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
+    """Which daemon runs; its token stays in its file."""
+    if arguments.json:
+        print_json({"started": is_new, "pid": daemon.pid, "version": daemon.version, "url": daemon.url})
+    else:
+        print(f"hunchd {daemon.version} {'started' if is_new else 'is running already'} (pid {daemon.pid}).")
     return 0
-
-
-def _tell_started(daemon: Rendezvous) -> None:
-    print(f"hunchd {daemon.version} started (pid {daemon.pid}).")

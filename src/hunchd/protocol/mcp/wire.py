@@ -158,7 +158,7 @@ def _result(method: str, params: Mapping[str, Any], focus: Focus, *, stateless: 
         case "prompts/get":
             return (yield from prompts.get(_named(params, PROMPTS, "prompt"), _arguments(params), focus))
         case _:
-            raise Refusal(METHOD_NOT_FOUND, f"there is no method {ascii(method)[1:80]}")
+            raise Refusal(METHOD_NOT_FOUND, f"there is no method {ascii(method)[:80]}")
 
 
 def _initialized(params: Mapping[str, Any]) -> dict[str, Any]:
