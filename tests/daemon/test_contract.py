@@ -1,0 +1,136 @@
+"""What the contract says in a word, as a client that has read nothing else would try it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import make_shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def refused(daemon: RunningDaemon, path: str, body: dict[str, Any]) -> tuple[int, str | None]:
+    """The status and the field that is named."""
+    status, answer = daemon.request("POST", path, body)
+    return status, answer["error"].get("field")
+
+
+def test_a_path_that_is_refused_is_called_as_the_client_calls_it(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    outside = "../secret.py"
+    asked = {"project": str(shop)}
+
+    _, answer = daemon.request("GET", "/context", query={**asked, "file": outside})
+    assert answer["error"]["field"] == "file"
+    told = {**asked, "signals": {"current_file": outside}}
+    assert refused(daemon, "/context/assemble", told) == (422, "signals.current_file")
+    told = {**asked, "signals": {"open_files": ["shop/basket.py", outside]}}
+    assert refused(daemon, "/context/assemble", told) == (422, "signals.open_files")
+    assert refused(daemon, "/context/predict", {**asked, "file_opened": outside}) == (422, "file_opened")
+    assert refused(daemon, "/context/predict", {**asked, "open_files": [outside]}) == (422, "open_files")
+
+
+def test_a_pointer_leads_on_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    """A topic and a file of a bundle are expanded where they are known; among several, where was asked last."""
+    status, answer = daemon.request("POST", "/expand", {"topic": "basket"})
+    assert (status, "hunch add" in answer["error"]["hint"]) == (404, True)
+
+    here, other = daemon.add(shop), daemon.add(make_shop(tmp_path / "other"))
+    daemon.get("/context", project=str(shop), file="shop/basket.py")
+    [file] = [
+        item
+        for item in daemon.get("/context", project=other["path"], file="shop/basket.py")["items"]
+        if item["source"].get("path") == "shop/checkout.py"
+    ]
+
+    told = daemon.post("/expand", {"topic": "basket", "level": "full"})
+    assert (told["project"], "shop/basket.py" in told["text"]) == (other["id"], True)
+    assert daemon.post("/expand", {"id": file["id"]})["title"] == "shop/checkout.py"
+    daemon.get("/context", project=str(shop), file="shop/basket.py")
+    assert daemon.post("/expand", {"topic": "basket"})["project"] == here["id"]
+    assert refused(daemon, "/expand", {"topic": "zeppelins"}) == (404, "topic")
+
+
+def test_what_paths_begin_with_may_be_said_from_the_root_of_the_disk(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    asked = {"project": str(shop), "query": "basket"}
+    for prefix in ("shop/basket.py", f"{shop}/shop/basket.py", "./shop/basket.py"):
+        found = daemon.post("/search", {**asked, "path_prefix": prefix})
+        listed = daemon.get("/memories", project=str(shop), path_prefix=prefix)
+        assert found["results"], prefix
+        assert listed["items"], prefix
+    assert daemon.post("/search", {**asked, "path_prefix": str(shop)})["results"]
+    assert not daemon.post("/search", {**asked, "path_prefix": f"{shop}-elsewhere/"})["results"]
+
+
+def test_a_document_that_cannot_be_there_is_not_there(daemon: RunningDaemon) -> None:
+    for method in ("GET", "DELETE"):
+        for path in ("/documents/profile/nothing", "/documents/nowhere/at-all", "/documents/profile"):
+            assert daemon.request(method, path)[0] == 404, (method, path)
+    assert daemon.request("PUT", "/documents/nowhere/at-all", {"content": "x"})[0] == 422
+
+
+def test_a_fact_may_be_called_by_its_category(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    draft = {"kind": "decision", "content": "sessions stay signed cookies", "project": str(shop), "tags": ["auth"]}
+    [identifier] = daemon.post("/memories", draft)["ids"]
+
+    memory = daemon.get(f"/memories/{identifier}")
+    assert (memory["kind"], memory["category"]) == ("fact", "decision")
+    for names in ({"kind": "fact", "tag": "auth"}, {"kinds": "fact", "tags": "auth"}):
+        assert [one["id"] for one in daemon.get("/memories", project=str(shop), **names)["items"]] == [identifier]
+
+
+def test_an_export_names_messages_documents_and_contradictions(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    daemon.request("PUT", "/documents/reference/plan", {"content": "# Plan"})
+    daemon.post("/sessions/s/messages", {"messages": [{"role": "user", "content": "hello"}]})
+    for value in ("sessions are kept in Redis", "sessions are kept in Memcached"):
+        daemon.post("/memories", {"kind": "fact", "content": value, "project": str(shop)})
+    daemon.wait_until(lambda: daemon.get("/contradictions")["total"] == 1, within=60, what="see the contradiction")
+
+    _, told = daemon.request("GET", "/export")
+    lines = [json.loads(line) for line in told.splitlines()]
+    kinds = {(line["type"], line["data"]["kind"]) for line in lines if "content" in line["data"]}
+    assert {("message", "message"), ("document", "document"), ("contradiction", "contradiction")} <= kinds
+    assert not kinds & {("memory", kind) for kind in ("message", "document", "contradiction")}
+
+
+def test_who_lost_a_contradiction_holds_no_more_wherever_it_is_told(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    for value in ("sessions are kept in Redis", "sessions are kept in Memcached"):
+        daemon.post("/memories", {"kind": "fact", "content": value, "project": str(shop)})
+    daemon.wait_until(lambda: daemon.get("/contradictions")["total"] == 1, within=60, what="see the contradiction")
+    [open_] = daemon.get("/contradictions")["items"]
+    assert (open_["a"]["status"], open_["b"]["status"]) == ("active", "active")
+
+    told = daemon.post(f"/contradictions/{open_['id']}/resolve", {"resolution": "a_wins", "note": "measured"})
+    [listed] = daemon.get("/contradictions", status="resolved")["items"]
+    assert told == listed
+    assert (told["a"]["status"], told["b"]["status"]) == ("active", "superseded")
+    assert daemon.get(f"/memories/{told['b']['id']}")["status"] == "superseded"
+
+    again = daemon.post(f"/contradictions/{open_['id']}/undo", {})
+    assert (again["a"]["status"], again["b"]["status"]) == ("active", "active")
+
+
+def test_an_error_is_cleared_by_its_last_line_alone(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    trace = "Traceback (most recent call last):\n  File \"shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"
+
+    def shown() -> bool:
+        return "apple" in daemon.get("/context", project=str(shop), file="shop/basket.py")["context"]
+
+    for text, is_gone in (("KeyError: 'pear'", False), ("ValueError: 3", False), ("KeyError: 'apple'", True)):
+        daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": trace}]})
+        assert shown()
+        daemon.post("/signals", {"signals": [{"kind": "error_cleared", "project": str(shop), "text": text}]})
+        assert shown() is not is_gone, text
