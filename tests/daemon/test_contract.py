@@ -134,3 +134,33 @@ def test_an_error_is_cleared_by_its_last_line_alone(daemon: RunningDaemon, shop:
         assert shown()
         daemon.post("/signals", {"signals": [{"kind": "error_cleared", "project": str(shop), "text": text}]})
         assert shown() is not is_gone, text
+
+
+def test_what_another_memory_takes_the_place_of_holds_no_more(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    told = {"kind": "episode", "project": str(shop)}
+    [old] = daemon.post("/memories", {**told, "content": "the zeppelin export was tried with pandas"})["ids"]
+    draft = {**told, "content": "the zeppelin export was done with polars", "supersedes": old, "ref": "export-2"}
+    [new] = daemon.post("/memories", draft)["ids"]
+    assert daemon.post("/memories", draft)["ids"] == [new]
+
+    before, after = daemon.get(f"/memories/{old}"), daemon.get(f"/memories/{new}")
+    assert (before["status"], before["superseded_by"]) == ("superseded", new)
+    assert (after["status"], after["supersedes"]) == ("active", old)
+    found = daemon.post("/search", {"project": str(shop), "query": "zeppelin export"})["results"]
+    assert [one["id"] for one in found] == [new]
+
+
+def test_another_text_under_the_same_ref_keeps_the_one_before(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    told = {"kind": "fact", "project": str(shop), "ref": "note-1"}
+    for content in ("the first wording", "the first wording", "the second wording", "the second wording"):
+        [identifier] = daemon.post("/memories", {**told, "content": content})["ids"]
+
+    versions = daemon.get(f"/memories/{identifier}/history")["items"]
+    assert [(one["content"], one["status"]) for one in versions] == [
+        ("the second wording", "active"),
+        ("the first wording", "superseded"),
+    ]
+    assert daemon.get("/memories", project=str(shop), kind="fact")["items"][0]["ref"] == "note-1"
+    assert daemon.post(f"/memories/{identifier}/undo", {})["content"] == "the first wording"

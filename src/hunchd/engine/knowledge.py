@@ -270,7 +270,7 @@ def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
     against = ruling.against
     if against is not None and ruling.verdict in (Verdict.REPLACED, Verdict.REJECTED):
         name = "replaced" if ruling.verdict is Verdict.REPLACED else "rejected_for"
-        told[name] = {"id": against.id, "value": against.value, "since": iso(since(against))}
+        told[name] = {"id": against.id, "value": against.value or against.title, "since": iso(since(against))}
     if ruling.conflicting:
         conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
         told["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)

@@ -28,7 +28,7 @@ from hunchd.domain.facts import (
     without,
 )
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from hunchd.engine.drafts import memory_of, without_secrets
 from hunchd.engine.purging import Purges
 from hunchd.engine.records import record_of, record_of_forgetting, tells_of
@@ -101,6 +101,7 @@ class Memories:
                 rulings.append(Ruling(Verdict.SAME, again, Change((), project=again.project)))
                 continue
             ruling = await self._ruling(claim, heads.get(claim.id), written, now)
+            ruling = await self._replacing(claim, ruling, written, now)
             written.update({memory.id: memory for memory in ruling.change.memories})
             heads.update({memory.id: memory for memory in ruling.change.memories})
             rulings.append(ruling)
@@ -110,6 +111,9 @@ class Memories:
     async def _ruling(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
         if place_of(claim) is None:
             memory = claim if head is None else _renewed(head, claim)
+            if head is not None and _says_else(head, memory):
+                change = revised(head, memory, now)
+                return Ruling(Verdict.REPLACED, change.memories[-1], change, against=head)
             return Ruling(Verdict.NEW, memory, Change((memory,), project=claim.project))
         earlier: Iterable[Memory] = ()
         if head is not None and since(claim) < since(head) and head.supersedes is not None:
@@ -128,6 +132,18 @@ class Memories:
             conflicting=any(one.status is Status.ACTIVE for one in asked),
             change=replace(ruling.change, memories=(*ruling.change.memories, *conflicts.values())),
         )
+
+    async def _replacing(self, claim: Memory, ruling: Ruling, written: dict[str, Memory], now: datetime) -> Ruling:
+        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on."""
+        named = claim.supersedes
+        if named is None or "." in named or ruling.verdict not in (Verdict.NEW, Verdict.REPLACED):
+            return ruling
+        old = written.get(named) or (await self.known([named], claim.project)).get(named)
+        if old is None or old.id == ruling.memory.id or old.status not in (Status.ACTIVE, Status.SUSPECT):
+            return ruling
+        ends = min(old.valid_to or now, now)
+        gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)
+        return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
 
     async def _overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
         """What becomes of the open contradictions about a place when one voice says there what it `said`."""
@@ -453,6 +469,13 @@ def _statement(fact: Memory) -> tuple[object, ...] | None:
         return None
     holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)
     return (*holds, fact.category, fact.tags, fact.trust, " ".join(fact.content.split()))
+
+
+def _says_else(known: Memory, memory: Memory) -> bool:
+    """Whether somebody says another thing under their own key: what it was is kept, as when it is edited. What we read
+    again from files and commits has its history there, and what was said in a session is never changed."""
+    told = known.status is Status.ACTIVE and known.trust is memory.trust is Trust.USER
+    return told and memory.kind is not Kind.MESSAGE and known.content != memory.content
 
 
 def _renewed(known: Memory, memory: Memory) -> Memory:
