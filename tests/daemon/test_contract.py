@@ -164,3 +164,15 @@ def test_another_text_under_the_same_ref_keeps_the_one_before(daemon: RunningDae
     ]
     assert daemon.get("/memories", project=str(shop), kind="fact")["items"][0]["ref"] == "note-1"
     assert daemon.post(f"/memories/{identifier}/undo", {})["content"] == "the first wording"
+
+
+def test_a_session_is_searched_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    said = {"messages": [{"role": "user", "content": "the codename is Grumblewock"}]}
+    daemon.post("/sessions/here/messages", {**said, "project": str(shop)})
+    daemon.post("/sessions/mine/messages", said)
+
+    for session in ("here", "mine"):
+        found = daemon.post("/search", {"query": "Grumblewock", "session": session})["results"]
+        assert any("Grumblewock" in one["snippet"] for one in found), session
+    assert not daemon.post("/search", {"query": "Grumblewock", "session": "nowhere"})["results"]

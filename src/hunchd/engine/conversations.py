@@ -127,6 +127,11 @@ class Conversations:
     async def session(self, session: str) -> dict[str, Any]:
         return head_json(await self._sessions.head(session))
 
+    def project_of(self, session: str) -> str | None:
+        """The id of the project that a session belongs to; None for one that belongs to none or is not known."""
+        head = self._sessions.heads.get(redacted_name(session))
+        return head.project if head is not None else None
+
     async def end(self, session: str, outcome: str | None = None) -> dict[str, Any]:
         """Close the session and keep what it comes down to. Ended again without new messages, nothing changes."""
         session = redacted_name(session)

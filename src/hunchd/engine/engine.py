@@ -268,6 +268,8 @@ class Engine:
         return self._answers.predict(request, project, tree) | {"degraded": list(self._degraded(project))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
+        if request.project is None and request.session is not None:
+            request = replace(request, project=self.conversations.project_of(request.session))
         if request.project is None:
             facts = self._own.facts.values()
             found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
