@@ -56,7 +56,7 @@ _MEMORIES_QUERY: Final = (
     ("tags", list_of(text(), "the same as tag"), False),
     ("category", text(), False),
     ("key", text(), False),
-    ("path_prefix", text(), False),
+    ("path_prefix", text("absolute, or relative to the project"), False),
     ("since", TIME, False),
     ("until", TIME, False),
     ("as_of", TIME, False),

@@ -94,7 +94,7 @@ _DRAFT: Final[dict[str, Schema]] = {
     "at": TIME,
     "valid_from": TIME,
     "valid_to": TIME,
-    "supersedes": text("id of the memory it replaces"),
+    "supersedes": text("id of the memory it replaces, which holds no more from then on"),
     "links": list_of(record({"type": text(), "ref": text()}, required=("ref",))),
     "artifacts": list_of(record({"type": one_of(ARTIFACT_TYPES), "ref": text()}, required=("type", "ref"))),
     "trust": one_of(TRUSTS),
@@ -292,7 +292,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
         required=("id", "verdict"),
     ),
     "ExpandRequest": record(
-        {"id": words(), "topic": words("of a project"), "level": one_of(LEVELS, default="full"), "project": PROJECT},
+        {
+            "id": words(),
+            "topic": words("as a bundle names it"),
+            "level": one_of(LEVELS, default="full"),
+            "project": text("left out: the one that was asked about last and knows it"),
+        },
     )
     | {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]},
     "SearchRequest": record(
@@ -301,7 +306,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "query": words(),
             "depth": one_of(DEPTHS, default="shallow"),
             "kinds": list_of(one_of(KINDS)),
-            "path_prefix": text(),
+            "path_prefix": text("of what it is about; absolute, or relative to the project"),
             "tags": TEXTS,
             "session": text(),
             "as_of": TIME,
