@@ -85,7 +85,13 @@ def test_a_fact_may_be_called_by_its_category(daemon: RunningDaemon, shop: Path)
 
     memory = daemon.get(f"/memories/{identifier}")
     assert (memory["kind"], memory["category"]) == ("fact", "decision")
-    for names in ({"kind": "fact", "tag": "auth"}, {"kinds": "fact", "tags": "auth"}):
+    other = {"kind": "fact", "content": "cookies of sessions were signed by Ada", "project": str(shop)}
+    daemon.post("/memories", other)
+    found = daemon.post("/search", {"project": str(shop), "query": "signed cookies", "kinds": ["decision"]})["results"]
+    assert [one["id"] for one in found] == [identifier]
+    mixed = {"project": str(shop), "query": "signed", "kinds": ["decision", "episode"]}
+    assert refused(daemon, "/search", mixed) == (422, "kinds")
+    for names in ({"kind": "fact", "tag": "auth"}, {"kinds": "fact", "tags": "auth"}, {"kind": "decision"}):
         assert [one["id"] for one in daemon.get("/memories", project=str(shop), **names)["items"]] == [identifier]
 
 

@@ -46,6 +46,7 @@ class Searching:
         filters = Filters(
             project=project,
             kinds=request.kinds,
+            category=request.category,
             path_prefix=request.path_prefix,
             tags=(*request.tags, *((session_tag(request.session),) if request.session else ())),
             as_of=request.as_of,

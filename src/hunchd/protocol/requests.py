@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from hunchd.domain.context import Activity, Level
 from hunchd.domain.errors import InvalidInput
+from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shortened
@@ -33,6 +34,7 @@ DEPTHS: Final[tuple[str, ...]] = get_args(Depth)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 KINDS: Final = tuple(kind.value for kind in Kind)
+KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # as clients may ask for them
 RESOLUTIONS: Final = ("a_wins", "b_wins", "both_valid", "merged")
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
@@ -84,6 +86,7 @@ class SearchRequest:
     project: str | None = None  # None: the user's own memories
     depth: Depth = "shallow"
     kinds: tuple[Kind, ...] = ()
+    category: str | None = None  # of facts
     path_prefix: str | None = None
     tags: tuple[str, ...] = ()
     session: str | None = None
@@ -203,11 +206,13 @@ def predict_of_body(raw: Any) -> PredictRequest:
 
 def search_of_body(raw: Any) -> SearchRequest:
     fields = Fields(raw, SEARCH_FIELDS)
+    kinds, category = _kinds(fields, "kinds")
     return SearchRequest(
         query=fields.required_text("query", limit=QUERY_LIMIT),
         project=fields.project(),
         depth=cast(Depth, fields.choice("depth", DEPTHS, "shallow")),
-        kinds=tuple(Kind(kind) for kind in fields.choices("kinds", KINDS)),
+        kinds=kinds,
+        category=category,
         path_prefix=fields.text("path_prefix", limit=PATH_LIMIT) or None,
         tags=fields.texts("tags"),
         session=fields.text("session") or None,
@@ -264,15 +269,16 @@ def memories_of_query(query: str) -> MemoriesRequest:
     """The question of GET /memories: "kind", "scope", "status" and "tag" take several, separated by commas. Kinds and
     tags may be called as POST /search calls them."""
     fields = Fields.of_query(query, MEMORIES_FIELDS)
+    kinds, category = _kinds(fields, "kind", "kinds")
     statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
     filters = Filters(
         project=fields.project(),
-        kinds=tuple(Kind(kind) for name in ("kind", "kinds") for kind in fields.choices(name, KINDS)),
+        kinds=kinds,
         scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
         statuses=statuses or ((Status.ACTIVE, Status.SUPERSEDED) if fields.has("as_of") else (Status.ACTIVE,)),
         branch=fields.text("branch"),
         tags=(*fields.texts("tag"), *fields.texts("tags")),
-        category=fields.text("category"),
+        category=fields.text("category") or category,
         key=fields.text("key"),
         path_prefix=fields.text("path_prefix", limit=PATH_LIMIT),
         since=fields.time("since"),
@@ -348,6 +354,17 @@ def _error_text(signals: Fields, raw: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise signals.refused("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
     return shortened(text)
+
+
+def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
+    """The kinds that are asked for, and of which category facts are: bundles call those of one by it."""
+    called = tuple(dict.fromkeys(kind for name in names for kind in fields.choices(name, KINDS_CALLED)))
+    categories = [kind for kind in called if kind in CATEGORIES]
+    if not categories:
+        return tuple(map(Kind, called)), None
+    if len(called) > 1:
+        raise fields.refused(names[0], f"may hold '{categories[0]}', a category of facts, but nothing beside it")
+    return (Kind.FACT,), categories[0]
 
 
 def _budget(fields: Fields) -> int:

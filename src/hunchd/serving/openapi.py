@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
-from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS, LARGEST_PAGE, PAGE, SCOPES, STATUSES
+from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS_CALLED, LARGEST_PAGE, PAGE, SCOPES, STATUSES
 from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
@@ -47,12 +47,12 @@ _CONTEXT_QUERY: Final = (
 )
 _MEMORIES_QUERY: Final = (
     ("project", text("the path or the id of a project; left out: the user's own"), False),
-    ("kind", list_of(one_of(KINDS)), False),
+    ("kind", list_of(one_of(KINDS_CALLED), "a category of facts: alone"), False),
     ("scope", list_of(one_of(SCOPES)), False),
     ("status", list_of(one_of(STATUSES), "active when left out"), False),
     ("branch", text(), False),
     ("tag", list_of(text(), "all of them"), False),
-    ("kinds", list_of(one_of(KINDS), "the same as kind"), False),
+    ("kinds", list_of(one_of(KINDS_CALLED), "the same as kind"), False),
     ("tags", list_of(text(), "the same as tag"), False),
     ("category", text(), False),
     ("key", text(), False),
