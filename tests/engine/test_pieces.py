@@ -159,6 +159,22 @@ def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
     assert told(of_task, general, file="shop/other.py") == [of_task, general]
 
 
+def test_a_name_in_camel_case_speaks_of_its_words_and_a_file_not_of_its_language() -> None:
+    def told(path: str) -> list[str]:
+        facts = ("java 21 is the oldest we support", "owners are never deleted")
+        offered = pieces(
+            known(
+                facts=tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in facts),
+                focus=Focus(project="p", file=path),
+            )
+        )
+        return [piece.id.split()[0] for piece in sorted(offered, key=lambda piece: -piece.value) if piece.value > 0.6]
+
+    assert told("shop/OwnerController.java") == ["owners"]
+    assert told("shop/HTTPOwner.java") == ["owners"]
+    assert told("shop/Basket.java") == []
+
+
 def test_a_file_without_an_outline_says_what_it_is_if_its_first_line_does() -> None:
     def forms(doc: str) -> list[str]:
         prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)

@@ -42,7 +42,9 @@ MOST_OF_PROFILE = 4  # lines
 LONGEST_LINE = 240  # characters of the profile; longer ones are stories
 _PREFERENCES = "/profile/preferences"
 _GONE = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
-_WORD = re.compile(r"[A-Za-z]{4,}")
+# A name in camel case is several words; so is `HTTPServer`.
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SHORTEST_WORD = 4  # letters
 # Words of paths and sentences that stand for nothing in particular.
 _EVERYWHERE = frozenset(
     """
@@ -237,8 +239,10 @@ def _origin(fact: Memory) -> str:
 
 
 def _near(path: str) -> str:
-    """The file's name and its folder: further up a path stands what all files of a project share."""
-    return "/".join(path.rsplit("/", 2)[-2:])
+    """The file's name and its folder: further up a path stands what all files of a project share, and behind the
+    last dot what all files of its language do."""
+    folders, _, name = path.rpartition("/")
+    return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
 
 
 def _common(decisions: Sequence[Memory]) -> frozenset[str]:
@@ -248,8 +252,13 @@ def _common(decisions: Sequence[Memory]) -> frozenset[str]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words that tell something of a path, a branch or a sentence."""
-    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYWHERE)
+    """The words that tell something of a path, a branch or a sentence: an `OwnerController` is about owners."""
+    words = (word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST_WORD)
+    return frozenset(_singular(word) for word in words if word not in _EVERYWHERE)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_WORD else word
 
 
 def _sentence(fact: Memory) -> str:
