@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import hashlib
 import time
 
@@ -68,6 +69,35 @@ def test_a_signature_is_one_line_with_whole_parameters_and_no_body() -> None:
     assert server.signature == "class Server(Base, metaclass=Meta)"
     assert serve.signature == 'async def serve(self, host: str = "::", *, port: int) -> None'
     assert (serve.line, serve.end_line, serve.doc) == (18, 26, "Serve until told otherwise.")
+
+
+def test_type_parameters_that_would_fill_the_line_give_way_to_the_parameters() -> None:
+    source = (
+        b"export function useQuery<\n  TData = unknown,\n  TError = DefaultError,\n  TKey extends Key = Key,\n>(\n"
+        b"  options: Options<\n    TData,\n    TError\n  >,\n): Result<TData> { }\nfunction id<T>(one: T): T { }\n"
+    )
+    assert [symbol.signature for symbol in outline_of("a.ts", source).symbols] == [
+        "export function useQuery<…>(options: Options<TData, TError>): Result<TData>",
+        "function id<T>(one: T): T",
+    ]
+
+
+def test_a_heading_of_a_notebook_is_at_its_line_in_the_file_and_its_outputs_are_no_words() -> None:
+    source = json.dumps(
+        {
+            "cells": [
+                {"cell_type": "code", "source": ["fit(model)"], "outputs": [{"text": "x" * 20_000 + " printed"}]},
+                {"cell_type": "markdown", "source": ["How trees are grown by splits.\n", "\n", "# Über trees\n", "y"]},
+            ]
+        },
+        indent=1,
+        ensure_ascii=False,
+    )
+    outline = outline_of("a.ipynb", source.encode())
+    assert [source.splitlines()[symbol.line - 1].strip() for symbol in outline.symbols] == ['"# Über trees\\n",']
+    assert {"fit", "model", "grown"} <= set(outline.words)
+    assert "printed" not in outline.words
+    assert outline.doc == "How trees are grown by splits."
 
 
 def test_imports_are_kept_as_written_wherever_they_stand() -> None:
@@ -165,6 +195,21 @@ def test_words_count_code_and_prose_alike() -> None:
         ("a.yml", b"a:\n  b:\n    c: 1\nd: 2\n", [("key", "", "a"), ("key", "a", "b"), ("key", "", "d")]),
         ("a.toml", b"x = 1\n[a.b]\nc = 2\n", [("key", "", "x"), ("section", "", "a.b"), ("key", "a.b", "c")]),
         ("a.md", b"# One\n\n```\n# no\n```\n## Two `x`\n", [("heading", "", "One"), ("heading", "One", "Two x")]),
+        ("b.md", b"---\nid: x\ntitle: Page\nref: y\n---\n\n## Part\n", [("heading", "", "Page"), ("heading", "Page", "Part")]),
+        ("c.md", b"---\ntitle: Page\n---\n# Top ![ok](https://ci/b.svg)\n", [("heading", "", "Top")]),
+        ("d.md", b"Name [![ci](https://a/b(c).svg)](https://d) <img src='e'>\n===\n", [("heading", "", "Name")]),
+        (
+            "a.tf",
+            b'resource "aws_queue" "my-own" {\n}\nvariable "name" {\n}\n',
+            [("block", "", "aws_queue.my-own"), ("block", "", "name")],
+        ),
+        (
+            "a.ipynb",
+            b'{"cells": [{"cell_type": "markdown", "source": ["# Regression\\n", "x"], "metadata": {}},\n'
+            b'{"cell_type": "code", "source": "# no heading", "outputs": ["# none"]}]}',
+            [("heading", "", "Regression")],
+        ),
+        ("b.ipynb", b"# no notebook", []),
         ("a.rst", b"Title\n=====\n\nPart\n----\n", [("heading", "", "Title"), ("heading", "Title", "Part")]),
         ("Makefile", b"X := 1\n.PHONY: test\ntest: build\n\tpytest\n", [("target", "", "test")]),
         ("a.kt", b"data class Point(val x: Int)\nfun main() {\n}\n", [("class", "", "Point"), ("function", "", "main")]),

@@ -11,6 +11,7 @@ from hunchd.ingestion.grammars import Grammar
 
 MAX_SIGNATURE = 200  # characters: whole parameters of nearly every function, and bounded
 MAX_DOC = 160
+MAX_GENERIC = 60  # bytes of type parameters: with bounds and defaults they push the real ones off the line
 _WINDOW = 4000  # bytes of a node that are looked at
 
 TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "union", "impl"})
@@ -30,7 +31,7 @@ _NO_DOC = re.compile(
 _LICENCE = re.compile(r"(?i)copyright|licen[sc]ed? |spdx|all rights reserved")
 # What a person would not write on one line: comments between parameters, spaces inside brackets, a last comma.
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'])//[^\n]*|(?<=\s)#\s[^\n]*", re.DOTALL)
-_TIGHT = re.compile(r"(?<=[(\[]) +|,? +(?=[)\]])")
+_TIGHT = re.compile(r"(?<=[(\[]) +|(?<=\w<) +|,? +(?=[)\]]|>(?:[,)\]>;(:]|$))")
 
 
 class SyntaxNode(Protocol):
@@ -358,7 +359,7 @@ def signature(node: SyntaxNode, found: Definition, wrapper: SyntaxNode | None, s
         end = found.body.start_byte
     else:
         end = next((child.start_byte for child in node.children if child.type in grammar.bodies), end)
-    text = source[start : min(end, start + _WINDOW)].decode("utf-8", "replace")
+    text = _written(node, start, min(end, start + _WINDOW), source)
     line = _TIGHT.sub("", " ".join(_COMMENTS.sub(" ", text).split())) if "\n" in text else text
     if found.kind in ("constant", "variable", "field"):
         line = _without_texts(line)
@@ -366,6 +367,16 @@ def signature(node: SyntaxNode, found: Definition, wrapper: SyntaxNode | None, s
     if node.type == "type_definition" and found.body is not None:
         line = f"{line} {found.name}"
     return line if len(line) <= MAX_SIGNATURE else line[: MAX_SIGNATURE - 1].rstrip() + "…"
+
+
+def _written(node: SyntaxNode, start: int, end: int, source: bytes) -> str:
+    """The source from `start` to `end`; of type parameters that would fill the line no more than that there are some."""
+    generic = node.child_by_field_name("type_parameters")
+    inside = generic is not None and start < generic.start_byte < generic.end_byte <= end
+    if generic is None or not inside or generic.end_byte - generic.start_byte <= MAX_GENERIC:
+        return source[start:end].decode("utf-8", "replace")
+    parts = source[start : generic.start_byte], source[generic.end_byte : end]
+    return "<…>".join(part.decode("utf-8", "replace") for part in parts)
 
 
 def _after_annotations(node: SyntaxNode, grammar: Grammar) -> int:

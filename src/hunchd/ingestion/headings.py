@@ -13,7 +13,12 @@ _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 _MARKDOWN_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_TAG = re.compile(r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|source)\b[^<>]*>")
+_FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_TOP = re.compile(r"^# \S", re.MULTILINE)
+_TITLE = re.compile(r"^title\s*:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
 # What one line defines: patterns whose only group is the name, and the kind of symbol.
 _CREATE = re.compile(
@@ -24,6 +29,7 @@ _CREATE = re.compile(
 _GRAPHQL = re.compile(r"(?:extend\s+)?(?:type|interface|input|enum|union|scalar|query|mutation|fragment)\s+(\w+)")
 _CMAKE = re.compile(r"\s*(?:function|macro|add_executable|add_library|add_custom_target)\s*\(\s*(\w+)", re.IGNORECASE)
 _TERRAFORM = re.compile(r"(?:resource|data|module|variable|output|provider)\s+(\"[^{\n]+?)\s*\{")
+_LABELS = re.compile(r"\"\s+\"")  # between the labels of a block, whose name in code is `type.name`
 _LINES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "ini": ((re.compile(r"\[([^\]\n]+)\]\s*$"), "section"),),
     "make": ((re.compile(r"([A-Za-z0-9][\w./%-]*)\s*:(?!=)"), "target"),),
@@ -75,6 +81,12 @@ def headings(language: str, text: str) -> tuple[Symbol, ...]:
     return tuple(found)
 
 
+def without_front_matter(text: str) -> str:
+    """The text of a page, without the settings for its site that may stand before it."""
+    front = _FRONT_MATTER.match(text)
+    return text[front.end() :] if front else text
+
+
 def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
     if language == "markdown":
         return _markdown
@@ -95,19 +107,28 @@ def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) ->
 
 
 def _markdown(text: str) -> Iterator[Symbol]:
+    """The headings; what front matter calls the page is the title of one that has none, the rest of it no text."""
     fence = ""
     before = ""
     above: list[tuple[int, str]] = []
+    front = _FRONT_MATTER.match(text)
+    title = _TITLE.search(front[1]) if front else None
+    if title and not _TOP.search(text, front.end() if front else 0):
+        yield _heading(_plain(title[1]), 1, 1, above)
+    begins = text[: front.end()].count("\n") if front else 0
     for number, line in enumerate(text.splitlines(), 1):
+        if number <= begins:
+            continue
         mark = _FENCE.match(line)
         if mark:
             fence = "" if fence == mark[1] else fence or mark[1]
         elif not fence:
             atx = _ATX.match(line)
-            if atx:
-                yield _heading(_plain(atx[2]), number, len(atx[1]), above)
-            elif before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before:
-                yield _heading(_plain(before), number - 1, 1 if line[0] == "=" else 2, above)
+            underlined = before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before
+            if atx and (told := _plain(atx[2])):
+                yield _heading(told, number, len(atx[1]), above)
+            elif underlined and (told := _plain(before)):
+                yield _heading(told, number - 1, 1 if line[0] == "=" else 2, above)
         before = "" if mark or fence or line.startswith(("#", " ", "-", "*", ">")) else line.strip()
 
 
@@ -131,7 +152,7 @@ def _lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Iter
         for pattern, kind in patterns:
             found = pattern.match(line)
             if found and not found[1].startswith("."):
-                name = found[1].strip().strip('"`')
+                name = _LABELS.sub(".", found[1].strip().strip('"`'))
                 yield Symbol(name, kind, number, number, _one_line(line.rstrip(" {")) if kind != "section" else name)
                 break
 
@@ -144,7 +165,9 @@ def _definitions(text: str) -> Iterator[Symbol]:
 
 
 def _plain(title: str) -> str:
-    return _LINK.sub(r"\1", title).replace("`", "").strip(" *#")[:120]
+    """A heading as it is read: links by their words, badges and other pictures not at all."""
+    words = _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title)))
+    return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 
 
 def _one_line(line: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 # Languages whose values may be secrets: their symbols show keys, never values.
 DATA = frozenset({"json", "yaml", "toml", "ini"})
+NOTEBOOK = "notebook"  # prose and code in cells
 
 _EXTENSIONS = {
     "python": "py pyi pyw",
@@ -24,6 +25,7 @@ _EXTENSIONS = {
     "json": "json jsonc json5 webmanifest",
     "yaml": "yaml yml",
     "toml": "toml",
+    NOTEBOOK: "ipynb",
     "markdown": "md markdown mdx mdown",
     "rst": "rst rest",
     "asciidoc": "adoc asciidoc",

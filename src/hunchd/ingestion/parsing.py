@@ -29,9 +29,10 @@ from hunchd.ingestion.definitions import (
     text_of,
 )
 from hunchd.ingestion.grammars import GRAMMARS, Grammar
-from hunchd.ingestion.headings import headings
+from hunchd.ingestion.headings import headings, without_front_matter
 from hunchd.ingestion.imports import written_imports
-from hunchd.ingestion.languages import DATA, language_of
+from hunchd.ingestion.languages import DATA, NOTEBOOK, language_of
+from hunchd.ingestion.notebooks import chapters, notebook_of
 from hunchd.ingestion.screening import screened
 from hunchd.ingestion.words import counted, names_used, telling
 
@@ -140,6 +141,8 @@ def _query(language: str, text: str) -> Query:
 def _outline(bare: FileOutline, source: bytes) -> FileOutline:
     language = language_of(bare.path, source[:MAX_BYTES])
     shown = "typescript" if language == "tsx" else language
+    if language == NOTEBOOK and len(source) <= MAX_BYTES:
+        return _notebook(replace(bare, language=language), source)
     if language == "lock" or not _written_by_people(bare.path, source):
         return replace(bare, language="" if b"\0" in source[:8192] else shown)
     text = source.decode("utf-8", "replace")
@@ -162,6 +165,20 @@ def _prose(outline: FileOutline, text: str) -> FileOutline:
         symbols=headings(outline.language, text),
         words=telling(counted(text)),
         doc=_prose_doc(text) if outline.language in _PROSE else "",
+    )
+
+
+def _notebook(outline: FileOutline, source: bytes) -> FileOutline:
+    """What its cells say; their outputs, pictures on one line among them, are nobody's words."""
+    text = screened(source.decode("utf-8", "replace"))
+    notebook = notebook_of(text)
+    if notebook is None:
+        return outline
+    return replace(
+        outline,
+        symbols=chapters(notebook, text),
+        words=telling(counted(notebook.prose) + counted(notebook.code)),
+        doc=_prose_doc(notebook.prose),
     )
 
 
@@ -403,7 +420,7 @@ def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
 
 def _prose_doc(text: str) -> str:
     """The first line that is neither a heading nor decoration."""
-    for line in text[:4000].splitlines():
+    for line in without_front_matter(text)[:4000].splitlines():
         plain = line.strip()
         if len(plain) > 20 and plain[0].isalnum():
             return plain[:160]

@@ -20,7 +20,7 @@ from hunchd.store.caches import Form, opened, packed, unpacked, version_of, writ
 logger = logging.getLogger(__name__)
 
 # A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
-VERSION = 3
+VERSION = 4
 MOST_USES = 4_000  # names kept of one file
 
 # Two may be at it at once: the index of a project, and the parsing of what was saved meanwhile.
