@@ -268,6 +268,28 @@ def test_topics_are_the_names_most_definitions_stand_under() -> None:
     assert topics(defined) == ("shop", "cart", "row guard", "orders")
 
 
+def test_a_project_made_of_samples_is_about_them_and_files_named_after_tools_are_about_nothing() -> None:
+    defined = (
+        ("src/main/java/org/samples/clinic/owner/Owner.java", "java", 20),
+        ("src/test/java/org/samples/clinic/owner/OwnerTests.java", "java", 20),
+        ("src/main/java/org/samples/clinic/vet/VetController.java", "java", 10),
+        ("mvnw", "bash", 2),
+        ("docker/Makefile", "make", 3),
+    )
+    assert topics(defined) == ("owner", "vet controller", "vet", "docker")
+
+
+def test_a_topic_is_called_as_one_says_it() -> None:
+    names = (
+        "ChromePHPHandler.php",
+        "OAuthToken.php",
+        "04_linear_models.ipynb",
+        "2048.c",
+        "a/__testfixtures__/named.ts",
+    )
+    assert topics((name, "x", 1) for name in names) == ("2048", "chrome php handler", "linear models", "oauth token")
+
+
 def test_a_topic_leads_to_the_files_that_are_called_so() -> None:
     defined = [("docs/row-guard.md", "markdown", 9), ("src/rowGuard.ts", "typescript", 3), ("src/row_guard/deep.py", "python", 50),
                ("src/other.py", "python", 60), ("tests/row_guard.py", "python", 70)]  # fmt: skip

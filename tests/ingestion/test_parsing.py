@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import json
 import hashlib
+import json
 import time
 
 import pytest

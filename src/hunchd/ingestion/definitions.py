@@ -370,7 +370,7 @@ def signature(node: SyntaxNode, found: Definition, wrapper: SyntaxNode | None, s
 
 
 def _written(node: SyntaxNode, start: int, end: int, source: bytes) -> str:
-    """The source from `start` to `end`; of type parameters that would fill the line no more than that there are some."""
+    """The source from `start` to `end`; of type parameters that would fill the line only that there are some."""
     generic = node.child_by_field_name("type_parameters")
     inside = generic is not None and start < generic.start_byte < generic.end_byte <= end
     if generic is None or not inside or generic.end_byte - generic.start_byte <= MAX_GENERIC:

@@ -7,21 +7,23 @@ from collections import Counter
 from collections.abc import Iterable
 
 MAX_TOPICS = 24
+LEAST_SHARE = 0.5  # of the definitions but those of tests: where less is ordinary, what is set aside is the project
 
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|docs?|examples?|samples?|fixtures?|benches|benchmarks?|scripts?|vendor|"
-    r"third_party|migrations|locales?|changelog|news|playground|\.[^/]+)(?:/|$)",
-    re.IGNORECASE,
-)
+_TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
+_BESIDE = r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
+_OF_TESTS = re.compile(rf"(?:^|/)(?:{_TESTS})(?:/|$)", re.IGNORECASE)
+_ASIDE = re.compile(rf"(?:^|/)(?:{_TESTS}|{_BESIDE})(?:/|$)", re.IGNORECASE)
 _NO_SOURCE = frozenset(
     {"", "markdown", "rst", "asciidoc", "text", "json", "yaml", "toml", "ini", "lock", "xml", "html"}
 )
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
 # Names that say where code lies, not what it is about.
 _VAGUE = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
     errors error exceptions compat internal impl default defaults config settings version shared tools
     setup conftest test
     tests package packages module modules public private java com org net io python node server client
+    makefile dockerfile rakefile gemfile gradlew mvnw bin variables outputs versions providers locals
     """.split()  # noqa: SIM905 - a word list reads better as words
 )
 
@@ -29,15 +31,22 @@ _VAGUE = frozenset(
 def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
     """The names that most definitions stand under, from path, language and number of symbols of each file."""
     weights: Counter[str] = Counter()
-    for path, language, symbols in defined:
-        if language in _NO_SOURCE or not symbols or _ASIDE.search(path):
-            continue
+    for path, symbols in _spoken_of(defined):
         folders, _, file = path.rpartition("/")
         weight = min(symbols, 60) + 1
         weights[_name(file.partition(".")[0])] += weight
         weights[_name(folders.rpartition("/")[2])] += weight // 2
     told = [(name, weight) for name, weight in weights.items() if len(name) > 2 and not _is_vague(name)]
     return tuple(name for name, _ in sorted(told, key=lambda each: (-each[1], each[0]))[:limit])
+
+
+def _spoken_of(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
+    """What the project is about: not its examples and scripts, unless it is made of them, as `org/samples/shop` is."""
+    files = [(path, count) for path, language, count in defined if count and language not in _NO_SOURCE]
+    files = [file for file in files if not _OF_TESTS.search(file[0])]
+    ordinary = [file for file in files if not _ASIDE.search(file[0])]
+    share = sum(count for _, count in ordinary) / max(sum(count for _, count in files), 1)
+    return ordinary if share >= LEAST_SHARE else files
 
 
 def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
@@ -58,5 +67,8 @@ def _is_vague(name: str) -> bool:
 
 
 def _name(stem: str) -> str:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", stem).replace("_", " ").replace("-", " ")
-    return " ".join(words.lower().split())
+    """A name as one says it: `ChromePHPHandler` is the chrome php handler, `04_linear_models` are linear models."""
+    words = _CAMEL.sub(" ", stem).replace("_", " ").replace("-", " ").lower().split()
+    while len(words) > 1 and words[0].isdigit():
+        words = words[1:]
+    return " ".join(words)
