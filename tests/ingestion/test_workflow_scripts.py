@@ -273,6 +273,29 @@ def test_the_scripts_of_a_package_are_called_by_the_program_of_its_workspace(tmp
     ]
 
 
+def test_a_workspace_tells_its_program_without_a_lock_file_too(tmp_path: Path) -> None:
+    for path, named in (
+        ("a/package.json", '"packageManager": "yarn@4", '),
+        ("a/b/package.json", ""),
+        ("c/d/package.json", ""),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f'{{{named}"scripts": {{"test": "vitest"}}}}')
+    files = ["a/package.json", "a/b/package.json", "c/pnpm-workspace.yaml", "c/d/package.json"]
+
+    assert sorted(one.name for one in workflows(tmp_path, files)) == [
+        "pnpm run test (in c/d)",
+        "yarn run test (in a)",
+        "yarn run test (in a/b)",
+    ]
+
+
+def test_a_source_file_that_a_target_is_made_of_is_nothing_to_call() -> None:
+    [one] = workflows_in("Makefile", "kilo: kilo.c\n\tcc -o kilo kilo.c\n")
+
+    assert [step.command for step in one.steps] == ["cc -o kilo kilo.c"]
+
+
 def test_the_same_workflow_comes_back_from_its_memory() -> None:
     [workflow] = workflows_in("justfile", "test:\n  cargo test\n")
     memory = memory_of(workflow, "p1", NOW)

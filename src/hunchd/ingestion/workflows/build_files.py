@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final
 
 from hunchd.domain.workflow import Step, Workflow
@@ -31,7 +32,13 @@ class _Target:
 
 def make(path: str, text: str) -> Iterator[Workflow]:
     """The targets that a person calls: no files, no patterns, no special ones."""
-    for target in _targets(text):
+    targets = _targets(text)
+    patterns = [target.name.replace("%", "*") for target in targets]
+    for target in targets:
+        # What is needed first and made by no rule is a source file, not something to call.
+        target.needs = [
+            name for name in target.needs if "." not in name or any(fnmatchcase(name, one) for one in patterns)
+        ]
         if _TARGET.fullmatch(target.name) and "." not in target.name:
             yield _workflow(target, "make", path)
 

@@ -28,7 +28,15 @@ MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
 MOST_FILES: Final = 120  # of one project, the nearest to its root first
 MOST_OF_A_FILE: Final = 80  # workflows
 MOST: Final = 400  # of one project
-_LOCKS: Final = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+# Files that tell which program runs the scripts of a folder and of all below it.
+_LOCKS: Final = {
+    "pnpm-lock.yaml": "pnpm",
+    "pnpm-workspace.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+}
+_MANAGER: Final = re.compile(r'"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@')
 Reader = Callable[[str, str], Iterable[Workflow]]
 
 
@@ -42,8 +50,13 @@ def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
     ]:
         source = read_file(root, path, limit=MAX_BYTES)
         if source is not None and b"\0" not in source:
-            told = workflows_in(path, source.decode("utf-8", "replace").removeprefix("\ufeff"))
-            found += told if form_of(path) is not Form.NPM else _called_by(_nearest(locks, path), told)
+            text = source.decode("utf-8", "replace").removeprefix("\ufeff")
+            told = workflows_in(path, text)
+            if form_of(path) is Form.NPM:
+                if named := _MANAGER.search(text):
+                    locks[path.rpartition("/")[0]] = named[1]
+                told = _called_by(_nearest(locks, path), told)
+            found += told
         if len(found) >= MOST:
             break
     return found[:MOST]
