@@ -17,15 +17,18 @@ _LANGUAGES: Final = tuple(
     for names, languages in (
         (
             "python|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
-            "python cython",
+            "python cython notebook",
         ),
         (
             "node|typescript|modules|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
             "javascript typescript tsx vue",
         ),
         ("rust|cargo|clippy|rustfmt", "rust"),
+        ("ruby|rspec|minitest|test-unit|rubocop|bundler", "ruby"),
+        ("php|phpunit|pest|phpstan|psalm|php-cs-fixer|pint|composer", "php"),
+        ("terraform|providers", "terraform"),
         ("go|gofmt|gofumpt|golangci-lint", "go"),
-        ("java|junit|testng|gradle|maven", "java kotlin groovy scala"),
+        ("java|junit|testng|gradle|maven|checkstyle|spotbugs|spotless|spring-javaformat", "java kotlin groovy scala"),
     )
 )
 _COMMAND: Final = re.compile(r"`([^`]+)`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -38,6 +38,7 @@ _IMPORTANCE = {
     "line length": 0.4,
 }
 _OTHER = 0.35
+_USUAL_SYSTEM = "ubuntu"
 
 
 _CHECKS = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
@@ -80,10 +81,20 @@ def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterato
                 best[place] = (statement, path)
             elif statement.key.startswith(CI) and path.startswith(".github/"):
                 best[place] = _both(known, (statement, path))
+            elif statement.key == "build" and statement.value not in known[0].value.split(", "):
+                best[place] = (replace(known[0], value=f"{known[0].value}, {statement.value}"), known[1])
+    said = {key: statement.value for (part, key), (statement, _) in best.items() if not part}
     for (part, key), (statement, path) in best.items():
-        whole = best.get(("", key))
-        if not part or whole is None or whole[0].value != statement.value:
+        if _tells(statement, said) and (not part or said.get(key) != statement.value):
             yield _fact(statement, path, part, project, now)
+
+
+def _tells(statement: Statement, said: Mapping[str, str]) -> bool:
+    """Not that CI runs where CI always runs, nor that it tries the one version that the project itself names."""
+    if not statement.key.startswith(CI) or ", " in statement.value:
+        return True
+    own = said.get(statement.key.removeprefix(CI), "")
+    return statement.value != _USUAL_SYSTEM and not re.search(rf"(?<![\d.]){re.escape(statement.value)}(?![\d.])", own)
 
 
 def _both(one: tuple[Statement, str], other: tuple[Statement, str]) -> tuple[Statement, str]:

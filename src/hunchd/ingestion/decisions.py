@@ -38,12 +38,15 @@ _STRONG = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(
-    r"\b(?:fork|clone|pull request|star|sponsor|join|click|sign|email|issue tracker|mailing|thank)\b", re.I
+    r"\b(?:fork|clone|pull request|star|sponsor|join|click|sign|email|issue tracker|mailing|thank|"
+    r"you(?:['’]ve| have) installed)\b",
+    re.I,
 )
 # How to get in touch, not how to work.
 _TALK = re.compile(
     r"\b(?:post|open|file|report|reported|reviewed|ask)\b.{0,40}\b(?:issues?|questions?|bugs?|discussions?)\b"
-    r"|\b(?:issues?|bugs?)\b.{0,60}\b(?:reported|reviewed)\b",
+    r"|\b(?:issues?|bugs?)\b.{0,60}\b(?:reported|reviewed)\b"
+    r"|\b(?:comment|note)\b.{0,20}\b(?:on|to|in) (?:the|an?|your) (?:ticket|issue|discussion|thread)\b",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")

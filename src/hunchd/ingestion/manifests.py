@@ -51,7 +51,7 @@ _RELEASE_STEPS = (
 # Tools by what they do; the order is that in which they are named.
 _TESTS = _words(
     "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
-    "cargo test, go test, ctest, rspec, minitest, phpunit, pest, bats, dotnet test"
+    "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test"
 )
 _LINTERS = _words(
     "ruff, flake8, pylint, eslint, oxlint, biome, clippy, golangci-lint, shellcheck, rubocop, stylelint, markdownlint, "
@@ -59,7 +59,7 @@ _LINTERS = _words(
 )
 _FORMATTERS = _words(
     "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
-    "clang-format, shfmt, spotless, biome format, taplo"
+    "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt"
 )
 _CHECKERS = _words("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
 _TARGETS = _words("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
@@ -299,6 +299,18 @@ def _gradle(text: str) -> Iterator[Statement]:
     yield from _version("java", found[1].replace("_", ".") if found else None)
     if re.search(r"useJUnitPlatform|junit-jupiter", text):
         yield Statement("tests", "junit 5")
+    yield from _java_tools(text)
+
+
+def _java_tools(text: str) -> Iterator[Statement]:
+    """The plugins of a Java build that hold its style, however the build is written."""
+    if "spotless" in text:
+        yield Statement("format", "spotless")
+    elif re.search(r"io\.spring\.javaformat|spring-javaformat", text):
+        yield Statement("format", "spring-javaformat")
+    found = [name for name in ("checkstyle", "spotbugs") if _mentions(text, name) or f"maven-{name}-plugin" in text]
+    if found:
+        yield Statement("lint", ", ".join(found), 0.9)
 
 
 def _maven(text: str) -> Iterator[Statement]:
@@ -310,6 +322,54 @@ def _maven(text: str) -> Iterator[Statement]:
     name = re.search(r"<artifactId>(junit(?:-jupiter)?|testng)[\w-]*</artifactId>", text)
     if name:
         yield Statement("tests", "junit 5" if "jupiter" in name[1] else name[1])
+    yield from _java_tools(text)
+
+
+def _composer(text: str) -> Iterator[Statement]:
+    told = json.loads(text)
+    yield from _version("php", told.get("require", {}).get("php"))
+    yield Statement("package manager", "composer", 0.9)
+    needed = {name.rpartition("/")[2] for name in (*told.get("require-dev", {}), *told.get("require", {}))}
+    yield from _needed(needed)
+
+
+def _gems(text: str) -> Iterator[Statement]:
+    """A Gemfile or a gemspec."""
+    found = re.search(r"""(?:required_ruby_version\s*=|^ruby)\s*["']([\d.<>=!~ ]+)["']""", text, re.MULTILINE)
+    yield from _version("ruby", found[1] if found else None)
+    gems = re.findall(r"""(?:^\s*gem|dependency)[\s(]+["']([\w-]+)["']""", text, re.MULTILINE)
+    yield from _needed({"rspec" if gem.startswith("rspec-") else gem for gem in gems})
+
+
+def _gemfile(text: str) -> Iterator[Statement]:
+    yield Statement("package manager", "bundler", 0.9)
+    yield from _gems(text)
+
+
+def _needed(names: Set[str]) -> Iterator[Statement]:
+    """What the tools that a project depends on are for."""
+    for key, known in BY_PURPOSE:
+        found = [name for name in known if name in names]
+        if found:
+            yield Statement(key, ", ".join(found[:4]), 0.9)
+
+
+def _terraform(text: str) -> Iterator[Statement]:
+    found = re.search(r'^\s*required_version\s*=\s*"([^"]+)"', text, re.MULTILINE)
+    yield from _version("terraform", found[1] if found else None)
+    providers = re.findall(
+        r'^\s*([\w-]{1,40})\s*=\s*\{[^{}]*?\bversion\s*=\s*"([\d.<>=!~ ,]+)"[^{}]*\}', text, re.MULTILINE
+    )
+    if providers:
+        yield Statement("providers", ", ".join(f"{name} {version}" for name, version in providers[:6]))
+
+
+def _conda(text: str) -> Iterator[Statement]:
+    if not re.search(r"^dependencies:", text, re.MULTILINE):
+        return
+    yield Statement("package manager", "conda", 0.9)
+    found = re.search(r"^\s*-\s*python\s*([<>=!~][\d.*<>=!~, ]*?)\s*(?:#.*)?$", text, re.MULTILINE)
+    yield from _version("python", found[1].lstrip("=") if found else None)
 
 
 def _editorconfig(text: str) -> Iterator[Statement]:
@@ -417,6 +477,16 @@ _READERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
     (".golangci.y*ml", _fixed("lint", "golangci-lint")),
     ("build.gradle*", _gradle),
     ("pom.xml", _maven),
+    ("composer.json", _composer),
+    ("phpunit.xml*", _fixed("tests", "phpunit")),
+    ("phpstan.neon*", _fixed("lint", "phpstan")),
+    (".php-cs-fixer*.php", _fixed("format", "php-cs-fixer")),
+    ("Gemfile", _gemfile),
+    ("*.gemspec", _gems),
+    (".rspec", _fixed("tests", "rspec")),
+    (".rubocop.yml", _fixed("lint", "rubocop")),
+    ("versions.tf", _terraform),
+    ("environment.yml", _conda),
     (".editorconfig", _editorconfig),
     (".pre-commit-config.yaml", _pre_commit),
     ("Makefile", _targets("make", r"^([A-Za-z][\w-]*)\s*:(?!=)")),
