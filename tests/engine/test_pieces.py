@@ -159,6 +159,30 @@ def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
     assert told(of_task, general, file="shop/other.py") == [of_task, general]
 
 
+def test_work_whose_subject_says_nothing_is_not_told() -> None:
+    empty = (
+        "SPR-6447",
+        "Refactor:",
+        "Minor cleanups.",
+        "Code clean-up",
+        "Initial commit",
+        "First public alpha version.",
+    )
+    said = ("First FAQ draft", "Fix the sum", "Clean up the basket's price", "修复购物车价格显示错误")
+    told = telling([unit(subject, "a.py", "b.py") for subject in (*empty, *said)], 20)
+    assert [one.subject for one in told] == list(said)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folder() -> None:
+    def told(*paths: str, file: str) -> str:
+        prediction = Prediction(units=(unit("Split the basket", *paths),))
+        [piece] = pieces(known(prediction=prediction, focus=Focus(project="p", file=file)))
+        return piece.forms[0][1].rpartition(" (")[2].rstrip(")")
+
+    assert told("a/x/README.md", "README.md", "b/main.tf", file="c.md") == "x/README.md, README.md, main.tf"
+    assert told("a/main.tf", "b/x.tf", file="c/main.tf") == "a/main.tf, x.tf"
+
+
 def test_a_name_in_camel_case_speaks_of_its_words_and_a_file_not_of_its_language() -> None:
     def told(path: str) -> list[str]:
         facts = ("java 21 is the oldest we support", "owners are never deleted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,6 +45,18 @@ _COSMETIC = re.compile(
     r"|^(?:style|chore\(deps[^)]*\)|build\(deps[^)]*\))\b|\bpre-commit auto(?:fix|update)|\bend of life\b",
     re.IGNORECASE,
 )
+
+# What only says that somebody was at it, or that all began with it.
+_EMPTY = re.compile(
+    r"^(?:(?:minor|misc\w*|small|some|more|various|general|code|consistency|a few)\s+)*"
+    r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+|improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
+    r"\W*$"
+    r"|^(?:the )?(?:very )?(?:initial|first)(?: public| working)? "
+    r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is none of them
 
 # A file without an outline begins with a sentence that says what it is, or with the first of its entries.
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
@@ -90,12 +103,15 @@ def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
     """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
-    told = [
-        unit
-        for unit in units
-        if len(unit.subject) >= SHORTEST_SUBJECT and not (_MERGE.match(unit.subject) or _COSMETIC.search(unit.subject))
-    ]
+    told = [unit for unit in units if _tells(unit.subject)]
     return sorted(told, key=lambda unit: -unit.confidence * _breadth(unit))[:most]
+
+
+def _tells(subject: str) -> bool:
+    """Whether a subject says what was done; in scripts without spaces a word is as good as a sentence."""
+    if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
+        return False
+    return not any((_MERGE.match(subject), _COSMETIC.search(subject), _EMPTY.match(subject)))
 
 
 def _breadth(unit: PredictedUnit) -> float:
@@ -179,7 +195,7 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
 
 def _episode(unit: PredictedUnit, known: Known) -> Piece:
     when = datetime.fromtimestamp(unit.at, UTC)
-    others = [path.rsplit("/", 1)[-1] for path in unit.paths if path != known.focus.file]
+    others = _told_apart([path for path in unit.paths if path != known.focus.file], known.focus.file)
     files = f" ({', '.join(others[:3])}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
     short = f"{when:%Y-%m}: {unit.subject}"
     return Piece(
@@ -192,6 +208,12 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
         trust=Trust.UNTRUSTED,
     )
+
+
+def _told_apart(paths: Sequence[str], beside: str | None) -> list[str]:
+    """The names of the files; with its folder where another of them, or the one `beside` them, is called so too."""
+    names = Counter(PurePosixPath(path).name for path in (*paths, *filter(None, (beside,))))
+    return ["/".join(path.split("/")[-2 if names[PurePosixPath(path).name] > 1 else -1 :]) for path in paths]
 
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
