@@ -61,6 +61,30 @@ def test_configuration_shows_its_keys_by_section() -> None:
     assert text == "build: steps, key\ntest: fast"
 
 
+def test_keys_that_every_file_of_a_kind_has_are_not_told() -> None:
+    def told(path: str, source: bytes) -> str:
+        return skeleton(outline_of(path, source), max_lines=9)
+
+    package = b'{"name": "a", "main": "a.js", "type": "module", "repository": {"url": "x"}, "bin": {"b": "c"}}'
+    assert told("package.json", package) == "main, type\nbin: b"
+    assert told(".pre-commit-config.yaml", b"repos:\n- repo: x\n") == ""
+    workflow = b"on:\n- push\njobs:\n  test:\n    runs-on: x\n"
+    assert told(".github/workflows/ci.yml", workflow) == "jobs: test"
+
+
+def test_manifests_of_kubernetes_are_shown_by_what_they_declare() -> None:
+    source = (
+        b"---\napiVersion: v1\nkind: Service\nmetadata:\n  labels:\n    app: x\n  name: shop\nspec:\n  name: no\n"
+        b"---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 'shop-web'\n---\n"
+    )
+    outline = outline_of("k8s/shop.yml", source)
+    assert [(symbol.name, symbol.line) for symbol in outline.symbols] == [
+        ("Service shop", 3),
+        ("Deployment shop-web", 12),
+    ]
+    assert skeleton(outline, max_lines=9) == "Service shop, Deployment shop-web"
+
+
 def test_prose_shows_its_title_and_its_parts_on_one_line() -> None:
     source = b"# Guide\n\n" + b"".join(b"## Part %d\n\n### Detail %d\n\n" % (n, n) for n in range(4))
     shown = skeleton(outline_of("a.md", source), max_lines=6)

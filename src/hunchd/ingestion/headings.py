@@ -20,6 +20,11 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.
 _TOP = re.compile(r"^# \S", re.MULTILINE)
 _TITLE = re.compile(r"^title\s*:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
+_DOCUMENT = re.compile(r"(?:^(?!---).*\n?)+", re.MULTILINE)
+_API = re.compile(r"^apiVersion:[ \t]*\S", re.MULTILINE)
+_KIND_OF = re.compile(r"^kind:[ \t]*[\"']?(\w+)", re.MULTILINE)
+_NAME_OF = re.compile(r"^metadata:[ \t]*\n(?:[ \t]+\S.*\n|[ \t]*\n)*?[ \t]+name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
+
 # What one line defines: patterns whose only group is the name, and the kind of symbol.
 _CREATE = re.compile(
     r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNIQUE\s+|MATERIALIZED\s+)*"
@@ -79,6 +84,18 @@ def headings(language: str, text: str) -> tuple[Symbol, ...]:
         if len(found) >= MAX_SYMBOLS:
             break
     return tuple(found)
+
+
+def resources(text: str) -> tuple[Symbol, ...]:
+    """What manifests of Kubernetes declare, each by its kind and name, whose keys are the same in all of them."""
+    found: list[Symbol] = []
+    for document in _DOCUMENT.finditer(text):
+        kind, named = _KIND_OF.search(document[0]), _NAME_OF.search(document[0])
+        if kind and named and _API.search(document[0]):
+            line = text.count("\n", 0, document.start() + kind.start()) + 1
+            name = f"{kind[1]} {named[1]}"
+            found.append(Symbol(name, "resource", line, line, name))
+    return tuple(found[:MAX_SYMBOLS])
 
 
 def without_front_matter(text: str) -> str:

@@ -29,7 +29,7 @@ from hunchd.ingestion.definitions import (
     text_of,
 )
 from hunchd.ingestion.grammars import GRAMMARS, Grammar
-from hunchd.ingestion.headings import headings, without_front_matter
+from hunchd.ingestion.headings import headings, resources, without_front_matter
 from hunchd.ingestion.imports import written_imports
 from hunchd.ingestion.languages import DATA, NOTEBOOK, language_of
 from hunchd.ingestion.notebooks import chapters, notebook_of
@@ -244,6 +244,8 @@ def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range
         embedded = _definitions(inner.root_node, source, language, tongue.grammar, symbols)
         imports += _imports_and_texts(inner, source, language, tongue.query)[0]
     symbols.sort(key=lambda symbol: symbol.line)
+    if language == "yaml":
+        symbols = list(resources(text)) or symbols
     code = counted(code_text)
     defined = frozenset(symbol.name for symbol in symbols)
     return replace(

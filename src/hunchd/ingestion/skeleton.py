@@ -26,6 +26,10 @@ _TEST = re.compile(r"^(?:test|Test|Benchmark|Fuzz)(?![a-z])|(?:Tests?|TestCase|S
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
 _CI = ".github/workflows/"
 _OF_CI = frozenset({"on", "jobs"})  # its other keys are the same in every workflow, or tell nothing alone
+_EVERYWHERE = frozenset(
+    """$schema apiVersion kind metadata name version description author authors contributors license homepage keywords
+    repository bugs funding""".split()  # noqa: SIM905 - a word list reads better as words
+)
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
 _INDENT = "    "
 _BARE = "= …"  # ends a line that tells nothing but a name
@@ -262,7 +266,8 @@ def _headings(symbols: Sequence[Symbol]) -> str:
 
 
 def _keys(symbols: Sequence[Symbol]) -> list[str]:
-    """Configuration: one line a top-level key, with the keys below it."""
+    """Configuration: one line a top-level key, with the keys below it. A key that every such file has tells nothing
+    without its value, nor does a lone one."""
     below: dict[str, list[str]] = {}
     top: list[str] = []
     for symbol in symbols:
@@ -270,7 +275,7 @@ def _keys(symbols: Sequence[Symbol]) -> list[str]:
             below.setdefault(symbol.container, []).append(symbol.name)
         else:
             top.append(symbol.name)
-    plain = [name for name in top if name not in below]
-    lines = [", ".join(plain)] if plain else []
-    lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below]
+    plain = [name for name in top if name not in below and name not in _EVERYWHERE]
+    lines = [", ".join(plain)] if len(plain) > 1 else []
+    lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below and name not in _EVERYWHERE]
     return [_short(line) for line in lines]
