@@ -185,6 +185,13 @@ def test_words_count_code_and_prose_alike() -> None:
              ("method", "A", "bar")],
         ),
         (
+            "a_spec.rb",
+            b"RSpec.describe A::B do\n  context 'when new' do\n    it \"is 'it'\" do\n      x { 1 }\n    end\n  end\nend\n"
+            b"class T < Minitest::Test\n  it('adds') { 1 }\n  test 'no block'\n  puts 'no'\nend\n",
+            [("test", "", "A::B"), ("test", "A::B", "when new"), ("test", "when new", "is 'it'"), ("class", "", "T"),
+             ("test", "T", "adds")],
+        ),
+        (
             "a.php",
             b"<?php\nabstract class K { const X = 1; public $y; public function foo(int $a): string { } }\nfunction f($a) {}\n",
             [("class", "", "K"), ("constant", "K", "X"), ("field", "K", "y"), ("method", "K", "foo"),

@@ -140,6 +140,11 @@ def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:
     ]
 
 
+def test_suites_and_tests_of_ruby_are_shown_by_their_titles() -> None:
+    source = b"RSpec.describe Shop do\n  it 'sums' do\n    1\n  end\nend\n"
+    assert skeleton(outline_of("spec/shop_spec.rb", source), max_lines=9) == "describe 'Shop'\n    it 'sums'"
+
+
 def test_of_a_file_of_tests_the_tests_are_shown_before_what_helps_them() -> None:
     source = b"class Colour(Enum):\n    RED = 1\nclass Cart:\n    pass\ndef test_add(): pass\ndef test_sum(): pass\n"
 

@@ -279,11 +279,34 @@ def _javascript_test(node: SyntaxNode, kind: str, inside: str, source: bytes) ->
         return None
     suite = called.group() in ("describe", "suite")
     body = last.child_by_field_name("body") if last.type in _FUNCTIONS else None
-    title = " ".join(text_of(first, source).strip("\"'`").split())
+    title = _unquoted(text_of(first, source))
     return Definition(title, kind, body, leaf=not suite) if title else None
 
 
+def _unquoted(text: str) -> str:
+    """A title on one line, without the quotation marks around it but with those inside."""
+    return " ".join((text[1:-1] if text[:1] in ("'", '"', "`") else text).split())
+
+
 _TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
+
+
+def _ruby_test(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
+    """`describe X do … end`, `it "…" do … end`: what a spec defines, with RSpec, Minitest and Rails' tests alike."""
+    called, given = text_of(node.child_by_field_name("method"), source), node.child_by_field_name("arguments")
+    block = node.child_by_field_name("block")
+    if called not in _RUBY_SUITES | _RUBY_TESTS or block is None or given is None or not given.named_children:
+        return None
+    first = given.named_children[0]
+    if first.type not in ("string", "constant", "scope_resolution"):
+        return None
+    title = _unquoted(text_of(first, source))
+    suite = called in _RUBY_SUITES
+    return Definition(title, kind, block.child_by_field_name("body"), leaf=not suite) if title else None
+
+
+_RUBY_SUITES = frozenset({"describe", "context", "feature"})
+_RUBY_TESTS = frozenset({"it", "specify", "test", "should", "scenario"})
 
 
 _SPECIAL: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] = {
@@ -295,6 +318,7 @@ _SPECIAL: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] 
     "assignment_expression": _assignment_expression,
     "arrow_function": _anonymous,
     "call_expression": _javascript_test,
+    "call": _ruby_test,
     "class": _anonymous_class,
     "function_expression": _anonymous,
     "type_spec": _go_type,

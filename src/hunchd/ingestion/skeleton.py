@@ -31,6 +31,7 @@ _EVERYWHERE = frozenset(
     repository bugs funding""".split()  # noqa: SIM905 - a word list reads better as words
 )
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
+_CALLED = re.compile(r"(?:RSpec\.)?(\w+)")  # what declares a test or a suite of them
 _INDENT = "    "
 _BARE = "= …"  # ends a line that tells nothing but a name
 # Names that half of all files define or use.
@@ -235,7 +236,8 @@ def _lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen: Sequence
 def _plain(symbol: Symbol) -> str:
     """The signature without what every method of the language has, and without bounds that fill lines."""
     if symbol.kind == "test":
-        return f"{symbol.signature.partition('(')[0].partition('.')[0]} '{symbol.name}'"
+        called = _CALLED.match(symbol.signature)
+        return f"{called[1] if called else symbol.kind} '{symbol.name}'"
     line = _SELF.sub("", symbol.signature or symbol.name).replace("(/, ", "(")
     line = line.partition(" where ")[0]
     return line.partition(" extends ")[0] if len(line) > MAX_LINE and symbol.kind != "type" else line
