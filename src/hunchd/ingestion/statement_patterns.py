@@ -30,11 +30,12 @@ _USE = (
 )
 _OVER = (
     r"(?:,?\s*(?:instead of|rather than|in place of|as opposed to)(?:\s+(?:the|using|a|an))?|\s+over|"
-    r",\s*(?:and\s+)?(?:not|never)|\s+and not)"
+    r",\s*(?:and\s+)?(?:not|never|no longer)|\s+and not)"
 )
 
 INSTEAD: Final = _pattern(
-    rf"\b{_USE}\s+{_THE}(?P<x>{_NAME})(?:\s+for\s+(?P<z>[\w ]{{3,30}}?))?{_OVER}\s+(?:the\s+)?(?P<y>{_NAME}){_TURN}"
+    rf"\b{_USE}\s+{_THE}(?P<x>{_NAME})(?:\s+now)?(?:\s+for\s+(?P<z>[\w ]{{3,30}}?))?{_OVER}",
+    rf"\s+(?:the\s+)?(?P<y>{_NAME}){_TURN}",
 )
 INSTEAD_FIRST: Final = _pattern(
     rf"^\W*instead of\s+(?:using\s+)?(?P<y>{_NAME}),?\s+(?:we\s+)?(?:now\s+)?use\s+(?P<x>{_NAME}){_TURN}"
@@ -103,12 +104,16 @@ LEAST: Final = _pattern(
     r"(?P<x>(?:>=\s*)?v?\d+(?:\.\d+){0,2}\+?)",
     r"(?:\s+(?:or\s+(?:newer|later|higher|above)|and\s+(?:up|above|later|higher)))?(?=\s*$|[\s.,;!)])",
 )
+LEAST_LAST: Final = _pattern(
+    rf"^(?P<a>{_RUNTIME})\s*(?:version\s*)?(?P<x>v?\d+(?:\.\d+){{0,2}})\s+is\s+(?:the|our)\s+(?:oldest|lowest|minimum)",
+    r"(?:\s+version)?(?:\s+(?:that\s+)?we\s+(?:support|need|require|run on)|\s+(?:supported|required))?(?=\s*$|[.,;!])",
+)
 DROPPED: Final = _pattern(
     r"\b(?:drop(?:ped|s|ping)?|end(?:ed|s)?|remov(?:e|ed|es|ing))\s+(?:the\s+)?support\s+(?:for|of)\s+",
     rf"(?P<y>(?:{_RUNTIME})\s*v?(?:<=?\s*)?\d(?:[\w.]*\w)?)(?=\s*$|[\s.,;:!)(])",
 )
 ABOUT_ONESELF: Final = (
-    (_pattern(r"^(?:my name is|call me)\s+(?P<x>\S.{0,40}?)(?=\s*$|[.,;!])"), "name"),
+    (_pattern(r"^(?:my name is|call me)\s+(?P<x>\S.{0,40}?)(?=\s*$|[.,;!]|\s+(?:and|but|who)\b)"), "name"),
     (_pattern(r"^i\s*(?:am|['’]m)\s+(?:a|an|the)\s+(?P<x>\S.{2,60}?)(?=\s*$|[.,;!]|\s+(?:and|but|who)\b)"), "role"),
     (_pattern(r"^i work\s+(?:at|for)\s+(?P<x>\S.{1,40}?)(?=\s*$|[.,;!]|\s+(?:and|as|on)\b)"), "employer"),
     (
@@ -150,7 +155,8 @@ UNSURE: Final = _pattern(
     r"consider|considering|propos\w+|suggest\w*|try(?:ing)? (?:to|out)|experiment\w*|todo|fixme|wip|for example|",
     r"e\.g\.|hopefully|wonder\w*|used to|not sure|i think we|let's see|tests? that|check that|accidentally|wrongly|",
     r"mistakenly|",
-    r"error message|in case|some people|they say|would have|reverts?|instead of using it|any ?more|no longer)\b",
+    r"error message|in case|some people|they say|would have|reverts?|instead of using it|any ?more|",
+    r"(?<!, )(?<!, and )no longer)\b",
 )
 TEXT_OF: Final = _pattern(
     r"\b(?:changelog|changes\.|release notes?|comments?|typos?|wording|docstrings?|readme|spelling|example|docs? for)\b"

@@ -186,8 +186,9 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
         return
     if found := patterns.DROPPED.search(sentence):
         yield Stated("constraint", f"support for {' '.join(found['y'].split())}", "dropped", sentence, "dropped")
-    if (found := patterns.LEAST.search(sentence)) and (voice != "commit" or " in " not in sentence[found.end() :]):
-        name = (found["a"] or found["b"] or found["c"]).casefold().removesuffix(".js")
+    if found := _oldest(sentence, voice):
+        runtime = next(filter(None, map(found.groupdict().get, ("a", "b", "c"))))
+        name = runtime.casefold().removesuffix(".js")
         value = found["x"] if found["x"].startswith(">") else f">={found['x'].rstrip('+')}"
         # Where manifests keep it too: what the project's file says now takes the place of an old message.
         yield Stated("convention", name, value, sentence, "at least", importance=0.6)
@@ -208,6 +209,14 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
         yield Stated("convention", _lowered(found["k"]), found["x"], sentence, "is")
     if voice == "owner" and (found := patterns.PAIR.match(sentence)) and not found["x"].startswith("//"):
         yield Stated("convention", _lowered(found["k"]), found["x"].rstrip("."), sentence, "key and value")
+
+
+def _oldest(sentence: str, voice: Voice) -> re.Match[str] | None:
+    """Which version of what is the oldest that is supported, of a commit only if it speaks of the whole project."""
+    found = patterns.LEAST.search(sentence)
+    if found is None:
+        return patterns.LEAST_LAST.match(sentence)
+    return found if voice != "commit" or " in " not in sentence[found.end() :] else None
 
 
 def _of_the_whole(sentence: str, found: re.Match[str], rule: str) -> bool:
