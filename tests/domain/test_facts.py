@@ -274,6 +274,26 @@ def test_another_source_that_is_as_certain_conflicts_and_the_same_source_does_no
     assert not by_the_same.conflicting
 
 
+def test_who_says_the_same_with_more_certainty_is_quoted_from_then_on_and_it_can_be_taken_back() -> None:
+    kept = Kept()
+    commit = replace(
+        claim("Minitest", 1, confidence=0.6, voice="commit"), content="Use Minitest", trust=Trust.UNTRUSTED
+    )
+    manifest = replace(claim("minitest", 30, confidence=0.9, voice="Gemfile"), content="tests: minitest")
+    place = place_of(commit) or ""
+    kept.claim(commit, START + 2 * DAY)
+    assert kept.claim(manifest, START + 30 * DAY) is Verdict.CONFIRMED
+
+    head = kept.rows[place]
+    assert (head.content, head.source, head.trust) == (manifest.content, manifest.source, manifest.trust)
+    assert kept.value(place, START + 10 * DAY) == "Minitest"
+    kept.claim(replace(commit, at=START + 31 * DAY), START + 31 * DAY)
+    assert kept.rows[place].content == manifest.content
+
+    kept.undo(place, START + 32 * DAY)
+    assert kept.rows[place].content == commit.content
+
+
 def test_the_same_claim_twice_changes_nothing() -> None:
     first = claim("pnpm")
     again = ruled(replace(claim("  PNPM ", 3), content=first.content), first, (), START)

@@ -60,6 +60,7 @@ NOTHING: list[tuple[Voice, str]] = [
     ("owner", "maybe we should use poetry instead of pip"),
     ("owner", "what if we replaced flake8 with ruff"),
     ("owner", "4 spaces"),
+    ("commit", "Use `Minitest` instead of `MiniTest` (#1931)"),
     ("owner", "we no longer use it that way"),
     ("owner", "Java 21 is the oldest thing in the room"),
     ("owner", "the build is slow today"),

@@ -316,13 +316,23 @@ def _holds_at(head: Memory, moment: datetime) -> bool:
 
 
 def _confirmed(claim: Memory, head: Memory, now: datetime) -> Ruling:
-    says_more = claim.content != head.content and voice_of(claim) == voice_of(head)
+    """Who says it again with more certainty is quoted from then on: a manifest, no longer an old commit."""
+    surer_voice = claim.confidence > head.confidence + _SAME
+    says_more = claim.content != head.content and (voice_of(claim) == voice_of(head) or surer_voice)
     if claim.confidence <= head.confidence + _SAME and not (says_more and claim.confidence >= head.confidence):
         return Ruling(Verdict.SAME, head, Change(project=head.project), head)
     surer = replace(head, confidence=claim.confidence, importance=max(head.importance, claim.importance), updated=now)
     if not says_more:
         return Ruling(Verdict.CONFIRMED, surer, Change((surer,), project=head.project), head)
-    retold = replace(surer, content=claim.content, title=claim.title, levels=claim.levels, source=claim.source)
+    retold = replace(
+        surer,
+        content=claim.content,
+        title=claim.title,
+        levels=claim.levels,
+        source=claim.source,
+        trust=claim.trust,
+        artifacts=claim.artifacts,
+    )
     change = revised(head, retold, now)
     return Ruling(Verdict.CONFIRMED, change.memories[-1], change, head)
 

@@ -127,7 +127,7 @@ def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
         if found is None or (voice == "commit" and not _of_the_whole(sentence, found, rule)):
             continue
         x, y = _named(found["x"]), _named(found["y"])
-        if not x or x == y or patterns.NEGATED.search(sentence[: found.start()]):
+        if not x or x.casefold() == y.casefold() or patterns.NEGATED.search(sentence[: found.start()]):
             continue
         if rule == "renamed":
             if _is_telling(x) and _is_telling(y) and (voice != "commit" or (_is_identifier(x) and _is_identifier(y))):
