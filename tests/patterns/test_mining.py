@@ -90,6 +90,20 @@ def test_a_line_that_few_have_is_left_out_and_one_that_most_have_stays() -> None
     assert "return checked_document(document)" in template
 
 
+def test_where_each_folder_has_its_own_file_of_one_name_a_pattern_is_of_these_files() -> None:
+    files = {
+        f"packages/{name}/build_config.py": source
+        for name, source in zip(NAMES, project("python").values(), strict=False)
+    }
+
+    place = patterns_in(files)[0].place
+
+    assert place.text == "packages/*/build_config.py"
+    assert place.holds("packages/new/build_config.py")
+    assert not place.holds("packages/new/src/use.py")
+    assert place.share == 1.0
+
+
 def test_a_pattern_says_where_the_next_one_goes() -> None:
     pattern = patterns_in(project("java"))[0]
 

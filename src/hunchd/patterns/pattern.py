@@ -21,7 +21,8 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where instances live: below `folder`, in files whose names begin and end so; or in one file."""
+    """Where instances live: below `folder`, in files whose names begin and end so, or are so where none has another
+    end; or in one file."""
 
     folder: str = ""  # "" is the root
     prefix: str = ""
@@ -46,7 +47,7 @@ class Place:
     def text(self) -> str:
         if self.file:
             return self.file
-        name = f"{self.prefix}*{self.suffix}"
+        name = f"{self.prefix}*{self.suffix}" if self.suffix else f"*/{self.prefix}"
         return f"{self.folder}/{name}" if self.folder else name
 
 

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from hunchd.patterns.features import TELLING, bare, common_names, use_of
@@ -208,7 +209,13 @@ def place_of(shapes: Sequence[Shape]) -> Place:
     names = [posixpath.basename(path) for path in inside]
     ending = Counter(posixpath.splitext(name)[1] for name in names).most_common(1)[0][0]
     stems = sorted({posixpath.splitext(name)[0] for name in names if name.endswith(ending)})
-    prefix, _, suffix = name_shape(stems).partition("‹name›") if len(stems) > 1 else ("", "", "")
-    held = Place(folder, prefix, suffix + ending)
-    share = sum(times for path, times in files.items() if held.holds(path)) / len(shapes)
-    return Place(folder, prefix, suffix + ending, "", share)
+    if len(stems) == 1:  # each folder has its own file of that name
+        held = Place(folder, stems[0] + ending)
+    else:
+        prefix, _, suffix = name_shape(stems).partition("‹name›")
+        held = Place(folder, prefix, suffix + ending)
+    return replace(held, share=_share(held, files))
+
+
+def _share(place: Place, files: Counter[str]) -> float:
+    return sum(times for path, times in files.items() if place.holds(path)) / files.total()
