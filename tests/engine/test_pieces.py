@@ -138,6 +138,16 @@ def test_a_version_that_a_commit_chose_years_ago_is_no_decision_of_today() -> No
     assert sorted(piece.id for piece in offered) == ["new", "recorded", "renamed"]
 
 
+def test_a_part_of_the_subject_of_a_commit_does_not_make_it_speak_of_a_file() -> None:
+    chosen = fact("c", "http client: fetch", key="http client", value="fetch", source={"type": "commit", "sha": "a1"})
+
+    def offered(path: str) -> list[str]:
+        return [piece.id for piece in pieces(known(facts=(chosen,), focus=Focus(project="p", file=path)))]
+
+    assert offered("src/queryClient.ts") == []
+    assert offered("src/httpClient.ts") == offered("src/fetch.ts") == ["c"]
+
+
 def test_what_the_user_told_is_critical_whatever_is_open() -> None:
     [piece] = pieces(known(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
@@ -165,6 +175,7 @@ def test_work_whose_subject_says_nothing_is_not_told() -> None:
         "Refactor:",
         "Minor cleanups.",
         "Code clean-up",
+        "Update to current versions",
         "Initial commit",
         "First public alpha version.",
     )

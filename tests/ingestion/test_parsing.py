@@ -100,6 +100,11 @@ def test_a_heading_of_a_notebook_is_at_its_line_in_the_file_and_its_outputs_are_
     assert outline.doc == "How trees are grown by splits."
 
 
+def test_a_licence_has_no_first_line_worth_telling() -> None:
+    assert outline_of("LICENSE", b"Copyright (c) 2016, Somebody at home\nAll rights reserved.\n").doc == ""
+    assert outline_of("notes.txt", b"How the shop is deployed today.\n").doc == "How the shop is deployed today."
+
+
 def test_imports_are_kept_as_written_wherever_they_stand() -> None:
     assert outline_of("server.py", PYTHON).imports == (
         "os.path", "sys", ".", ".sibling", ".deep.er", ".deep.er.one", ".deep.er.two", "conditional", "lazy",

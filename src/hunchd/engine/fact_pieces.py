@@ -68,7 +68,7 @@ def told_pieces(
     habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
     decisions = [fact for fact in others if _is_decision(fact) and not _is_outdated(fact, now)]
     telling = at_hand - _common(decisions)
-    shared = {fact.id: len(telling & _words(f"{fact.title} {fact.content}")) for fact in decisions}
+    shared = {fact.id: _shared(fact, telling) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
     return [
         *(_fact(fact, now, here=_speaks_of(fact, focus)) for fact in told if _matters(fact, at_hand)),
@@ -89,6 +89,14 @@ def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
 def _is_decision(fact: Memory) -> bool:
     """Whether it was decided once, in a record or a commit, rather than being how things are always done."""
     return fact.category == "decision" or fact.source.get("type") == "commit"
+
+
+def _shared(fact: Memory, telling: frozenset[str]) -> int:
+    """How many words that tell something a decision shares with what is at hand. What a commit chose is looked up by
+    its subject, of which a part is another thing: a query client is no http client."""
+    words = telling & _words(f"{fact.title} {fact.content}")
+    subject = _words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
+    return 0 if words < subject else len(words)
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:

@@ -49,7 +49,8 @@ _COSMETIC = re.compile(
 # What only says that somebody was at it, or that all began with it.
 _EMPTY = re.compile(
     r"^(?:(?:minor|misc\w*|small|some|more|various|general|code|consistency|a few)\s+)*"
-    r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+|improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
+    r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
+    r"improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
     r"\W*$"
     r"|^(?:the )?(?:very )?(?:initial|first)(?: public| working)? "
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",

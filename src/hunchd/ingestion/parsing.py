@@ -164,8 +164,13 @@ def _prose(outline: FileOutline, text: str) -> FileOutline:
         outline,
         symbols=headings(outline.language, text),
         words=telling(counted(text)),
-        doc=_prose_doc(text) if outline.language in _PROSE else "",
+        doc=_prose_doc(text) if outline.language in _PROSE and not _is_licence_only(outline, text) else "",
     )
+
+
+def _is_licence_only(outline: FileOutline, text: str) -> bool:
+    """A text that begins with whose it is has nothing else to say; a page with headings may."""
+    return outline.language == "text" and is_licence(text[:400])
 
 
 def _notebook(outline: FileOutline, source: bytes) -> FileOutline:
