@@ -294,6 +294,17 @@ def test_who_says_the_same_with_more_certainty_is_quoted_from_then_on_and_it_can
     assert kept.rows[place].content == commit.content
 
 
+def test_the_only_and_the_oldest_version_of_one_number_do_not_conflict() -> None:
+    def conflicts(file: str, user: str) -> bool:
+        head = claim(file, 1, key="java", voice="pom.xml")
+        return ruled(claim(user, 2, key="java"), head, (), START + 3 * DAY).conflicting
+
+    assert not conflicts("17", ">=17")
+    assert not conflicts("1.17 or newer", ">= 1.17")
+    assert conflicts("17", ">=21")
+    assert conflicts("17", "temurin")
+
+
 def test_the_same_claim_twice_changes_nothing() -> None:
     first = claim("pnpm")
     again = ruled(replace(claim("  PNPM ", 3), content=first.content), first, (), START)

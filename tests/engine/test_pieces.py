@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
@@ -192,6 +193,18 @@ def test_files_of_one_name_are_told_apart_by_their_folder() -> None:
 
     assert told("a/x/README.md", "README.md", "b/main.tf", file="c.md") == "x/README.md, README.md, main.tf"
     assert told("a/main.tf", "b/x.tf", file="c/main.tf") == "a/main.tf, x.tf"
+
+
+def test_what_an_open_contradiction_quotes_is_not_told_beside_it() -> None:
+    def said(text: str) -> Memory:
+        return fact(text, text, trust=Trust.USER, importance=0.6, category=None, source={"type": "client"})
+
+    one, other, third = map(said, ("owners are kept", "owners are never kept", "commits are small"))
+    conflict = conflict_of(one, other, NOW)
+    offered = {piece.id: piece for piece in pieces(known(facts=(one, other, third), conflicts=(conflict,)))}
+
+    assert set(offered) == {conflict.id, third.id}
+    assert offered[conflict.id].value >= offered[third.id].value
 
 
 def test_a_name_in_camel_case_speaks_of_its_words_and_a_file_not_of_its_language() -> None:

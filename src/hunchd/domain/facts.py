@@ -7,6 +7,7 @@ before. Whatever changes a place is a `Change`: all of it is kept or nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "dec
 LEAST_CONFIDENCE: Final = 0.4
 LEAST_IMPORTANCE: Final = 0.2
 _SAME: Final = 1e-9  # of two confidences
+_VERSION: Final = re.compile(r"(?:>=\s*)?v?(\d+(?:\.\d+)*)(?:\+|\s+or newer)?")
 _CLOCK_WRONG: Final = timedelta(hours=1)  # further ahead than clocks of one machine differ by themselves
 _ENDED: Final = "ended_otherwise"  # source field: what `valid_to` said before changes cut it, the last one last
 _MOVED: Final = "moved_from"  # link: what was given another place, to the place it had
@@ -138,8 +140,15 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
     if claim.valid_to is not None and claim.valid_to <= now and _holds_at(head, now):
         return _between(claim, head, claim.valid_to, now)
     equal = abs(claim.confidence - head.confidence) <= _SAME
-    conflicting = equal and voice_of(claim) != voice_of(head)
+    conflicting = equal and voice_of(claim) != voice_of(head) and not _agree(claim, head)
     return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
+
+
+def _agree(one: Memory, other: Memory) -> bool:
+    """Whether two values name the same version, one as the only and one as the oldest that will do."""
+    versions = [_VERSION.fullmatch((fact.value or "").strip()) for fact in (one, other)]
+    named = {version[1] if version else None for version in versions}
+    return None not in named and len(named) == 1
 
 
 def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:

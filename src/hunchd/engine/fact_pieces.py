@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
@@ -70,11 +70,13 @@ def told_pieces(
     telling = at_hand - _common(decisions)
     shared = {fact.id: _shared(fact, telling) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
+    said = {fact.id: _fact(fact, now, here=_speaks_of(fact, focus)) for fact in told if _matters(fact, at_hand)}
+    open_now = [_conflict(*found, said, now) for found in _foremost(conflicts, focus, at_hand)]
     return [
-        *(_fact(fact, now, here=_speaks_of(fact, focus)) for fact in told if _matters(fact, at_hand)),
+        *(piece for piece in said.values() if not any(_quotes(one, piece) for one in open_now)),
         *(_fact(fact, now) for fact in habits),
         *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
-        *_conflicts(conflicts, focus, at_hand, now),
+        *open_now,
         *_profile(profile, at_hand),
     ]
 
@@ -116,25 +118,41 @@ def _speaks_of(fact: Memory, focus: Focus) -> bool:
     return bool(path.suffix and path.name in said) or bool(at_hand & _words(said))
 
 
-def _conflicts(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str], now: datetime) -> Iterator[Piece]:
-    """Open contradictions, those about the file at hand first."""
+def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]) -> list[tuple[Memory, bool]]:
+    """The open contradictions that are shown, those about the file at hand first, each with whether it is."""
     found = []
     for conflict in conflicts:
-        about = tuple(artifact.ref for artifact in conflict.artifacts if artifact.type == "file")
-        here = focus.file in about or bool(at_hand & _words(conflict.content))
-        found.append((here, conflict, about))
-    for here, conflict, about in sorted(found, key=lambda one: (not one[0], one[1].id))[:MOST_CONTRADICTIONS]:
-        yield Piece(
-            id=conflict.id,
-            kind="contradiction",
-            tier=1,
-            value=CONTRADICTION_HERE if here else CONTRADICTION_ELSEWHERE,
-            forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
-            reasons=(f"open since {ago(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
-            source={"type": "contradiction", "key": conflict.key},
-            trust=conflict.trust,
-            about=about,
-        )
+        here = focus.file in _files_of(conflict) or bool(at_hand & _words(conflict.content))
+        found.append((conflict, here))
+    return sorted(found, key=lambda one: (not one[1], one[0].id))[:MOST_CONTRADICTIONS]
+
+
+def _conflict(conflict: Memory, here: bool, said: Mapping[str, Piece], now: datetime) -> Piece:
+    """It stands for what the user said on both sides, and is worth no less than that."""
+    sides = tuple(str(link["ref"]) for link in conflict.links)
+    own = CONTRADICTION_HERE if here else CONTRADICTION_ELSEWHERE
+    return Piece(
+        id=conflict.id,
+        kind="contradiction",
+        tier=1,
+        value=max(own, *(said[side].value for side in sides if side in said), 0.0),
+        forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
+        reasons=(f"open since {ago(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
+        source={"type": "contradiction", "key": conflict.key, "sides": sides},
+        trust=conflict.trust,
+        about=_files_of(conflict),
+    )
+
+
+def _quotes(conflict: Piece, said: Piece) -> bool:
+    """Whether a contradiction tells already what a fact says, so that it need not be told again beside it."""
+    return (
+        said.id in conflict.source.get("sides", ()) and said.forms[0][1].casefold() in conflict.forms[0][1].casefold()
+    )
+
+
+def _files_of(conflict: Memory) -> tuple[str, ...]:
+    return tuple(artifact.ref for artifact in conflict.artifacts if artifact.type == "file")
 
 
 def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece]:
