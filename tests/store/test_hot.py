@@ -77,6 +77,30 @@ def test_names_are_found_by_their_parts_and_the_other_way_round(hot: HotTier, te
     assert found(hot, query) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("deploys happen on Tuesdays", "when do we deploy"),
+        ("hedgehogs sleep in the garage", "hedgehog"),
+        ("the badger eats worms", "badgers"),
+        ("two entries are cached", "caching an entry"),
+        ("the list is sorted", "sort the lists"),
+    ],
+)
+def test_a_word_is_found_in_its_other_forms_before_the_store_has_it(hot: HotTier, text: str, query: str) -> None:
+    hot.upsert(memory("m1", content=text))
+    hot.upsert(memory("m2", content="something else entirely"))
+    [found] = hot.search(query, Filters(project="p1"), 5)
+    assert found.memory_id == "m1"
+    assert found.share > 0.5
+
+
+def test_the_word_itself_is_worth_no_less_than_its_other_form(hot: HotTier) -> None:
+    for identifier, content in (("m1", "we deploy twice"), ("m2", "we deploys twice"), ("m3", "we build twice")):
+        hot.upsert(memory(identifier, content=content))
+    assert [found.memory_id for found in hot.search("deploy", Filters(project="p1"), 5)] == ["m1", "m2"]
+
+
 def test_a_title_says_more_than_the_text_and_a_rare_word_more_than_a_common_one(hot: HotTier) -> None:
     for number in range(30):
         hot.upsert(memory(f"noise-{number}", "the release was built and published in the usual way " * 2))

@@ -22,6 +22,9 @@ _ASKED_WORDS = 24
 _COMMON = 0.25
 _MANY = 500
 
+_ENDINGS = ("s", "es", "e", "d", "ed", "ing")
+_SHORTEST_WITH_FORMS, _SHORTEST_ROOT = 4, 3  # letters
+
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
@@ -47,6 +50,21 @@ def asked_for(question: str) -> Iterable[str]:
     """Its words but for those that say nothing: "the" is in few templates of code, and would be taken for telling."""
     words = words_of(question)
     return [word for word in words if word not in EMPTY] or words
+
+
+def forms_of(word: str) -> Iterable[str]:
+    """The word and how it may stand in a text: whoever is told that deploys happen on Tuesdays is asked when to deploy.
+
+    The store has the stems of words; this index has the words, and finds their forms by trying them.
+    """
+    if not (word.isascii() and word.isalpha() and len(word) >= _SHORTEST_WITH_FORMS):
+        return (word,)
+    roots = {word, *(word.removesuffix(end) for end in _ENDINGS if len(word) - len(end) >= _SHORTEST_ROOT)}
+    if word.endswith("ies"):
+        roots.add(f"{word[:-3]}y")
+    forms = {f"{root}{end}" for root in roots for end in ("", *_ENDINGS)}
+    forms.update(f"{root[:-1]}ies" for root in roots if root.endswith("y"))
+    return (word, *sorted(forms - {word}))
 
 
 def _parts(word: str) -> Iterable[str]:
@@ -94,8 +112,8 @@ class WordIndex:
     def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
         """Every text that shares a word with `question`, best first; equals in order of their ids. `among`: of these
         ids alone, which costs nothing for the others."""
-        known = {word: len(postings) for word in asked_for(question) if (postings := self._postings.get(word))}
-        asked = sorted((frequency, word) for word, frequency in known.items())[:_ASKED_WORDS]
+        known = {word: told for word in asked_for(question) if (told := self._told(word))}
+        asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
         missing = sum(
             known.keys().isdisjoint({word.lower(), *_parts(word)})
             for word in set(_WORD.findall(question))
@@ -105,11 +123,11 @@ class WordIndex:
         base = _SATURATION * (1 - _LENGTH_WEIGHT)
         slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
         lengths = self._lengths
-        for frequency, word in asked:
-            postings = self._postings[word]
+        for form in (form for _, _, forms in asked for form in forms):
+            postings = self._postings[form]
             # A common word ranks what rarer words have found; by itself it would find nearly everything.
-            only_rank = scores and frequency > max(_MANY, _COMMON * len(self._words))
-            weight = self._rarity(frequency) * (_SATURATION + 1)
+            only_rank = scores and len(postings) > max(_MANY, _COMMON * len(self._words))
+            weight = self._rarity(len(postings)) * (_SATURATION + 1)
             looked_at = postings.keys() if among is None else among & postings.keys()
             for identifier in scores.keys() & looked_at if only_rank else looked_at:
                 count = postings[identifier]
@@ -117,15 +135,23 @@ class WordIndex:
                 scores[identifier] = scores.get(identifier, 0.0) + gain
         return self._best_first(scores, asked, missing)
 
-    def _best_first(self, scores: dict[str, float], asked: list[tuple[int, str]], missing: int) -> Iterator[Found]:
+    def _told(self, word: str) -> dict[str, int]:
+        """The forms of a word that there are, each with the number of texts that have it."""
+        return {form: len(postings) for form in forms_of(word) if (postings := self._postings.get(form))}
+
+    def _best_first(
+        self, scores: dict[str, float], asked: list[tuple[int, str, tuple[str, ...]]], missing: int
+    ) -> Iterator[Found]:
         # A heap, because a few are taken of what may be thousands.
         heap = [(-score, identifier) for identifier, score in scores.items()]
         heapify(heap)
-        weights = {word: self._rarity(frequency) for frequency, word in asked}
+        weights = {word: self._rarity(frequency) for frequency, word, _ in asked}
         whole = sum(weights.values()) + missing * self._rarity(1)
         while heap:
             score, identifier = heappop(heap)
-            shared = tuple(word for _, word in asked if identifier in self._postings.get(word, ()))
+            shared = tuple(
+                word for _, word, forms in asked if any(identifier in self._postings.get(form, ()) for form in forms)
+            )
             yield Found(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / whole)
 
     def _rarity(self, frequency: int) -> float:
