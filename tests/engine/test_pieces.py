@@ -232,6 +232,7 @@ def test_a_file_without_an_outline_says_what_it_is_if_its_first_line_does() -> N
 
     assert forms("How the shop is deployed.") == ["summary", "compressed"]
     assert forms("annotated-types==0.7.0") == ["compressed"]
+    assert forms("serving-api~=2.14.0  # or another if there is one") == ["compressed"]
     assert forms("lib/shop/base.yml no-unwanted-files") == ["compressed"]
 
 

@@ -41,14 +41,29 @@ def test_what_was_done_once_is_not_told_as_what_comes_next(tmp_path: Path) -> No
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(4):
-        at = NOW + timedelta(minutes=minute)
-        command = "python3 tools/build.py"
-        ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)
-        project.routine.ran(ended, "main")
-        told.append([piece.forms[-1][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), at)])
+        told.append(next_after(project, "python3 tools/build.py", minute, saved="tools/build.py"))
 
     assert told[:2] == [[], []]
     assert told[2:] == 2 * [["next command: `python3 tools/build.py`"]]
+
+
+def test_that_the_last_command_may_be_run_again_is_told_once_something_was_changed(tmp_path: Path) -> None:
+    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    for minute in range(4):
+        next_after(project, "make", minute)
+
+    assert next_after(project, "make", 5) == []
+    assert next_after(project, "make", 6, saved="kilo.c") == ["next command: `make`"]
+
+
+def next_after(project: Project, command: str, minute: int, *, saved: str = "") -> list[str]:
+    """What is told to come next a moment after `command` has run and `saved` was changed."""
+    at = NOW + timedelta(minutes=minute)
+    ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)
+    project.routine.ran(ended, "main")
+    if saved:
+        project.routine.saved(saved)
+    return [piece.forms[-1][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), at)]
 
 
 def convention(key: str, value: str) -> Memory:

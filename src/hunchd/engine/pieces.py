@@ -61,6 +61,7 @@ FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is 
 
 # A file without an outline begins with a sentence that says what it is, or with the first of its entries.
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
+_SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
 TRACE_LINES = 12  # lines of a trace that are shown
@@ -177,7 +178,7 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
         stem = PurePosixPath(known.focus.file or "").stem
         full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used, about=stem)
         forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
-    elif view is not None and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
+    elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
     return Piece(

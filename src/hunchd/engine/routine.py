@@ -97,11 +97,14 @@ class Routine:
         return self.model.expected(k, moment=moment_of(at, branch, tuple(self._touched)))
 
     def to_show(self, now: datetime, branch: str) -> Expected | None:
-        """The next step, if somebody is at work and it is likely enough to be shown unasked."""
+        """The next step, if somebody is at work and it is likely enough to be shown unasked. That what ran last is run
+        again is no news to who ran it, as long as nothing was changed since."""
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH:
             return None
         best = next(iter(self.expected(now, branch, 1)), None)
         if best is None or best.probability < SHOWN_FROM:
+            return None
+        if best.step == self.log[-1].template and not self._touched:
             return None
         return best if sum(ran.template == best.step for ran in self.log) >= SEEN_BEFORE else None
 
