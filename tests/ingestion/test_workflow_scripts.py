@@ -273,6 +273,17 @@ def test_the_scripts_of_a_package_are_called_by_the_program_of_its_workspace(tmp
     ]
 
 
+def test_a_step_of_ci_in_which_only_the_shell_is_busy_is_told_by_its_name() -> None:
+    loop = 'for f in src/*; do\n  while IFS= read -r line; do echo "$line"; done <<< "$(check $f)"\ndone\n: noted\n'
+    body = "".join(f"          {line}\n" for line in loop.splitlines())
+    text = f"jobs:\n  lint:\n    steps:\n      - name: Lint all files\n        run: |\n{body}"
+    [one] = workflows_in(".github/workflows/lint.yml", text)
+
+    assert hint_of(one).endswith("Lint all files")
+    [script] = workflows_in("scripts/a.sh", "#!/bin/sh\n: [[ -d x ]] && tar cf x.tar x\n")
+    assert [step.command for step in script.steps] == ["tar cf x.tar x"]
+
+
 def test_a_workspace_tells_its_program_without_a_lock_file_too(tmp_path: Path) -> None:
     for path, named in (
         ("a/package.json", '"packageManager": "yarn@4", '),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hunchd.domain.workflow import Step, Trigger, Workflow
 from hunchd.ingestion.workflows import yaml_files
-from hunchd.ingestion.workflows.shell_files import commands, step_of
+from hunchd.ingestion.workflows.shell_files import commands, only_keeps_books, step_of
 
 MOST_EVENTS: Final = 6
 MOST_BRANCHES: Final = 4
@@ -50,7 +50,11 @@ def _github_steps(step: Mapping[str, Any]) -> Iterator[Step]:
         if _text(step.get("shell")) in ("python", "pwsh", "powershell", "cmd", "node"):
             yield step_of(run.strip(), name)
             return
-        for number, found in enumerate(commands(run)):
+        told = commands(run)
+        if name and only_keeps_books(told):
+            yield Step(name, "", name)
+            return
+        for number, found in enumerate(told):
             yield Step(found.template, found.command, name if number == 0 else "")
     elif uses and not _SETUP.search(uses):
         yield Step(f"uses {uses.partition('@')[0]}", "", name or uses.partition("@")[0])

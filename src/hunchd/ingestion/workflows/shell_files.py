@@ -20,8 +20,8 @@ _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 # Bookkeeping of the shell itself: no steps.
 _BOOKKEEPING = re.compile(
-    r"(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias|break|continue|test"
-    r"|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v)\b|\[|:$"
+    r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias|break|continue|test"
+    r"|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v)\b|\[|:(?:\s|$)"
     r"|cat\s*<<(?![^\n]*>)"  # it only says something
     r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # where it begins
 )
@@ -117,6 +117,11 @@ def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
     original = text.encode() if syntax.source == source else syntax.source
     found = _steps(syntax.trees[0].root_node, original, all_of=all_of)
     return tuple(found) if found or all_of else commands(text, all_of=True)
+
+
+def only_keeps_books(steps: Sequence[Step]) -> bool:
+    """Whether all of these are the shell's own: what a loop reads, what is printed."""
+    return all(_BOOKKEEPING.match(step.command) for step in steps)
 
 
 def _steps(root: SyntaxNode, original: bytes, *, all_of: bool) -> list[Step]:
