@@ -1,0 +1,90 @@
+"""Tools by what they are for, and how a manifest's values become statements: only names, versions and numbers pass."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`confidence` is below 1 where the file only hints at it."""
+
+    key: str
+    value: str
+    confidence: float = 1.0
+
+
+def listed(names: str) -> tuple[str, ...]:
+    return tuple(names.split(", "))
+
+
+CI: Final = "ci "  # begins the keys of what CI tries: several of its files may tell of it
+MOST_TRIED: Final = 8  # versions
+_VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
+_NAME = re.compile(r"^[@\w./-]{1,60}$")
+# Tools by what they do; the order is that in which they are named.
+_TESTS = listed(
+    "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
+    "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test"
+)
+LINTERS = listed(
+    "ruff, flake8, pylint, eslint, oxlint, biome, clippy, golangci-lint, shellcheck, rubocop, stylelint, markdownlint, "
+    "codespell, bandit, checkstyle, spotbugs, phpstan, psalm"
+)
+FORMATTERS = listed(
+    "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
+    "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt"
+)
+CHECKERS = listed("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
+BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS))
+
+
+def always(key: str, value: str, confidence: float = 1.0) -> Callable[[str], Iterator[Statement]]:
+    """For files whose being there says it all."""
+    return lambda _text: iter((Statement(key, value, confidence),))
+
+
+def tools_needed(names: Set[str]) -> Iterator[Statement]:
+    """What the tools that a project depends on are for."""
+    for key, known in BY_PURPOSE:
+        found = [name for name in known if name in names]
+        if found:
+            yield Statement(key, ", ".join(found[:4]), 0.9)
+
+
+def formatted_by(name: str, width: object) -> Iterator[Statement]:
+    yield Statement("format", name)
+    yield from line_length(width)
+
+
+def line_length(width: object) -> Iterator[Statement]:
+    if isinstance(width, int) and 40 <= width <= 400:
+        yield Statement("line length", str(width))
+
+
+def ini_of(text: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    parser.read_string(text)
+    return parser
+
+
+def mentions(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def version_of(key: str, value: object) -> Iterator[Statement]:
+    if isinstance(value, str) and _VERSION.match(value.strip()) and any(map(str.isdigit, value)):
+        yield Statement(key, value.strip())
+
+
+def name_of(key: str, value: str | None) -> Iterator[Statement]:
+    if value and _NAME.match(value):
+        yield Statement(key, value)
+
+
+def number_of(text: str) -> int | None:
+    return int(text) if text.strip().isdigit() else None
