@@ -92,7 +92,8 @@ def resources(text: str) -> tuple[Symbol, ...]:
     for document in _DOCUMENT.finditer(text):
         kind, named = _KIND_OF.search(document[0]), _NAME_OF.search(document[0])
         if kind and named and _API.search(document[0]):
-            line = text.count("\n", 0, document.start() + kind.start()) + 1
+            begins = document.start() + kind.start()
+            line = text.count("\n", 0, begins) + 1
             name = f"{kind[1]} {named[1]}"
             found.append(Symbol(name, "resource", line, line, name))
     return tuple(found[:MAX_SYMBOLS])
