@@ -63,9 +63,9 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     named = np.zeros(len(usable), "?")
     named[np.concatenate(pools)] = True
     named &= usable
-    # What everything touches says nothing of the work, but where the developer has been they may go back to.
-    visited = found.sparse["interest"][0]
-    named[visited] = state.files.alive.view[visited]
+    if query.again:  # what everything touches says nothing of the work, but where one has been one may go back to
+        visited = found.sparse["interest"][0]
+        named[visited] = state.files.alive.view[visited]
     named[list(query.shown)] = False
     found.files = named.nonzero()[0]
     return found

@@ -164,10 +164,10 @@ class Predictor(Learner):
         return steps
 
     def _kept(self, matrix: Array, found: Evidence) -> Array:
-        """Places of the candidates worth a closer look, and of all that were visited."""
+        """Places of the candidates worth a closer look, and of those that were visited and may be again."""
         kept = roughly(matrix, CLOSELY)
         visited = found.sparse["interest"][0]
-        if not len(visited):
+        if not found.query.again or not len(visited):
             return kept
         again = among(found.files, np.sort(visited)).nonzero()[0]
         return distinct(np.concatenate((kept, again)))
