@@ -65,7 +65,7 @@ SAME_WEIGHT = 300  # questions: each repository counts as if it had asked so man
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One step: what was known of each candidate before it, and where it led. `ways`: other methods' rankings."""
+    """One step: what was known of each candidate before it, and where it led."""
 
     signs: Array
     right: Array  # which candidate it was; none where it was not among them
@@ -137,12 +137,11 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
             said = line["arg"]
         elif commit is not None and began is None:
             project.learn(commit + 1)
-        elif line["tool"] in READING + EDITING and line.get("file"):
-            file = str(line["file"])
+        elif file := _file_of(line):
             if visited and visited[-1] != file:
                 _ask(project, visited, said, ahead, to)
                 ahead = ahead[1:]
-            if not visited or visited[-1] != file:
+            if visited[-1:] != [file]:
                 visited.append(file)
             if line["tool"] in EDITING and not project.predictor.has(file):
                 project.predictor.place(FileOutline(file, blob="", language="", size=0, lines=0))
@@ -180,8 +179,12 @@ def _committed(line: dict[str, Any], subjects: dict[str, int]) -> int | None:
 
 def _path_of(session: Sequence[dict[str, Any]]) -> list[str]:
     """The files of a session in order, each stay once."""
-    files = [str(line["file"]) for line in session if line["tool"] in READING + EDITING and line.get("file")]
-    return [file for file, _ in groupby(files)]
+    return [file for file, _ in groupby(filter(None, map(_file_of, session)))]
+
+
+def _file_of(line: dict[str, Any]) -> str:
+    """The file that was read or edited; "" for anything else."""
+    return str(line.get("file") or "") if line["tool"] in READING + EDITING else ""
 
 
 def _ask(project: Project, visited: Sequence[str], said: str, ahead: Sequence[str], to: Recording) -> None:
