@@ -1,7 +1,7 @@
 """A small linear correction a project learns from what was used, followed only while it does better than without.
 
-Rehearsed on a project's own past it does not beat the shipped trees (docs/prediction.md), so it has to earn its place
-on what this very user opens.
+Rehearsed on a project's own past it does not beat the shipped trees (docs/measurements/prediction.md), so it has to
+earn its place on what this very user opens.
 """
 
 from __future__ import annotations
