@@ -2,7 +2,7 @@
 
 A history is made of sets of files; only a session has an order. Half of what an agent touches next, it has touched
 before: those files history cannot rank. The weights are learned from sessions of real agents
-(`benchmarks/train_sequel.py`), apart from the trees, which never saw one.
+(`benchmarks/next_file.py`), apart from the trees, which never saw one.
 """
 
 from __future__ import annotations
