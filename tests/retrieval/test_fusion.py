@@ -6,7 +6,7 @@ from hunchd.retrieval.fusion import best, fused
 
 
 def test_a_text_that_alone_says_the_word_is_chosen_before_all_that_are_only_near() -> None:
-    near = [(f"near{number}", None, 0.3 - number / 1_000) for number in range(90)]
+    near = [(f"near{number}", 0.0, 0.3 - number / 1_000) for number in range(90)]
 
     assert "said" in best(40)([*near, ("said", 7.8, None)])
     assert fused([("said", 7.8, None), *near])[0][0] == "said"

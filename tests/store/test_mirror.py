@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Artifact, Kind, Status
+from hunchd.retrieval import fusion
 from hunchd.store import bodies
 from hunchd.store import mirror as mirrors
 from hunchd.store.bodies import Bodies, packed
@@ -119,6 +120,14 @@ async def test_messages_come_with_those_beside_them_written_before_the_table_was
 
     assert set(await found(collection, "pelican")) == {f"m{n}" for n in (148, 149, 150, 151, 152)}
     assert await found(collection, "heron") == ["m900"]
+
+
+async def test_each_of_the_few_that_say_the_word_is_found_before_what_is_only_near(collection: Collection) -> None:
+    await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
+    await collection.put([row_of(memory(400 + n, "a pelican" + " and some more words" * n)) for n in range(3)])
+
+    found = await collection.find("pelican", vector_of("ordinary text 7"), MODEL, P, 5, fusion.best(5))
+    assert {one.row["id"] for one in found[:4]} == {"m7", "m400", "m401", "m402"}
 
 
 async def test_what_an_earlier_process_left_untidied_is_tidied_without_another_write(tmp_path: Path) -> None:

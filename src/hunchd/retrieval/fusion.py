@@ -19,8 +19,7 @@ DENSE: Final = 0.6
 def fused(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
     """Keys and scores, best first: standard scores of both kinds, added.
 
-    What one way did not find counts as its worst: it is at least as far away as the last one that was found. Where all
-    that it found is equal, as when a single text says the word, what it did not find counts as nothing.
+    What one way did not find counts as its worst: it is at least as far away as the last one that was found.
     """
     if not candidates:
         return []
@@ -36,12 +35,11 @@ def best(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
 
 
 def _standardised(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
-    """How many standard deviations above the mean each score is; missing ones as the lowest, or none."""
+    """How many standard deviations above the mean each score is; missing ones as the lowest."""
     found = np.array(scores, np.float64)  # None: not a number
     missing = np.isnan(found)
     if missing.all():
         return np.zeros(len(found))
-    lowest = found[~missing].min()
-    found[missing] = 0.0 if lowest == found[~missing].max() > 0.0 else lowest
+    found[missing] = found[~missing].min()
     deviation = found.std()
     return np.zeros(len(found)) if deviation == 0.0 else (found - found.mean()) / deviation

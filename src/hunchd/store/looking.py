@@ -126,9 +126,9 @@ class Looking:
         if asked is not None:
             near, cosines = mirror.nearest(asked, comparable, wide)
             similarity = dict(zip(near.tolist(), cosines.tolist(), strict=True))
-        chosen = np.array(
-            choose([(slot, lexical.get(slot), similarity.get(slot)) for slot in {**lexical, **similarity}]), np.intp
-        )
+        unsaid = 0.0 if len(lexical) < wide else None  # all that say a word are found: the others say none
+        candidates = [(slot, lexical.get(slot, unsaid), similarity.get(slot)) for slot in {**lexical, **similarity}]
+        chosen = np.array(choose(candidates), np.intp)
         if few is not None and not mirror.are_messages(chosen[:few]).any():
             chosen = chosen[:few]
         # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
