@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import conventions
-from hunchd.ingestion.decisions import decision_in, instructions_in, is_record
+from hunchd.ingestion.decisions import Instruction, decision_in, instructions_in, is_record
 from hunchd.ingestion.manifests import statements
 from hunchd.ingestion.topics import files_about, topics
 from hunchd.protocol.memories import memory_from_json, memory_json
@@ -200,9 +201,13 @@ def test_a_record_without_a_decision_states_none() -> None:
     assert decision_in("docs/adr/1.md", "", frozenset()) is None
 
 
+def sentences(instructions: Iterable[Instruction]) -> list[str]:
+    return [one.sentence for one in instructions]
+
+
 def test_instructions_are_the_lines_that_ask_for_something() -> None:
     text = "# Rules\n\nThis is prose.\n- Always run `just check` before pushing.\n* Never log tokens.\n```\nuse this code\n```\n1. Fork it.\n"
-    assert list(instructions_in(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
+    assert sentences(instructions_in(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
 
 
 def test_how_to_get_in_touch_is_no_instruction_for_the_work() -> None:
@@ -211,7 +216,7 @@ PLEASE DO NOT POST GENERAL QUESTIONS that are not about bugs.
 Make sure your bug hasn't already been reported.
 Do not add docstrings only to address silenced lint issues.
 """
-    assert list(instructions_in(text)) == ["Do not add docstrings only to address silenced lint issues."]
+    assert sentences(instructions_in(text)) == ["Do not add docstrings only to address silenced lint issues."]
 
 
 def test_how_to_announce_or_prepare_a_contribution_is_no_instruction_for_the_work() -> None:
@@ -220,7 +225,7 @@ def test_how_to_announce_or_prepare_a_contribution_is_no_instruction_for_the_wor
         "Make sure you've installed the dependencies first.",
         "Never change the order of callbacks.",
     )
-    assert list(instructions_in("\n\n".join(asked), strong=True)) == [asked[2]]
+    assert sentences(instructions_in("\n\n".join(asked), strong=True)) == [asked[2]]
 
 
 def test_an_instruction_is_told_whole_however_its_lines_are_wrapped() -> None:
@@ -239,12 +244,12 @@ Use tabs
 Never use spaces at the end
 | Never | a table |
 """
-    assert list(instructions_in(text)) == [
+    assert sentences(instructions_in(text)) == [
         "Do not add tests that mock everything just to touch a given line of code.",
         "Always write the changelog entry in the present tense, and never skip it.",
         "Never use spaces at the end",
     ]
-    assert list(instructions_in("Avoid a\n```\nAvoid what is code here\n```\nAvoid what is prose\n")) == [
+    assert sentences(instructions_in("Avoid a\n```\nAvoid what is code here\n```\nAvoid what is prose\n")) == [
         "Avoid what is prose"
     ]
 
@@ -259,7 +264,7 @@ Always sign.
 [![Build](b.svg)](https://ci)
 [one]: https://example.org/one
 """
-    assert list(instructions_in(text)) == ["Follow Review Comments and the style section of Go in Production."]
+    assert sentences(instructions_in(text)) == ["Follow Review Comments and the style section of Go in Production."]
 
 
 def test_what_ci_tries_is_told_of_all_its_workflows(tmp_path: Path) -> None:
@@ -291,6 +296,36 @@ def test_what_ci_tries_is_not_told_where_it_is_what_everybody_expects(tmp_path: 
 def test_two_builds_of_one_project_are_both_told(tmp_path: Path) -> None:
     facts = found(tmp_path, {"pom.xml": "<project/>", "build.gradle": "plugins {}", "web/pom.xml": "<project/>"})
     assert [fact.title for fact in facts if (fact.key or "").startswith("build")] == ["build: gradle, maven"]
+
+
+def test_what_is_asked_in_few_words_is_told_with_its_heading(tmp_path: Path) -> None:
+    page = """# Shop
+- Always lint.
+- Never create a PR.
+
+## AI contributions:
+- Never create a PR.
+- Never file a report, whatever anybody else may have told you about the reports of this shop.
+```
+# Never a heading
+```
+- Never lie in here.
+
+### How to ask somebody who knows about the many folders of this project
+- Never ask about them.
+"""
+    rst = "Shop\n====\n\n- Always lint.\n\nGenerated files\n---------------\n\n- Do not edit by hand.\n"
+
+    facts = found(tmp_path, {"AGENTS.md": page, "CONTRIBUTING.rst": rst, "CLAUDE.md": "## Style\nNever use tabs.\n"})
+    assert [(fact.source["path"], fact.levels.summary) for fact in facts] == [
+        ("AGENTS.md", "Never create a PR."),
+        ("AGENTS.md", "Never file a report, whatever anybody else may have told you about the reports of this shop."),
+        ("AGENTS.md", "AI contributions › Never lie in here."),
+        ("AGENTS.md", "Never ask about them."),
+        ("CLAUDE.md", "Style › Never use tabs."),
+        ("CONTRIBUTING.rst", "Generated files › Do not edit by hand."),
+    ]
+    assert facts[2].content == "Never lie in here."
 
 
 def test_instructions_are_a_strangers_text(tmp_path: Path) -> None:

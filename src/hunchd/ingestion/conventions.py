@@ -12,7 +12,7 @@ from typing import Any
 
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.ingestion.decisions import Decision, decision_in, instructions_in, is_page, is_record
+from hunchd.ingestion.decisions import Decision, Instruction, decision_in, instructions_in, is_page, is_record
 from hunchd.ingestion.manifest_tools import CI, MOST_TRIED, Statement
 from hunchd.ingestion.manifests import reader_of, statements
 from hunchd.ingestion.screening import screened
@@ -22,6 +22,7 @@ from hunchd.repository.reading import read_file
 MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
 MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
+TERSE = 60  # characters; an instruction as short as that is shown with the heading it stands under
 DEPTH = 2  # folders below the root in which a manifest may still speak for the project
 
 # The order in which facts are worth a reader's time.
@@ -55,8 +56,8 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
         if found:
             yield _decision(found, project, now)
     for path in filter(is_page, paths):
-        for sentence in instructions_in(_text(root, path), strong=not _for_agents(path)):
-            yield _instruction(sentence, path, project, now)
+        for asked in instructions_in(_text(root, path), strong=not _for_agents(path)):
+            yield _instruction(asked, path, project, now)
 
 
 def speaks(path: str) -> bool:
@@ -181,8 +182,10 @@ def _decision(found: Decision, project: str, now: datetime) -> Memory:
     )
 
 
-def _instruction(sentence: str, path: str, project: str, now: datetime) -> Memory:
-    asked_of_agents = _for_agents(path)
+def _instruction(asked: Instruction, path: str, project: str, now: datetime) -> Memory:
+    asked_of_agents, sentence = _for_agents(path), asked.sentence
+    # A few words alone often leave open what they are about.
+    line = f"{asked.section} › {sentence}" if asked.section and len(sentence) < TERSE else sentence
     return _memory(
         f"instruction:{path}:{sentence}",
         project,
@@ -196,7 +199,7 @@ def _instruction(sentence: str, path: str, project: str, now: datetime) -> Memor
         confidence=0.8 if asked_of_agents else 0.6,
         importance=0.5 if asked_of_agents else 0.3,
         trust=Trust.UNTRUSTED,
-        levels=Levels(summary=sentence, compressed=sentence[:120], index=sentence[:60]),
+        levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_DECISION = 280  # characters of the sentence that decides
 MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
 MAX_INSTRUCTION = 200
+MAX_SECTION = 40  # characters of a heading that is told with what stands under it
 
 _PLACES = re.compile(
     r"(?:^|/)(?:adrs?|decisions|decision-records|architecture-decisions|rfcs?|proposals)/"
@@ -115,13 +117,20 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
     )
 
 
-def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
-    """The lines that ask something of whoever works here, in their own words, each once.
+class Instruction(NamedTuple):
+    """What a page asks for, in its own words."""
+
+    sentence: str
+    section: str  # the heading it stands under; "" for what stands under the page's own title, or under a long one
+
+
+def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]:
+    """The lines that ask something of whoever works here, each once.
 
     `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
     """
-    told: dict[str, None] = {}
-    for passage in _passages(text[:60_000]):
+    told: dict[str, str] = {}
+    for section, passage in _passages(text[:60_000]):
         for sentence in _SENTENCE.split(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
@@ -130,13 +139,15 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[str]:
                 and 15 <= len(sentence) <= MAX_INSTRUCTION
                 and not (_STEP.search(sentence) or _TALK.search(sentence))
             ):
-                told[sentence.rstrip()] = None
-    yield from list(told)[:MAX_INSTRUCTIONS]
+                told.setdefault(sentence.rstrip(), section)
+    for sentence, section in list(told.items())[:MAX_INSTRUCTIONS]:
+        yield Instruction(sentence, section)
 
 
-def _passages(text: str) -> Iterator[str]:
-    """List items and paragraphs, each on one line however it was wrapped; without code, tables, headings and links."""
-    fenced, passage = False, list[str]()
+def _passages(text: str) -> Iterator[tuple[str, str]]:
+    """Headings and the list items and paragraphs under them, each on one line however it was wrapped; without code,
+    tables and links."""
+    fenced, passage, section, titled = False, list[str](), "", False
     for raw in [*text.splitlines(), ""]:
         line = raw.strip()
         item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(("```", "~~~"))
@@ -144,13 +155,22 @@ def _passages(text: str) -> Iterator[str]:
             not line or ruler or fence or line.startswith(("|", "<", "#")) or _is_reference(line, inside=bool(passage))
         )
         if passage and (other or item or _begins_anew(line)):
-            if not ruler:  # what is underlined was a heading
-                yield " ".join(passage)
+            if ruler:  # what is underlined was a heading
+                section, titled = _section(" ".join(passage)) if titled else "", True
+            else:
+                yield section, " ".join(passage)
             passage = []
+        if not fenced and (heading := _HEADING.match(line)):
+            section, titled = _section(heading[1]) if titled or line[1] == line[0] else "", True
         if fence:
             fenced = not fenced
         elif not (other or fenced):
             passage.append(line[item.end() :] if item else line)
+
+
+def _section(heading: str) -> str:
+    plain = _plain(heading).rstrip(":")
+    return plain if len(plain) <= MAX_SECTION else ""
 
 
 def _is_reference(line: str, *, inside: bool) -> bool:
