@@ -114,6 +114,16 @@ def test_messages_and_paths_that_look_like_our_separators_are_read_as_they_are(p
     assert plain.subject == "plain"
 
 
+def test_a_title_ends_where_its_shell_kept_the_line_breaks(project: Project) -> None:
+    project.commit(r"fix: quieter logs\n\n- debug, not error\n- nothing is lost", a_py="a")
+    project.commit(r"split at \n, not at \r", a_py="b")
+
+    assert [(unit.subject, unit.body) for unit in project.units()] == [
+        ("fix: quieter logs", "- debug, not error\n- nothing is lost"),
+        (r"split at \n, not at \r", ""),
+    ]
+
+
 def test_where_contents_are_missing_exact_renames_still_count(project: Project) -> None:
     lines = "".join(f"line {n}\n" for n in range(50))
     project.commit("first", a_py=lines, b_py=lines + "more\n")

@@ -144,6 +144,7 @@ def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
     yield Change(_STATUS[kind], path, old_path, _blob(old_blob), _blob(new_blob))
 
 
+_KEPT_BREAK = r"\n\n"  # what `git commit -m 'title\n\nbody'` leaves in the first line
 _STATUS: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
 
 
@@ -172,6 +173,8 @@ def _unit(header: bytes, changes: Iterable[Change], tags: dict[str, tuple[str, .
 
 def _message(message: str) -> tuple[str, str, str]:
     """Subject, body and branch. A merge that says nothing itself takes the title of what it merged."""
+    if _KEPT_BREAK in message.partition("\n")[0]:
+        message = message.replace("\\n", "\n")
     first, _, rest = message.strip().partition("\n")
     body = rest.strip()[:LONGEST_BODY]
     if merge := _GITHUB_MERGE.match(first):
