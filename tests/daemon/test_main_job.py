@@ -52,6 +52,16 @@ def test_a_file_brings_what_changes_with_it_and_says_why(daemon: RunningDaemon, 
     assert 0 < bundle["token_count"] <= bundle["budget"]
 
 
+def test_a_question_brings_the_past_work_it_is_about(daemon: RunningDaemon, shop: Path) -> None:
+    commit(shop, "Round prices half to even", {"shop/prices.py": "def rounded(price): ...\n"})
+    daemon.add(shop)
+
+    bundle = daemon.get("/context", project=str(shop), query="how are prices rounded, half up or half to even?")
+    [episode] = [item for item in bundle["items"] if item["kind"] == "episode"]
+    assert episode["reasons"] == ["about the same words"]
+    assert "Round prices half to even" in bundle["context"]
+
+
 def test_an_unchanged_answer_is_the_same_to_the_byte_and_costs_nothing(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     first = context(daemon, shop, "shop/basket.py")

@@ -91,6 +91,14 @@ def test_what_a_project_repeats_is_told_where_it_helps(daemon: RunningDaemon, sh
     assert f"hunch show {pattern['id']}" in shown[0]["reasons"]
     assert hints(daemon, shop, "shop/registry.py") == []
 
+    # For a question that speaks of such code, and not for one that has words in common with its lines.
+    def asked(query: str) -> list[str]:
+        bundle = daemon.get("/context", project=str(shop), query=query)
+        return [item["id"] for item in bundle["items"] if item["kind"] == "pattern"]
+
+    assert asked("one more command of the shop") == [pattern["id"]]
+    assert asked("item amount of arguments in the warehouse") == []
+
     # Predicted for a new file, with what changed when others like it were new.
     told = daemon.post("/context/predict", {"project": str(shop), "file_opened": "shop/commands/refund.py"})
     assert pattern["id"] in [one["id"] for one in told["predicted_memories"]]

@@ -31,6 +31,7 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path
 from hunchd.protocol.requests import ContextRequest, PredictRequest
+from hunchd.retrieval.wording import said, terms
 from hunchd.store.hot import HotHit, HotTier
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ MOMENT = 600  # seconds for which ages in words are right
 LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on: a tool is sweeping, not a person
 QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
 FOUND = 4  # memories that a query may bring in
+LOOKED_AT = 24  # … of the best of those that share a word with it
 SURE = 0.5  # confidence from which a predicted file keeps its own reasons
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
 # One that says half of the question answers it as far as its score says; what says a fourth of it has a word in common.
@@ -281,9 +283,12 @@ class Answers:
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
-        hits = self._hot.search(focus.query, filters, FOUND)
-        found = ((self._hot.get(hit.memory_id), _relevance(hit)) for hit in hits if hit.share >= LEAST_SHARE)
-        return tuple((memory, relevance) for memory, relevance in found if memory is not None)
+        asked, found = terms(focus.query), []
+        for hit in self._hot.search(focus.query, filters, LOOKED_AT):
+            memory = self._hot.get(hit.memory_id)
+            if memory is not None and (relevance := _relevance(hit, memory, asked)):
+                found.append((memory, relevance))
+        return sorted(found, key=lambda one: -one[1])[:FOUND]
 
 
 def _is_wanting(bundle: Bundle, project: Project) -> bool:
@@ -303,8 +308,14 @@ def with_companions(prediction: Prediction, focus: Focus, project: Project, k: i
     return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
 
 
-def _relevance(hit: HotHit) -> float:
-    return min(1.0, hit.score / HOT_SCORE) * min(1.0, hit.share / WHOLE_SHARE)
+def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
+    """How far a memory answers a question of the terms `asked`, 0..1. Of a pattern two words of its title count: the
+    rest is code, where any word may stand."""
+    share = hit.share
+    if memory.kind is Kind.PATTERN:
+        called = len(said(asked, memory.title))
+        share = min(share, called / len(asked)) if called >= min(2, len(asked)) > 0 else 0.0
+    return 0.0 if share < LEAST_SHARE else min(1.0, hit.score / HOT_SCORE) * min(1.0, share / WHOLE_SHARE)
 
 
 def _header(focus: Focus, project: Project) -> str:

@@ -106,7 +106,12 @@ def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
     """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
     told = [unit for unit in units if _tells(unit.subject)]
-    return sorted(told, key=lambda unit: -unit.confidence * _breadth(unit))[:most]
+    return sorted(told, key=lambda unit: -worth_of(unit))[:most]
+
+
+def worth_of(unit: PredictedUnit) -> float:
+    """What the story of a past unit is worth beside a file that will certainly be needed (1.0)."""
+    return EPISODE * unit.confidence * _breadth(unit)
 
 
 def _tells(subject: str) -> bool:
@@ -204,7 +209,7 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         id=episode_id(known.project, unit.sha),
         kind="episode",
         tier=2,
-        value=EPISODE * unit.confidence * _breadth(unit),
+        value=worth_of(unit),
         forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
         reasons=unit.reasons,
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},

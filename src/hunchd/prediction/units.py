@@ -20,6 +20,9 @@ OF_WORDS = 0.05  # weight of likeness of words beside the part in the lines; mor
 OF_LINES = 0.6  # weight of the root of the part in the lines that hold the words
 OF_RECENCY = 0.06
 SUREST = 0.6
+# How sure by likeness of words alone, times its square: of the past units half alike to a title two in five touched a
+# file that the titled unit changed, of those a fourth alike one in four (development windows of seven histories).
+SURE_OF_WORDS = 0.8
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
 
@@ -135,7 +138,7 @@ def _unit(
         subject=messages.subjects[unit],
         at=at,
         score=float(score),
-        confidence=round(min(float(score), SUREST), 4),
+        confidence=round(min(max(float(score), SURE_OF_WORDS * likeness**2), SUREST), 4),
         reasons=tuple(reasons),
         paths=_paths(state, messages.files_of(unit)),
     )

@@ -1,0 +1,87 @@
+"""Past work in words like a title: how often it touched a file that the titled unit changed, and how much is shown.
+
+    python benchmarks/alike.py REPOSITORY… [--cache FOLDER]
+
+Asked are the titles of the development windows, before their units are learned, of the predictor that the daemon runs.
+By tenths of likeness: how many past units were recalled, and the share that touched one of the files. Then what a
+bundle shows of them: how many a question, the share of these that touched one of the files, and of the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hunchd.assembly.selection import MINIMUM_VALUE
+from hunchd.bench.outlines import Outlines
+from hunchd.bench.replay import name_of
+from hunchd.bench.tasks import questions
+from hunchd.bench.walk import Windows, walk
+from hunchd.config.settings import ContextSettings
+from hunchd.domain.context import PredictedUnit
+from hunchd.engine.pieces import telling, worth_of
+from hunchd.ingestion import history
+from hunchd.prediction import weights
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.units import OF_WORDS
+from hunchd.repository.git import Git
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    units: tuple[PredictedUnit, ...]
+    gold: frozenset[str]
+
+    def touched(self, unit: PredictedUnit) -> bool:
+        return not self.gold.isdisjoint(unit.paths)
+
+
+def asked(path: str, cache: Path | None) -> Iterator[Asked]:
+    """What each title of the development window recalls."""
+    git = Git(path)
+    units = list(history.units(git))
+    windows = Windows.of(len(units), 600, 700)
+    predictor = Predictor(weights.shipped())
+    with Outlines(git, cache) as outlines:
+        for moment in walk(git, units, predictor, outlines, windows.start):
+            if moment.position >= windows.test:
+                return
+            for question in questions(moment.unit, moment.gold, "title", 0) if moment.gold else ():
+                recalled = predictor.predict(question.focus, now=moment.unit.at).units
+                yield Asked(recalled, frozenset(question.gold))
+
+
+def told(units: tuple[PredictedUnit, ...]) -> list[PredictedUnit]:
+    """Those that a bundle shows where there is room."""
+    return [unit for unit in telling(units, ContextSettings().past_units) if worth_of(unit) >= MINIMUM_VALUE]
+
+
+def share(found: list[bool]) -> str:
+    return f"{sum(found) / len(found):.2f} of {len(found)}" if found else "-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", nargs="+")
+    parser.add_argument("--cache", type=Path, help="keep parsed outlines here between runs")
+    options = parser.parse_args()
+    for path in options.repositories:
+        every = list(asked(path, options.cache))
+        tenths: list[list[bool]] = [[] for _ in range(11)]
+        for one in every:
+            for unit in one.units:
+                tenths[min(int(unit.score / OF_WORDS * 10), 10)].append(one.touched(unit))
+        print(f"\n{name_of(path)}: {len(every)} titles")
+        for tenth, found in enumerate(tenths):
+            print(f"  alike from .{tenth} on: {share(found)}" if tenth < 10 else f"  all alike: {share(found)}")
+        shown = [(one, told(one.units)) for one in every]
+        count = sum(len(units) for _, units in shown) / max(len(shown), 1)
+        right = [one.touched(unit) for one, units in shown for unit in units]
+        first = [one.touched(units[0]) for one, units in shown if units]
+        print(f"  shown: {count:.2f} a title, touched a file {share(right)}; the first {share(first)}")
+
+
+if __name__ == "__main__":
+    main()
