@@ -41,6 +41,7 @@ LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on:
 QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
 FOUND = 4  # memories that a query may bring in
 LOOKED_AT = 24  # … of the best of those that share a word with it
+NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # words of its title that a question has to say
 SURE = 0.5  # confidence from which a predicted file keeps its own reasons
 HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
 # One that says half of the question answers it as far as its score says; what says a fourth of it has a word in common.
@@ -309,12 +310,12 @@ def with_companions(prediction: Prediction, focus: Focus, project: Project, k: i
 
 
 def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
-    """How far a memory answers a question of the terms `asked`, 0..1. Of a pattern two words of its title count: the
-    rest is code, where any word may stand."""
+    """How far a memory answers a question of the terms `asked`, 0..1. What is made of code or commands is about what
+    its title says: in the rest any word may stand."""
     share = hit.share
-    if memory.kind is Kind.PATTERN:
+    if (needed := NAMED_BY.get(memory.kind)) is not None:
         called = len(said(asked, memory.title))
-        share = min(share, called / len(asked)) if called >= min(2, len(asked)) > 0 else 0.0
+        share = min(share, called / len(asked)) if called >= min(needed, len(asked)) > 0 else 0.0
     return 0.0 if share < LEAST_SHARE else min(1.0, hit.score / HOT_SCORE) * min(1.0, share / WHOLE_SHARE)
 
 
