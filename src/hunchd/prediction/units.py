@@ -22,7 +22,9 @@ OF_RECENCY = 0.06
 SUREST = 0.6
 # How sure by likeness of words alone, times its square: of the past units half alike to a title two in five touched a
 # file that the titled unit changed, of those a fourth alike one in four (development windows of seven histories).
+# What is alike to two words is hardly surer than what is not.
 SURE_OF_WORDS = 0.8
+ENOUGH_WORDS = 5
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 
 
@@ -42,6 +44,7 @@ def recalled(
     likeness = dict(zip(nearest.units[near].tolist(), nearest.similarity[near].tolist(), strict=True))
     owned = _by_unit([(units, share / len(shares)) for units, share in shares.values()])
     counted = all(_is_read(state, seed) for seed in query.seeds)
+    sure = SURE_OF_WORDS * min(1.0, len(query.keys) / ENOUGH_WORDS)
     said, touched = set(spoken[0].tolist()), _by_unit(lately)
     return tuple(
         _unit(
@@ -49,6 +52,7 @@ def recalled(
             unit,
             score,
             likeness=likeness.get(unit, 0.0),
+            sure=sure,
             owned=owned.get(unit, 0.0),
             counted=counted,
             said=unit in said,
@@ -115,13 +119,15 @@ def _unit(
     score: float,
     *,
     likeness: float,
+    sure: float,
     owned: float,
     counted: bool,
     said: bool,
     touched: bool,
     now: int,
 ) -> PredictedUnit:
-    """`counted`: whether `owned` was read line by line; an estimate may be far off where a file was rewritten often."""
+    """`sure`: of a unit that is all alike; `counted`: whether `owned` was read line by line; an estimate may be far off
+    where a file was rewritten often."""
     messages = state.messages
     at = int(messages.at.view[unit])
     reasons = []
@@ -138,7 +144,7 @@ def _unit(
         subject=messages.subjects[unit],
         at=at,
         score=float(score),
-        confidence=round(min(max(float(score), SURE_OF_WORDS * likeness**2), SUREST), 4),
+        confidence=round(min(max(float(score), sure * likeness**2), SUREST), 4),
         reasons=tuple(reasons),
         paths=_paths(state, messages.files_of(unit)),
     )
