@@ -71,6 +71,31 @@ def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> 
     assert prediction.confidence == max(file.confidence for file in prediction.files)
 
 
+def test_only_the_file_at_hand_is_called_this_file(predictor: Predictor) -> None:
+    open_elsewhere = predictor.predict(focus("src/cli.py", open_files=("src/views.py",)), now=NOW)
+    nowhere = predictor.predict(focus(open_files=("src/views.py",)), now=NOW)
+
+    for prediction in (open_elsewhere, nowhere):
+        told = {file.path: file.reasons for file in prediction.files}["tests/test_views.py"]
+        assert "changed together with views.py 10 of 10 times, last 3 months ago" in told
+        assert "tests views.py" in told
+    told = {file.path: file.reasons for file in open_elsewhere.files}["src/models.py"]
+    assert "changed together 7 of 7 times, last 2 months ago" in told
+
+
+def test_a_link_names_the_file_that_it_leads_to(predictor: Predictor) -> None:
+    predictor.learn(unit(20, "pages of the shop", "shop/views.py", "shop/basket.py", status="A"))
+    predictor.place(outline("shop/views.py", defines=("show_goods",)))
+    predictor.place(outline("shop/basket.py", uses=("show_goods",)))
+    told = {
+        file.path: file.reasons
+        for file in predictor.predict(focus("src/views.py", open_files=("shop/views.py",)), now=NOW).files
+    }
+
+    assert "uses names of shop/views.py" in told["shop/basket.py"]
+    assert not any("this file" in reason for reason in told["shop/basket.py"])
+
+
 def test_what_comes_first_is_not_less_likely_than_what_comes_next(predictor: Predictor) -> None:
     for number in range(30, 60):
         predictor.learn(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))

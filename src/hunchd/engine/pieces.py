@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
+from hunchd.prediction.files import told_apart
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
@@ -202,8 +202,10 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
 
 def _episode(unit: PredictedUnit, known: Known) -> Piece:
     when = datetime.fromtimestamp(unit.at, UTC)
-    others = _told_apart([path for path in unit.paths if path != known.focus.file], known.focus.file)
-    files = f" ({', '.join(others[:3])}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
+    others = [path for path in unit.paths if path != known.focus.file]
+    called = told_apart([*others[:WIDEST], *filter(None, (known.focus.file,))])
+    named = ", ".join(called[path] for path in others[:3])
+    files = f" ({named}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
     short = f"{when:%Y-%m}: {unit.subject}"
     return Piece(
         id=episode_id(known.project, unit.sha),
@@ -215,12 +217,6 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
         trust=Trust.UNTRUSTED,
     )
-
-
-def _told_apart(paths: Sequence[str], beside: str | None) -> list[str]:
-    """The names of the files; with its folder where another of them, or the one `beside` them, is called so too."""
-    names = Counter(PurePosixPath(path).name for path in (*paths, *filter(None, (beside,))))
-    return ["/".join(path.split("/")[-2 if names[PurePosixPath(path).name] > 1 else -1 :]) for path in paths]
 
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:

@@ -37,6 +37,7 @@ class Evidence:
     together: list[Together]
     nearest: Nearest
     topic: Topic | None = None
+    said: list[OneSeed] = field(default_factory=list)  # by the newest seeds
     sparse: dict[str, Scores] = field(default_factory=dict)
 
 
@@ -80,6 +81,7 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
         return
     newest, author = found.together[-1], found.query.author
     said = [state.once(("seed", seed, author), partial(_one_seed, state, seed, author)) for seed in seeds[-3:]]
+    found.said = said
     for name in _OF_SEED:
         found.sparse[name] = merged([one.sparse[name] for one in said])
         pools.append(best(*found.sparse[name], MOST_LINKED))
@@ -97,6 +99,7 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
 class OneSeed:
     """What is linked to one file, and its folder's and its name's other files."""
 
+    seed: int
     sparse: dict[str, Scores]
     folder: Array
     namesakes: Array
@@ -106,7 +109,7 @@ def _one_seed(state: State, seed: int, author: int) -> OneSeed:
     answers = (*(source(state, seed) for source in _LINKS.values()), *evidence.lately(state, seed, author))
     stem = state.files.stem.view
     namesakes = (stem == stem[seed]).nonzero()[0][:MOST_LINKED].astype("<i4")
-    return OneSeed(dict(zip(_OF_SEED, answers, strict=True)), siblings(state, seed), namesakes)
+    return OneSeed(seed, dict(zip(_OF_SEED, answers, strict=True)), siblings(state, seed), namesakes)
 
 
 _LINKS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -47,6 +48,19 @@ def traits_of(path: str) -> int:
         | (CODE if _CODE.search(path) else 0)
         | (ALWAYS_HUB if _ALWAYS_HUB.search(path) and not _CODE.search(path) else 0)
     )
+
+
+def told_apart(paths: Iterable[str]) -> dict[str, str]:
+    """What to call each file: its name, with as many of its folders as tell it from the others that are called so."""
+    parts = dict.fromkeys(paths, 1)
+    while True:
+        called = {path: "/".join(path.split("/")[-many:]) for path, many in parts.items()}
+        times = Counter(called.values())
+        alike = [path for path, name in called.items() if times[name] > 1 and name != path]
+        if not alike:
+            return called
+        for path in alike:
+            parts[path] += 1
 
 
 class Files:

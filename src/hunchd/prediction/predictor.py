@@ -107,7 +107,8 @@ class Predictor(Learner):
         numbers = ranked.found.files[best].tolist()
         why: list[tuple[str, ...]] = [()] * len(numbers)
         if explain:
-            reasons = Reasons(self._state, ranked.found, now)
+            here = self._state.files.numbers.get(focus.file) if focus.file else None
+            reasons = Reasons(self._state, ranked.found, now, here=here, told=numbers)
             why = [reasons.of(file, row) for file, row in zip(numbers, ranked.matrix[best].tolist(), strict=True)]
         paths = self._state.files.paths
         files = tuple(

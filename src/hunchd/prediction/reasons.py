@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
-from hunchd.prediction.files import CODE, TEST
+from hunchd.prediction.files import CODE, TEST, told_apart
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
@@ -15,14 +17,19 @@ DAY = 86_400  # seconds
 
 
 class Reasons:
-    """What can be said of the candidates of one prediction; what all of them share is looked up once."""
+    """What can be said of the candidates of one prediction; what all of them share is looked up once.
 
-    def __init__(self, state: State, found: Evidence, now: int) -> None:
-        self._state, self._found, self._now = state, found, now
+    `here` is the file that the reader knows as "this file", if there is one; every other file is called by its name,
+    as the `told` ones and those beside them are told apart.
+    """
+
+    def __init__(self, state: State, found: Evidence, now: int, *, here: int | None, told: Sequence[int]) -> None:
+        self._state, self._found, self._now, self._here = state, found, now, here
         self._rows = [
             {file: place for place, file in enumerate(first.row["file"].tolist())} for first in found.together
         ]
-        self._names = [state.files.paths[first.seed].rpartition("/")[2] for first in found.together]
+        leads: list[int] = found.topic.leads.tolist() if found.topic is not None else []
+        self._called = told_apart([state.files.paths[file] for file in (*found.query.seeds, *leads, *told)])
         self._of_leads: tuple[Array, Array] | None = None
 
     def of(self, file: int, row: list[float]) -> tuple[str, ...]:
@@ -34,11 +41,11 @@ class Reasons:
             said.append((8.0, "named in the question"))
         said.extend(self._together(file))
         if row[_SAME_STEM] and self._found.query.seeds:
-            said.append((2.5, _kinship(self._state, self._found.query.seeds[-1], file)))
+            said.append((2.5, self._kinship(file)))
         if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
             subject = _short(self._state.messages.subjects[unit])
             said.append((2.0 + row[_VOTED], f"past work on '{subject}' touched it"))
-        said.extend((weight, text) for place, weight, text in self._links(file) if row[place] > 0)
+        said.extend(self._linked(file, row))
         if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
             said.append((1.2, "its contents match the words"))
         elif row[_PATH_WORDS] >= 0.8:
@@ -54,7 +61,34 @@ class Reasons:
         said.sort(key=_weight)
         return tuple(text for _, text in said[:MOST_REASONS])
 
-    def _links(self, file: int) -> tuple[tuple[int, float, str], ...]:
+    def _whom(self, seed: int) -> str:
+        return "this file" if seed == self._here else self._name(seed)
+
+    def _name(self, file: int) -> str:
+        return self._called[self._state.files.paths[file]]
+
+    def _kinship(self, file: int) -> str:
+        """What it is to the newest seed of its stem."""
+        stem, seeds = self._state.files.stem.view, self._found.query.seeds
+        seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), seeds[-1])
+        traits = self._state.files.traits.view
+        if not traits[file] & traits[seed] & CODE:
+            return "named alike"
+        if traits[file] & TEST and not traits[seed] & TEST:
+            return f"tests {self._whom(seed)}"
+        if traits[seed] & TEST and not traits[file] & TEST:
+            return f"tested by {self._whom(seed)}"
+        return "named alike"
+
+    def _linked(self, file: int, row: list[float]) -> Iterator[tuple[float, str]]:
+        """How it is linked to the newest seed that it is linked to in this way."""
+        for source, weight, to_here, to_another in self._links(file):
+            if row[INDEX[source]] > 0:
+                said = reversed(self._found.said)
+                seed = next((one.seed for one in said if (one.sparse[source][0] == file).any()), self._here)
+                yield weight, to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
+
+    def _links(self, file: int) -> tuple[tuple[str, float, str, str], ...]:
         """Names that the code of one is found by in the other; only code imports, whatever a page is called."""
         traits = self._state.files.traits.view
         both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
@@ -63,13 +97,13 @@ class Reasons:
     def _together(self, file: int) -> list[tuple[float, str]]:
         """With the seed it changes most likely with."""
         strongest: list[tuple[float, str]] = []
-        for first, rows, name in zip(self._found.together, self._rows, self._names, strict=True):
+        for first, rows in zip(self._found.together, self._rows, strict=True):
             place = rows.get(file)
             if place is None:
                 continue
             times, last = int(first.row["count"][place]), int(first.row["last"][place])
             changes = max(int(self._state.files.count.view[first.seed]), times)
-            with_whom = "" if len(self._rows) == 1 else f" with {name}"
+            with_whom = "" if first.seed == self._here else f" with {self._name(first.seed)}"
             when = ago(self._now - int(self._state.messages.at.view[last]))
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
             strongest.append((weight, f"changed together{with_whom} {times} of {changes} times, last {when}"))
@@ -85,7 +119,7 @@ class Reasons:
         row, which = self._of_leads
         here = (row["file"] == file).nonzero()[0]
         _, place = max(zip(row["count"][here].tolist(), (-which[here]).tolist(), strict=True), default=(0, 1))
-        return "" if place > 0 else self._state.files.paths[leads[-place]].rpartition("/")[2]
+        return "" if place > 0 else self._name(int(leads[-place]))
 
     def _supporting_unit(self, file: int) -> int | None:
         """The nearest past unit that touched the file."""
@@ -103,25 +137,15 @@ _VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX
 _WITH_LEAD = INDEX["with_lead"]
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
+# How it is linked to the file that the reader is at, and to another one.
 _IMPORTS = (
-    (INDEX["importers"], 1.4, "imports this file"),
-    (INDEX["imports"], 1.3, "imported by this file"),
+    ("importers", 1.4, "imports this file", "imports {}"),
+    ("imports", 1.3, "imported by this file", "imported by {}"),
 )
 _NAMES = (
-    (INDEX["uses"], 1.1, "uses its names"),
-    (INDEX["defines"], 1.1, "defines names it uses"),
+    ("uses", 1.1, "uses its names", "uses names of {}"),
+    ("defines", 1.1, "defines names it uses", "defines names that {} uses"),
 )
-
-
-def _kinship(state: State, seed: int, file: int) -> str:
-    traits = state.files.traits.view
-    if not traits[file] & traits[seed] & CODE:
-        return "named alike"
-    if traits[file] & TEST and not traits[seed] & TEST:
-        return "tests this file"
-    if traits[seed] & TEST and not traits[file] & TEST:
-        return "tested by this file"
-    return "named alike"
 
 
 def _faint(row: list[float]) -> tuple[float, str]:
