@@ -103,9 +103,25 @@ def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> N
 def test_what_a_question_found_tells_its_age_where_it_has_one() -> None:
     work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
     shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
-    told = {piece.id: piece.reasons for piece in pieces(known(found=[(work, 0.9), (shape, 0.9)]))}
+    focus = Focus(project="p", query="where to load it")
+    told = {piece.id: piece.reasons for piece in pieces(known(found=[(work, 0.9), (shape, 0.9)], focus=focus))}
     assert told["e1"] == ("matches what you asked, just now",)
-    assert told["m1"] == ("matches what you asked",)  # it was read just now; the code is older
+    assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
+
+
+def test_a_pattern_that_a_question_found_is_a_hint_and_about_the_question() -> None:
+    line = "pattern: class of Backend: filter_items; goes in shop/filters.py"
+    content = "class of Backend: filter_items\n    instances:\n    - tests/test_pages.py:26 EvenPages"
+    shape = replace(
+        fact("m1", content), kind=Kind.PATTERN, category=None, levels=Levels(line, "Backend: filter_items", "Backend")
+    )
+
+    def offered(query: str) -> list[tuple[str, str]]:
+        found = pieces(known(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
+        return [form for piece in found for form in piece.forms]
+
+    assert offered("add a filter for accents")[0] == ("summary", line)
+    assert offered("even pages of the catalogue") == []  # only an instance is called so
 
 
 def test_old_work_is_offered_no_longer_than_it_was_condensed_to_and_with_its_abbreviations() -> None:

@@ -62,7 +62,8 @@ def told_pieces(
     """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
     contradicts itself."""
     here = that_matter(_on_branch(facts, focus.branch), focus.file)
-    at_hand = _words(" ".join((*map(_near, filter(None, (focus.file, *focus.open_files))), focus.branch, focus.query)))
+    near = map(_near, filter(None, (focus.file, *focus.open_files)))
+    at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
@@ -96,8 +97,8 @@ def _is_decision(fact: Memory) -> bool:
 def _shared(fact: Memory, telling: frozenset[str]) -> int:
     """How many words that tell something a decision shares with what is at hand. What a commit chose is looked up by
     its subject, of which a part is another thing: a query client is no http client."""
-    words = telling & _words(f"{fact.title} {fact.content}")
-    subject = _words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
+    words = telling & words_in(f"{fact.title} {fact.content}")
+    subject = words_in(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
     return 0 if words < subject else len(words)
 
 
@@ -107,22 +108,22 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 
 def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
-    return fact.importance >= LEAST_IMPORTANCE or bool(at_hand & _words(f"{fact.title} {fact.content}"))
+    return fact.importance >= LEAST_IMPORTANCE or bool(at_hand & words_in(f"{fact.title} {fact.content}"))
 
 
 def _speaks_of(fact: Memory, focus: Focus) -> bool:
     """Whether it names the file at hand, or the words of the task."""
     path = PurePosixPath(focus.file or "")
     said = f"{fact.title} {fact.content}"
-    at_hand = _words(f"{path.stem} {focus.branch} {focus.query}")
-    return bool(path.suffix and path.name in said) or bool(at_hand & _words(said))
+    at_hand = words_in(f"{path.stem} {focus.branch} {focus.query}")
+    return bool(path.suffix and path.name in said) or bool(at_hand & words_in(said))
 
 
 def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]) -> list[tuple[Memory, bool]]:
     """The open contradictions that are shown, those about the file at hand first, each with whether it is."""
     found = []
     for conflict in conflicts:
-        here = focus.file in _files_of(conflict) or bool(at_hand & _words(conflict.content))
+        here = focus.file in _files_of(conflict) or bool(at_hand & words_in(conflict.content))
         found.append((conflict, here))
     return sorted(found, key=lambda one: (not one[1], one[0].id))[:MOST_CONTRADICTIONS]
 
@@ -163,7 +164,7 @@ def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece
             text = _BULLET.sub("", line).strip()
             if not 3 < len(text) <= LONGEST_LINE or text.startswith(("#", "---", "```")):
                 continue
-            shared = len(at_hand & _words(text))
+            shared = len(at_hand & words_in(text))
             if shared or (page.key or "").startswith(_PREFERENCES):
                 found.append((-shared, page.key or "", number, text, page))
     for shared, path, number, text, page in sorted(found, key=lambda one: one[:3])[:MOST_OF_PROFILE]:
@@ -187,7 +188,7 @@ def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memo
     asked = [
         fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)
     ][:MOST_SENTENCES]
-    shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & _words(f"{fact.title} {fact.content}")))
+    shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & words_in(f"{fact.title} {fact.content}")))
     enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
     kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}
     return [fact for fact in best if fact.id in kept][:MOST_CONVENTIONS]
@@ -273,11 +274,11 @@ def _near(path: str) -> str:
 
 def _common(decisions: Sequence[Memory]) -> frozenset[str]:
     """Words that so many of a project's decisions hold that they tell none from another, such as its own name."""
-    counted = Counter(word for fact in decisions for word in _words(f"{fact.title} {fact.content}"))
+    counted = Counter(word for fact in decisions for word in words_in(f"{fact.title} {fact.content}"))
     return frozenset(word for word, count in counted.items() if count > max(MOST_DECISIONS, len(decisions) // 10))
 
 
-def _words(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
     """The words that tell something of a path, a branch or a sentence: an `OwnerController` is about owners."""
     words = (word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST_WORD)
     return frozenset(_singular(word) for word in words if word not in _EVERYWHERE)

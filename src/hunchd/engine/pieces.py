@@ -15,7 +15,7 @@ from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.ages import ago
-from hunchd.engine.fact_pieces import told_pieces
+from hunchd.engine.fact_pieces import told_pieces, words_in
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.fixes import Fix, excerpt
@@ -94,7 +94,7 @@ def pieces(known: Known) -> list[Piece]:
         *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now),
-        *(_found(memory, relevance, known) for memory, relevance in known.found),
+        *(_found(memory, relevance, known) for memory, relevance in known.found if _answers(memory, known.focus.query)),
         *_glossary([memory for memory, _ in known.found]),
     ]
 
@@ -219,11 +219,17 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
     )
 
 
+def _answers(memory: Memory, query: str) -> bool:
+    """Template and instances of a pattern hold words of all kinds; what it is about, its line says."""
+    return memory.kind is not Kind.PATTERN or bool(words_in(query) & words_in(memory.levels.summary or memory.title))
+
+
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     text = memory.levels.summary or memory.content
     forms: list[tuple[Level, str]] = []
     shown_as = memory.source.get(SHOWN_AS)
-    if shown_as is None and len(memory.content) < 2_000:
+    is_hint = memory.kind is Kind.PATTERN  # its template can be asked for
+    if shown_as is None and len(memory.content) < 2_000 and not is_hint:
         forms.append(("full", memory.content))
     if shown_as != "compressed" or not memory.levels.compressed:
         forms.append(("summary", text[:400]))
@@ -237,7 +243,10 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
         tier=2,
         value=relevance,
         forms=tuple(form for form in forms if form[1]),
-        reasons=(f"matches what you asked, {ago(memory.at, known.now)}" if dated else "matches what you asked",),
+        reasons=(
+            f"matches what you asked, {ago(memory.at, known.now)}" if dated else "matches what you asked",
+            *((f"hunch show {memory.id}",) if is_hint else ()),
+        ),
         source=memory.source,
         trust=memory.trust,
     )
