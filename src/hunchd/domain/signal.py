@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
+
+BY_AGENT: Final = "agent"  # the source of what an agent's hooks tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,13 +57,15 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
         project.predictor.note(event)
     match signal:
         case signals.FileOpened(path=path):
-            tree.open(path, signal.at)
+            tree.open(path, signal.at, by_agent=signal.source == signals.BY_AGENT)
             return Effect(prefetch=path)
         case signals.FileSaved(path=path):
             project.touch()
             return Effect(parse=(path,), prefetch=path if path in tree.opened else None)
         case signals.FileClosed(path=path):
             tree.close(path)
+        case signals.SessionEnded(source=signals.BY_AGENT):
+            tree.close_agents()
         case signals.FileDeleted(path=path):
             tree.close(path)
             project.touch()

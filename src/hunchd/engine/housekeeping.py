@@ -14,7 +14,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import paths_of
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
-from hunchd.domain.signal import CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, Used
+from hunchd.domain.signal import BY_AGENT, CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, Used
 from hunchd.engine.carrying_out import CarryingOut
 from hunchd.engine.claims import side_line
 from hunchd.engine.consolidating import Consolidation
@@ -36,7 +36,6 @@ from hunchd.store.run_log import RunLog
 logger = logging.getLogger(__name__)
 
 USAGE_FILE: Final = "usage.json"
-BY_AGENT: Final = "agent"  # source of a signal
 KEPT_EVERY: Final = 600.0  # seconds of use that may be lost with a crash
 IDLE_LOOK: Final = 15.0  # seconds between two looks whether it is quiet
 LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; a machine that is never idle is tidied anyway, giving way to everybody

@@ -69,6 +69,7 @@ class Tree:
     trunk: str = ""  # the branch that everybody shares, whatever it is called; "" where that cannot be told
     sha: str | None = None
     opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    by_agents: set[str] = field(default_factory=set)  # of those, what only agents have opened
     user: str = ""  # mail address of whoever works in it
 
     def look(self) -> bool:
@@ -81,14 +82,24 @@ class Tree:
         self.user = writer(self.layout)
         return changed
 
-    def open(self, path: str, at: datetime) -> None:
+    def open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+        if not by_agent:
+            self.by_agents.discard(path)
+        elif path not in self.opened:
+            self.by_agents.add(path)
         self.opened.pop(path, None)
         self.opened[path] = at
         while len(self.opened) > OPEN_FILES:
-            self.opened.popitem(last=False)
+            self.close(next(iter(self.opened)))
 
     def close(self, path: str) -> None:
         self.opened.pop(path, None)
+        self.by_agents.discard(path)
+
+    def close_agents(self) -> None:
+        """An agent's session has ended: agents say what they open, and never that they close it."""
+        for path in tuple(self.by_agents):
+            self.close(path)
 
 
 @dataclass(slots=True)
