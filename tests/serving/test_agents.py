@@ -29,6 +29,12 @@ async def shop(daemon: Daemon, tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, answers come in time."""
+    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 60.0)
+
+
 async def told(daemon: Daemon, agent: str, event: dict[str, Any]) -> str:
     response = await daemon.post(f"/agents/{agent}/events", event)
     assert (response.status, response.content_type) == (200, "text/plain"), await response.text()
@@ -74,6 +80,43 @@ async def test_a_file_is_told_of_each_time_and_explained_once(daemon: Daemon, sh
     assert "something that matters" in await told(daemon, "claude-code", edit(shop)), "a new session is told again"
     nameless = edit(shop) | {"session_id": ""}
     assert all([await told(daemon, "claude-code", nameless) for _ in range(2)])
+
+
+def offering(daemon: Daemon, monkeypatch: pytest.MonkeyPatch, *named: tuple[str, str]) -> None:
+    """From now on every context holds items of these kinds and titles."""
+    whole = daemon.engine.context
+
+    async def of_these(request: ContextRequest) -> Bundle:
+        bundle = await whole(request)
+        item = bundle.items[0]
+        return replace(bundle, items=tuple(replace(item, id=title, kind=kind, title=title) for kind, title in named))
+
+    monkeypatch.setattr(daemon.engine, "context", of_these)
+
+
+async def test_what_a_session_was_told_it_is_not_told_again(
+    daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offering(daemon, monkeypatch, ("convention", "tests: pytest"), ("file", "src/sum.py"))
+    read = edit(shop) | {"tool_name": "Read"}
+    for event in (claude("SessionStart", shop), read, edit(shop), edit(shop, "src/till.py")):
+        await told(daemon, "claude-code", event)
+
+    convention, file = ("tests: pytest",) * 2, ("src/sum.py",) * 2
+    assert [asked.told for asked in daemon.engine.asked] == [
+        frozenset(),
+        {convention},
+        {convention, file},  # it belongs to the file that was read
+        {convention},
+    ]
+
+
+async def test_an_answer_that_may_have_come_too_late_is_given_again(
+    daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 0.0)
+
+    assert all([await told(daemon, "claude-code", edit(shop)) for _ in range(2)])
 
 
 async def test_a_session_is_given_two_dozen_contexts_at_most(daemon: Daemon, shop: Path) -> None:

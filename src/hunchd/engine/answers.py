@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hunchd.assembly.assemble import assemble
+from hunchd.assembly.rendering import title_of
 from hunchd.config.settings import ContextSettings
-from hunchd.domain.context import Bundle, Focus, Prediction
+from hunchd.domain.context import Bundle, Focus, Piece, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
@@ -93,7 +94,7 @@ class Answers:
             raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
         began = time.perf_counter()
         project.asked = time.monotonic()
-        key = self._key(self._focus(request, project, tree), request.budget, project)
+        key = replace(self._key(self._focus(request, project, tree), request.budget, project), told=request.told)
         bundle = self.bundles.take(key)
         warm = bundle is not None
         if bundle is None:
@@ -257,18 +258,19 @@ class Answers:
             now=now,
             past_units=self._settings.past_units,
         )
+        offered = [
+            *pieces(known),
+            *project.patterns.pieces(focus),
+            *collaborators.pieces(project, now),
+            *workflow_pieces(project, focus, now),
+        ]
         return assemble(
             _header(focus, project),
-            [
-                *pieces(known),
-                *project.patterns.pieces(focus),
-                *collaborators.pieces(project, now),
-                *workflow_pieces(project, focus, now),
-            ],
+            [piece for piece in offered if not _is_told(piece, key.told)],
             key.budget,
             focus.activity,
             degraded=key.degraded,
-            topics=project.topics,
+            topics=() if key.told else project.topics,  # they are told first
             secret=self._secret,
         )
 
@@ -307,6 +309,11 @@ def with_companions(prediction: Prediction, focus: Focus, project: Project, k: i
     others = [file for file in prediction.files if file.path not in {one.path for one in more}]
     files = tuple(sorted([*others, *more], key=lambda file: -file.confidence)[:k])
     return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
+
+
+def _is_told(piece: Piece, told: Collection[tuple[str, str]]) -> bool:
+    """Whether the reader knows it as it is; what has changed since has another title."""
+    return bool(told) and any((piece.id, title_of(piece, text)) in told for _, text in piece.forms)
 
 
 def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:

@@ -20,6 +20,7 @@ class Key:
     revision: int
     moment: int
     degraded: tuple[str, ...] = ()
+    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of what is left out
 
 
 @dataclass(slots=True)

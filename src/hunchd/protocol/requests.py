@@ -65,6 +65,7 @@ class ContextRequest:
     branch: str = ""
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
+    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of what the reader knows already
     file_called: str = field(default="file", compare=False)
     open_files_called: str = field(default="open_files", compare=False)
 

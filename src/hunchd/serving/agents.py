@@ -7,8 +7,10 @@ done when the answer is on its way.
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +35,23 @@ _RELEVANT: Final = 2
 _MOST: Final = 24  # contexts given in one session
 _SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
 _LONGEST: Final = 200  # characters by which what was given is known
+_IN_TIME: Final = 0.04  # seconds in which an answer surely reaches its hook; what is later may have found nobody
+
+
+@dataclass(slots=True)
+class _Given:
+    """What a session was given: subjects, and ids and titles of the items, with the file that a file was named for."""
+
+    subjects: set[str] = field(default_factory=set)
+    items: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def told(self, file: str) -> frozenset[tuple[str, str]]:
+        """What need not be said again at `file`: that another file belongs to it, it may have to hear itself."""
+        return frozenset((identifier, title) for identifier, title, place in self.items if place in ("", file))
+
+    def add(self, subject: str, bundle: Bundle, file: str) -> None:
+        self.subjects.add(subject)
+        self.items |= {(item.id, item.title, file or "." if item.kind == "file" else "") for item in bundle.items}
 
 
 class AgentDoors:
@@ -41,12 +60,13 @@ class AgentDoors:
     def __init__(self, engine: Asked, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._engine = engine
         self._body = body
-        self._given: OrderedDict[str, set[str]] = OrderedDict()  # session → what it was given
+        self._given: OrderedDict[str, _Given] = OrderedDict()  # by session
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [("POST", "/agents/{id}/events", self.events)]
 
     async def events(self, request: web.Request) -> web.StreamResponse:
+        began = time.monotonic()
         agent = request.match_info["id"]
         if agent not in AGENTS:
             raise NotFound(f"there is no agent {agent[:40]!a}", hint=f"known are: {', '.join(AGENTS)}")
@@ -54,37 +74,39 @@ class AgentDoors:
         root = _root_of(event.folder) if event is not None else None
         if event is None or root is None:
             return await _answered(request, answer(agent, event, ""))
-        context = await self._context(event, root)
-        response = await _answered(request, answer(agent, event, context))
-        if context and request.transport is not None and not request.transport.is_closing():
-            self._known(event).add(_subject(event, root))
+        bundle = await self._bundle(event, root)
+        response = await _answered(request, answer(agent, event, bundle.context.strip() if bundle else ""))
+        is_there = request.transport is not None and not request.transport.is_closing()
+        if bundle is not None and is_there and time.monotonic() - began < _IN_TIME:
+            self._known(event).add(_subject(event, root), bundle, _file(event, root))
         await self._follow(event, root)
         return response
 
-    async def _context(self, event: Event, root: str) -> str:
-        """What is worth telling now, the first time in this session; nothing where we do not know."""
+    async def _bundle(self, event: Event, root: str) -> Bundle | None:
+        """What is worth telling now, the first time in this session; None where we do not know."""
         if event.kind == "began":
             self._given.pop(event.session, None)
         signals = _asked(event, root)
-        told = self._known(event)
-        if signals is None or _subject(event, root) in told or len(told) >= _MOST:
-            return ""
+        given = self._known(event)
+        if signals is None or _subject(event, root) in given.subjects or len(given.subjects) >= _MOST:
+            return None
         body = {"project": root, "budget": _BUDGETS[event.kind], "signals": signals}
         try:
-            bundle = await self._engine.context(context_of_body(body))
+            asked = replace(context_of_body(body), told=given.told(_file(event, root)))
+            bundle = await self._engine.context(asked)
         except NotFound:
-            return ""
-        return _worth_telling(bundle, _ANYTHING if event.kind == "began" else _RELEVANT)
+            return None
+        return bundle if _is_worth_telling(bundle, _ANYTHING if event.kind == "began" else _RELEVANT) else None
 
-    def _known(self, event: Event) -> set[str]:
+    def _known(self, event: Event) -> _Given:
         """What this session was given; a session without a name was given nothing."""
         if not event.session:
-            return set()
-        told = self._given.setdefault(event.session[:_LONGEST], set())
+            return _Given()
+        given = self._given.setdefault(event.session[:_LONGEST], _Given())
         self._given.move_to_end(event.session[:_LONGEST])
         if len(self._given) > _SESSIONS:
             self._given.popitem(last=False)
-        return told
+        return given
 
     async def _follow(self, event: Event, root: str) -> None:
         """What the event tells, kept; a project that is not known is read, for the next time."""
@@ -161,11 +183,14 @@ def _inside(event: Event, root: str) -> str | None:
     return None if path.startswith("..") else path
 
 
-def _worth_telling(bundle: Bundle, least: int) -> str:
-    """The text, if something in it is of a tier up to `least`."""
-    if bundle.status == "empty" or not any(item.tier <= least for item in bundle.items):
-        return ""
-    return bundle.context.strip()
+def _file(event: Event, root: str) -> str:
+    """The event's file as its bundle names it; "" for one that is about none."""
+    return (_inside(event, root) or "") if event.path else ""
+
+
+def _is_worth_telling(bundle: Bundle, least: int) -> bool:
+    """Whether something in it is of a tier up to `least`."""
+    return bundle.status != "empty" and any(item.tier <= least for item in bundle.items)
 
 
 def _root_of(folder: str) -> str | None:

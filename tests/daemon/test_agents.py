@@ -1,0 +1,58 @@
+"""What a real daemon tells an agent in the course of its session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.repositories import make_shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
+
+
+def told(daemon: RunningDaemon, shop: Path, event: str, tool: str = "", path: str = "", session: str = "s1") -> str:
+    body: dict[str, Any] = {"hook_event_name": event, "session_id": session, "cwd": str(shop)}
+    if tool:
+        body |= {"tool_name": tool, "tool_input": {"file_path": str(shop / path)}}
+    answer = daemon.post("/agents/claude-code/events", body)
+    return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+
+
+def test_what_was_said_at_the_start_and_of_a_file_is_not_said_again(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    began = told(daemon, shop, "SessionStart")
+    reads: list[str] = []
+    while len(reads) < 20 and (not reads or reads[-1]):  # what came late, on a busy machine, is given again
+        reads.append(told(daemon, shop, "PreToolUse", "Read", "shop/basket.py"))
+    edited = told(daemon, shop, "PreToolUse", "Edit", "shop/basket.py")
+    other = told(daemon, shop, "PreToolUse", "Edit", "shop/checkout.py")
+
+    assert "## Background" in began
+    assert "shop/checkout.py" in reads[0]
+    assert "shop/checkout.py" not in edited
+    assert "## Ask for more" not in other
+    assert "tests/test_basket.py" in other, "it is told of each file that it belongs to"
+
+
+def test_files_that_only_an_agent_has_open_are_closed_with_its_session(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    own = {"kind": "file_opened", "project": str(shop), "path": "docs/colours.md"}
+    daemon.post("/signals", {"signals": [own]})
+    for path in ("shop/basket.py", "docs/colours.md"):
+        told(daemon, shop, "PreToolUse", "Read", path)
+
+    def reasons() -> str:
+        answer = daemon.post("/context/assemble", {"project": str(shop), "budget": 8000, "signals": {}})
+        return " ".join(reason for item in answer["items"] for reason in item["reasons"])
+
+    daemon.wait_until(lambda: "with basket.py" in reasons(), within=10, what="have it open")
+    told(daemon, shop, "SessionEnd")
+    daemon.wait_until(lambda: "with basket.py" not in reasons(), within=10, what="close it")
+    files = daemon.post("/context/assemble", {"project": str(shop), "budget": 8000, "signals": {}})["items"]
+    assert "file:docs/colours.md" not in {item["id"] for item in files}, "its user has it open still"
