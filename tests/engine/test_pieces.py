@@ -170,6 +170,41 @@ def test_what_the_user_told_is_critical_whatever_is_open() -> None:
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
+def test_what_was_said_of_an_error_is_told_where_it_is_at_hand() -> None:
+    said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
+    kept = fact("f1", said, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
+    general = fact("f2", "such a directory has files of one kind", trust=Trust.DERIVED)
+
+    def offered(*errors: str) -> list[tuple[str, int, tuple[str, ...]]]:
+        focus = Focus(project="p", errors=errors)
+        return [(piece.id, piece.tier, piece.reasons) for piece in pieces(known(facts=(kept, general), focus=focus))]
+
+    for error in ("thread 'tz::zic::tests::all' panicked at src/zic.rs:3", "No such file or directory (os error 2)"):
+        assert offered(error) == [("f1", 1, ("an agent kept it",))]
+    assert offered("KeyError: 'x'") == []
+
+
+def test_what_an_agent_kept_without_saying_what_for_is_told_where_it_matters() -> None:
+    question = "Open question: should the basket be emptied at night?"
+    kept = fact("f1", question, category=None, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
+
+    def offered(path: str) -> list[str]:
+        return [piece.id for piece in pieces(known(facts=(kept,), focus=Focus(project="p", file=path)))]
+
+    assert (offered("shop/basket.py"), offered("shop/till.py")) == (["f1"], [])
+
+
+def test_the_reason_says_how_a_fact_became_known() -> None:
+    session, mcp = {"type": "session", "session": "s1"}, {"type": "client", "client": "mcp"}
+    facts = (
+        fact("own", "always sign commits", category="instruction", trust=Trust.USER, source=session, importance=0.6),
+        fact("heard", "always squash", category="instruction", trust=Trust.DERIVED, source=session),
+        fact("kept", "always rebase", category="instruction", trust=Trust.DERIVED, source=mcp),
+    )
+    told = {piece.id: piece.reasons for piece in pieces(known(facts=facts))}
+    assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
+
+
 def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
     def told(*sentences: str, **at: str) -> list[str]:
         facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)

@@ -52,26 +52,38 @@ _EVERYWHERE = frozenset(
     which should will would only must more does instead because where their them they been were there
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
+_RUN = 3  # words in a row by which a fact quotes an error
+_QUOTED = 2  # words in common that this is worth: it stands at the top
 _DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
 def told_pieces(
-    focus: Focus, facts: Iterable[Memory], conflicts: Iterable[Memory], profile: Iterable[Memory], now: datetime
+    focus: Focus,
+    facts: Iterable[Memory],
+    conflicts: Iterable[Memory],
+    profile: Iterable[Memory],
+    now: datetime,
+    errors: Iterable[str] = (),
 ) -> list[Piece]:
     """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
-    contradicts itself."""
+    contradicts itself. `errors` are the first lines of those at hand."""
     here = that_matter(_on_branch(facts, focus.branch), focus.file)
     near = map(_near, filter(None, (focus.file, *focus.open_files)))
     at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
+    quoting = _that_quote(errors, here)
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
-    habits = _most_telling([fact for fact in others if not _is_decision(fact)], at_hand)
-    decisions = [fact for fact in others if _is_decision(fact) and not _is_outdated(fact, now)]
+    habits = _most_telling([fact for fact in others if not (_waits(fact) or fact.id in quoting)], at_hand)
+    decisions = [fact for fact in others if (_waits(fact) or fact.id in quoting) and not _is_outdated(fact, now)]
     telling = at_hand - _common(decisions)
-    shared = {fact.id: _shared(fact, telling) for fact in decisions}
+    shared = {fact.id: _shared(fact, telling) + (_QUOTED if fact.id in quoting else 0) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
-    said = {fact.id: _fact(fact, now, here=_speaks_of(fact, focus)) for fact in told if _matters(fact, at_hand)}
+    said = {
+        fact.id: _fact(fact, now, here=fact.id in quoting or _speaks_of(fact, focus))
+        for fact in told
+        if fact.id in quoting or _matters(fact, at_hand)
+    }
     open_now = [_conflict(*found, said, now) for found in _foremost(conflicts, focus, at_hand)]
     return [
         *(piece for piece in said.values() if not any(_quotes(one, piece) for one in open_now)),
@@ -87,6 +99,28 @@ def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {place_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
     return (fact for fact in here if fact.branch is not None or fact.id not in own)
+
+
+def _that_quote(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
+    """The facts that say a few words of an error as it says them: its message, or the name of the test that failed."""
+    runs = frozenset[tuple[str, ...]]().union(*map(_runs, errors))
+    return frozenset(fact.id for fact in facts if runs and runs & _runs(f"{fact.title} {fact.content}"))
+
+
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    """Every few words in a row, if one of them tells something or they are one name, such as `zic::tests::all`."""
+    said = list(re.finditer(r"\w+", text))
+    runs = (said[begin : begin + _RUN] for begin in range(len(said) - _RUN + 1))
+    spans = ((run, text[run[0].start() : run[-1].end()]) for run in runs)
+    return frozenset(
+        tuple(word[0].casefold() for word in run) for run, span in spans if words_in(span) or " " not in span
+    )
+
+
+def _waits(fact: Memory) -> bool:
+    """Whether it is told where it speaks of what is at hand, and nowhere else: what was decided once, and what was said
+    without it being seen what for."""
+    return _is_decision(fact) or (fact.category is None and not is_shared(fact))
 
 
 def _is_decision(fact: Memory) -> bool:
@@ -201,18 +235,20 @@ def _is_sentence(fact: Memory) -> bool:
 def _fact(fact: Memory, now: datetime, *, here: bool = False) -> Piece:
     told = fact.trust is Trust.USER
     useful = TOLD_HERE if here else TOLD_BY_USER if told else CONVENTION
-    origin = str(fact.source.get("path") or fact.source.get("type") or "")
+    place = fact.source.get("path") or fact.source.get("type")
+    origin = (
+        _said_by_user(fact, now) if told else _shared_by(fact) or _heard(fact) or (f"from {place}" if place else "")
+    )
     forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
-    reasons = (_said_by_user(fact, now),) if told else ((_shared_by(fact) or f"from {origin}",) if origin else ())
     return Piece(
         id=fact.id,
         kind="decision" if fact.category == "decision" else "fact" if told else "convention",
         tier=1 if told else 3,
         value=useful * (0.5 + fact.importance / 2) * _belief(fact),
         forms=tuple(forms),
-        reasons=(*_doubt(fact), *reasons),
+        reasons=(*_doubt(fact), *filter(None, (origin,))),
         source=fact.source,
         trust=fact.trust,
     )
@@ -234,7 +270,17 @@ def _doubt(fact: Memory) -> tuple[str, ...]:
 def _said_by_user(fact: Memory, now: datetime) -> str:
     on_branch = f" on {fact.branch}" if fact.branch else ""
     since = f", {ago(fact.valid_from, now)}" if fact.valid_from else ""
-    return f"you asked to remember it{on_branch}{since}"
+    return f"{'you said so' if fact.source.get('type') == 'session' else 'you asked to remember it'}{on_branch}{since}"
+
+
+def _heard(fact: Memory) -> str:
+    """How it became known, for what neither a file nor a commit says."""
+    match fact.source.get("type"):
+        case "session":
+            return "said in a session"
+        case "client":
+            return "an agent kept it" if fact.source.get("client") == "mcp" else "kept by a client"
+    return ""
 
 
 def _shared_by(fact: Memory) -> str:
@@ -247,7 +293,7 @@ def _decision(fact: Memory, shared: int) -> Piece:
     text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
     return Piece(
         id=fact.id,
-        kind="decision",
+        kind="decision" if _is_decision(fact) else "fact",
         tier=1 if shared > 1 else 3,
         value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * _belief(fact),
         forms=(("summary", text), ("compressed", fact.title)),
@@ -262,7 +308,7 @@ def _origin(fact: Memory) -> str:
         return shared
     if sha := fact.source.get("sha"):
         return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
-    return str(fact.source.get("path") or "from the project")
+    return str(fact.source.get("path") or _heard(fact) or "from the project")
 
 
 def _near(path: str) -> str:

@@ -18,6 +18,7 @@ from hunchd.engine.ages import ago
 from hunchd.engine.fact_pieces import told_pieces, words_in
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.errors import understood
 from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
 from hunchd.prediction.files import told_apart
@@ -64,6 +65,7 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
 _SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
+HEADLINES = 3  # errors of which what was said is looked for
 TRACE_LINES = 12  # lines of a trace that are shown
 FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
 
@@ -93,10 +95,16 @@ def pieces(known: Known) -> list[Piece]:
         *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
         *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
-        *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now),
+        *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now, _headlines(known)),
         *(_found(memory, relevance, known) for memory, relevance in known.found if _answers(memory, known.focus.query)),
         *_glossary([memory for memory, _ in known.found]),
     ]
+
+
+def _headlines(known: Known) -> list[str]:
+    """What the newest errors at hand say first."""
+    read = {error.text: error.headline for error in known.errors}
+    return [read.get(text) or understood(text).headline for text in known.focus.errors[:HEADLINES]]
 
 
 def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
