@@ -35,7 +35,7 @@ _RELEVANT: Final = 2
 _MOST: Final = 24  # contexts given in one session
 _SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
 _LONGEST: Final = 200  # characters by which what was given is known
-_IN_TIME: Final = 0.04  # seconds in which an answer surely reaches its hook; what is later may have found nobody
+_IN_TIME: Final = 0.05  # seconds, of the 0.06 that a hook waits: what is later may have found nobody
 
 
 @dataclass(slots=True)
