@@ -29,6 +29,16 @@ def test_a_fact_is_short_unasked_and_in_its_own_words_when_asked() -> None:
     assert "because it is faster" in found_text(memory(), "", now=NOW, secret=b"s" * 32)
 
 
+def test_an_instruction_is_told_in_its_own_words() -> None:
+    said = memory(category="instruction", key="instruction/0e5f360b31", value="Sign commits.", content="Sign commits.")
+    assert fact_lines([said]) == ("- instruction: Sign commits.",)
+
+
+def test_what_a_message_says_is_told_once_with_who_said_it() -> None:
+    said = memory(kind=Kind.MESSAGE, title="user: We keep the flag", content="We keep the flag", trust=Trust.USER)
+    assert found_text(said, "", now=NOW, secret=b"s" * 32).startswith("- user: We keep the flag (message, ")
+
+
 def test_the_lines_do_not_depend_on_the_order_in_which_memories_come() -> None:
     known = [memory(id=f"m{n}", key=f"key{n}", importance=0.5 + n % 3 / 10) for n in range(12)]
     known += [memory(id="d", kind=Kind.DOCUMENT, key="/profile/identity", content="Ada, engineer.")]

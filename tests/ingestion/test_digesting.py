@@ -85,6 +85,24 @@ def test_every_point_is_a_sentence_that_was_said_in_the_turn_it_names() -> None:
     assert digest.points[0].message == "m1"
 
 
+def test_failures_are_told_by_what_was_run_and_not_by_code_that_was_read() -> None:
+    code = (
+        'func check() {\n    return Error("invalid port")\n}\nif err := run(); err != nil {\n    t.Error("no signer")\n'
+    )
+    session = turns(
+        (Event.USER, "Look at the signer, please."),
+        (Event.CALL, "", "Read", {"input": {"file_path": "signer.go"}}),
+        (Event.RESULT, code + "// Error: what the caller is told\n", "Read", {}),
+        (Event.CALL, "", "Bash", {"input": {"command": "cat signer.go"}}),
+        (Event.RESULT, code, "Bash", {}),
+        (Event.CALL, "", "Bash", {"input": {"command": "go vet"}}),
+        (Event.RESULT, "vet: Error: no signer was returned", "Bash", {}),
+    )
+    said = [point.text for point in digested(session).points if point.kind == "insight"]
+
+    assert said == ["Bash said: vet: Error: no signer was returned"]
+
+
 def test_a_users_decision_weighs_more_than_an_assistants_and_a_reasoned_one_most() -> None:
     said = "We use uv instead of pip."
     session = turns((Event.USER, said), (Event.ASSISTANT, said), (Event.USER, said[:-1] + ", because it is faster."))

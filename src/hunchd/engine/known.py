@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -54,7 +53,12 @@ def fact_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def fact_line(memory: Memory) -> str:
-    said = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.content
+    """In short; an instruction in its own words, as its key may be no more than a name for it."""
+    in_short = memory.key and memory.value and memory.category != "instruction"
+    return _line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
+
+
+def _line(memory: Memory, said: str) -> str:
     text = single_line(said, LINE) if memory.trust in (Trust.USER, Trust.DERIVED) else quoted(said, LINE)
     return f"- {memory.category}: {text}" if memory.category else f"- {text}"
 
@@ -66,7 +70,7 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
     told = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
     if memory.kind is Kind.FACT:
         # In the words in which it was said: they tell why, and instead of what.
-        return f"{fact_line(replace(memory, key=None))} ({when}, {memory.id})"
+        return f"{_line(memory, memory.content)} ({when}, {memory.id})"
     if count(told) > WHOLE:
         told = snippet or told[:SNIPPET]
         if memory.kind is Kind.EPISODE and not told.startswith(memory.title):
@@ -74,7 +78,9 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
     if memory.trust is Trust.UNTRUSTED:
         return fenced(told, provenance=provenance, nonce=nonce_for(secret, memory.id))
     shown = single_line(told, 4 * SNIPPET) if memory.trust in (Trust.USER, Trust.DERIVED) else quoted(told, 4 * SNIPPET)
-    title = "" if told.startswith(memory.title[:40]) else f"{single_line(memory.title, 100)}: "
+    speaker, _, begins = memory.title.partition(": ") if memory.kind is Kind.MESSAGE else ("", "", memory.title)
+    named = speaker if told.startswith(begins[:40]) else memory.title
+    title = f"{single_line(named, 100)}: " if named else ""
     return f"- {title}{shown} ({provenance})"
 
 

@@ -93,7 +93,8 @@ _HEDGED = re.compile(
     re.IGNORECASE,
 )
 _FAILURE = re.compile(
-    r"^.{0,40}\b(?:FAILED|ERROR|Error|Exception|panicked|fatal|Traceback)\b.*|^=+ .*\b(?:failed|passed|error)\b.*|"
+    r"^.{0,40}(?<!\.)\b(?:FAILED|ERROR|Error|Exception|panicked|fatal|Traceback)\b(?!\().*|"
+    r"^=+ .*\b(?:failed|passed|error)\b.*|"
     r"^test result: .*",
     re.MULTILINE,
 )
@@ -203,7 +204,10 @@ def _called(message: Message, turn: int) -> Point | None:
 
 
 def _failure(message: Message, turn: int) -> Iterator[Point]:
-    """The last line of a tool's result that tells of a failure or sums up a test run."""
+    """The last line of a tool's result that tells of a failure or sums up a test run; files that were read tell of the
+    failures that their code is about."""
+    if message.name and not _RUNNING.search(message.name):
+        return
     lines = _FAILURE.findall(message.text[-4_000:])
     if lines:
         line = " ".join(lines[-1].split())[:160]
