@@ -162,6 +162,10 @@ def test_what_agents_call_is_a_line_for_a_shell_that_never_fails(tmp_path: Path)
                     "error_message": "no"}, "failed", ""),
         ("claude-code", {"hook_event_name": "PostToolUse", "tool_name": "Bash",
                          "tool_input": {"command": "git -C . switch main"}}, "checked_out", ""),
+        ("claude-code", {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "pytest"},
+                         "tool_response": {"stdout": "1 passed", "interrupted": False}}, "passed", ""),
+        ("codex", {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "grep error ."},
+                   "tool_response": "app.py:3: no error: here"}, "passed", ""),
     ],
 )  # fmt: skip
 def test_events_of_all_agents_are_understood(agent: str, told: dict[str, Any], kind: str, path: str) -> None:
@@ -174,12 +178,11 @@ def test_events_of_all_agents_are_understood(agent: str, told: dict[str, Any], k
 @pytest.mark.parametrize(
     "told",
     [
-        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "git status"}},
+        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make",
+                                                                               "run_in_background": True}},
         {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git switch x"}},
-        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"},
-         "tool_response": "Process exited with code 0"},
-        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "grep -rn error ."},
-         "tool_response": "app.py:3: no error: here"},
+        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make"},
+         "tool_response": {"stdout": "", "interrupted": True}},
         {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "grep x y"},
          "error": "Exit code 1"},
         {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "make"},

@@ -56,3 +56,21 @@ def test_files_that_only_an_agent_has_open_are_closed_with_its_session(daemon: R
     daemon.wait_until(lambda: "with basket.py" not in reasons(), within=10, what="close it")
     files = daemon.post("/context/assemble", {"project": str(shop), "budget": 8000, "signals": {}})["items"]
     assert "file:docs/colours.md" not in {item["id"] for item in files}, "its user has it open still"
+
+
+def test_an_error_is_shown_until_its_command_passes(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+
+    def ran(event: str, **more: Any) -> None:
+        command = {"command": "pytest tests/test_basket.py"}
+        body = {"hook_event_name": event, "session_id": "s1", "cwd": str(shop), "tool_name": "Bash"}
+        daemon.post("/agents/claude-code/events", body | {"tool_input": command} | more)
+
+    def kinds() -> set[str]:
+        answer = daemon.post("/context/assemble", {"project": str(shop), "budget": 8000, "signals": {}})
+        return {item["kind"] for item in answer["items"]}
+
+    ran("PostToolUseFailure", error="Exit code 1\nKeyError: 'apple'")
+    daemon.wait_until(lambda: "error" in kinds(), within=10, what="show the error")
+    ran("PostToolUse", tool_response={"stdout": "1 passed", "interrupted": False})
+    daemon.wait_until(lambda: "error" not in kinds(), within=10, what="show it no more")

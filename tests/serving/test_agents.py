@@ -134,6 +134,25 @@ async def test_a_failed_command_is_told_of_with_what_is_known_about_it(daemon: D
     assert (daemon.engine.asked[0].errors, daemon.engine.asked[0].activity) == (("KeyError: 1",), "debugging")
 
 
+async def test_a_command_that_passes_after_it_failed_clears_its_errors(daemon: Daemon, shop: Path) -> None:
+    def ran(event: str, command: str, **more: Any) -> dict[str, Any]:
+        return claude(event, shop, tool_name="Bash", tool_input={"command": command}, **more)
+
+    passed = {"tool_response": {"stdout": "ok", "interrupted": False}}
+    await told(daemon, "claude-code", ran("PostToolUse", "pytest", **passed))
+    await told(daemon, "claude-code", ran("PostToolUseFailure", "pytest", error="KeyError: 1"))
+    for command in ("ls", "pytest", "pytest"):
+        assert await told(daemon, "claude-code", ran("PostToolUse", command, **passed)) == ""
+    await told(daemon, "claude-code", claude("SessionEnd", shop))
+
+    signals = await heard(daemon, 3)
+    assert [(one["kind"], one.get("command")) for one in signals] == [
+        ("error", "pytest"),
+        ("error_cleared", "pytest"),
+        ("session_ended", None),
+    ]
+
+
 async def test_the_agent_s_last_words_of_a_turn_are_kept_and_the_session_s_end_told(daemon: Daemon, shop: Path) -> None:
     assert await told(daemon, "claude-code", claude("Stop", shop, last_assistant_message="Totals are in cents.")) == ""
     assert await told(daemon, "claude-code", claude("Stop", shop)) == ""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 AGENTS: Final = ("claude-code", "codex", "cursor", "gemini")  # those that have hooks
 # What is printed where there is nothing to say: these want an answer to everything.
 NOTHING: Final[Mapping[str, str]] = {"cursor": "{}", "gemini": "{}"}
-Kind = Literal["began", "opens", "edits", "failed", "checked_out", "paused", "ended", ""]
+Kind = Literal["began", "opens", "edits", "failed", "passed", "checked_out", "paused", "ended", ""]
 
 _OPENS: Final = frozenset({"Read", "read_file"})
 _EDITS: Final = frozenset(
@@ -91,13 +91,21 @@ def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
             if not _WORDLESS.sub("", error).strip():
                 return None
             return event._replace(kind="failed", command=command, text=error[-_LONGEST_ERROR:])
-        is_done = not event.name.lower().startswith(("pre", "before"))
-        return event._replace(kind="checked_out", command=command) if is_done and _CHECKOUT.search(command) else None
+        if not command or event.name.lower().startswith(("pre", "before")) or _is_unfinished(arguments, told):
+            return None
+        return event._replace(kind="checked_out" if _CHECKOUT.search(command) else "passed", command=command)
     kind: Kind = "opens" if tool in _OPENS else "edits" if tool in _EDITS else ""
     path = next((value for name in _PATHS if (value := _text(arguments, name))), "")
     if not path and (patched := _PATCHED.search(command or _text(arguments, "input"))) is not None:
         path = patched.group(1).strip()
     return event._replace(kind=kind, path=path) if kind and path else None
+
+
+def _is_unfinished(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether a command was interrupted, or goes on in the background: what becomes of it is not known."""
+    response = told.get("tool_response")
+    stopped = told.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
+    return bool(arguments.get("run_in_background") or stopped)
 
 
 def _error(name: str, told: Mapping[str, Any]) -> str | None:

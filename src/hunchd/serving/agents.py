@@ -34,6 +34,7 @@ _ANYTHING: Final = 3
 _RELEVANT: Final = 2
 _MOST: Final = 24  # contexts given in one session
 _SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
+_FAILED: Final = 256  # commands of which it is remembered that they failed
 _LONGEST: Final = 200  # characters by which what was given is known
 _IN_TIME: Final = 0.05  # seconds, of the 0.06 that a hook waits: what is later may have found nobody
 
@@ -61,6 +62,7 @@ class AgentDoors:
         self._engine = engine
         self._body = body
         self._given: OrderedDict[str, _Given] = OrderedDict()  # by session
+        self._failed: OrderedDict[tuple[str, str], None] = OrderedDict()  # root and command, until it passes
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [("POST", "/agents/{id}/events", self.events)]
@@ -117,11 +119,21 @@ class AgentDoors:
             return
         if event.kind == "ended":
             self._given.pop(event.session[:_LONGEST], None)
-        signal = _signal(event, root)
+        signal = _signal(event, root) if event.kind != "passed" or (root, event.command) in self._failed else None
+        self._notice(event, root)
         if signal is not None:
             accepted = await self._engine.accept_signals([signal | {"project": root, "source": "agent"}])
             if any(one["error"]["code"] == NotFound.code for one in accepted["rejected"]):
                 await self._engine.add_project(root)
+
+    def _notice(self, event: Event, root: str) -> None:
+        """Remember what fails until it passes; most commands pass, and nothing has to be told of them."""
+        if event.kind in ("failed", "passed"):
+            self._failed.pop((root, event.command), None)
+        if event.kind == "failed":
+            self._failed[root, event.command] = None
+            if len(self._failed) > _FAILED:
+                self._failed.popitem(last=False)
 
     async def _heard(self, session: str, message: dict[str, Any]) -> None:
         try:
@@ -172,6 +184,8 @@ def _signal(event: Event, root: str) -> dict[str, Any] | None:
             told = {"kind": "file_opened", "path": path}
         case "failed":
             told = {"kind": "error", "text": event.text, "command": event.command}
+        case "passed":
+            told = {"kind": "error_cleared", "command": event.command}
         case _:
             return None
     return {name: value for name, value in told.items() if value}
