@@ -112,6 +112,18 @@ def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningD
     assert [one["to"] for one in fact(daemon, KEY)["changes"]] == ["pnpm"]
 
 
+def test_a_choice_that_is_turned_round_holds_no_more_and_can_be_taken_back(daemon: RunningDaemon) -> None:
+    first = say(daemon, "We use quickrunner instead of slowrunner")
+    say(daemon, "We use quickrunner instead of oldrunner")
+    back = say(daemon, "Correction: we use slowrunner, not quickrunner, as it runs the examples")
+
+    held = [value(daemon, f"in place of {name}") for name in ("slowrunner", "oldrunner", "quickrunner")]
+    assert held == [None, "quickrunner", "slowrunner"]
+    daemon.request("DELETE", f"/memories/{back['id']}")
+    daemon.request("POST", f"/memories/{first['id']}/undo", {})
+    assert value(daemon, "in place of slowrunner") == "quickrunner"
+
+
 def test_what_was_understood_wrongly_is_corrected_and_finds_its_place(daemon: RunningDaemon) -> None:
     said = say(daemon, "we use pnpm, not npm")
     status, moved = daemon.request("PATCH", f"/memories/{said['id']}", {"key": "installer", "category": "decision"})

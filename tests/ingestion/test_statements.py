@@ -111,7 +111,12 @@ def test_the_alternative_and_the_reason_are_kept_with_it() -> None:
 
 def test_a_label_is_no_key() -> None:
     """Else the next decision would take the place of the last."""
-    for said in ("decision: seen requests are kept in Redis", "Our note: the captain is Ada", "todo: ask Ada"):
+    for said in (
+        "decision: seen requests are kept in Redis",
+        "Correction: we keep the flag, not the file",
+        "Our note: the captain is Ada",
+        "todo: ask Ada",
+    ):
         assert stated_in(said, "owner") == []
 
     [ruled] = stated_in("Rule: never log cookies", "owner")

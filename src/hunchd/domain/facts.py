@@ -91,6 +91,19 @@ def same_value(one: Memory, other: Memory) -> bool:
     return " ".join(mine).casefold() == " ".join(others).casefold()
 
 
+# Keys of a choice between two, of which one is the value: they may be turned round.
+_CHOICES: Final = ("in place of ", "name of ")
+
+
+def turned_round(claim: Memory) -> Memory | None:
+    """What `claim` says the other way round, without what else it says: npm in place of pnpm, where it is pnpm in place
+    of npm. It can hold no more."""
+    head = next((head for head in _CHOICES if (claim.key or "").startswith(head)), None)
+    if head is None or not claim.key or not claim.value:
+        return None
+    return replace(claim, key=f"{head}{claim.value}", value=claim.key.removeprefix(head))
+
+
 def since(memory: Memory) -> datetime:
     """When a memory began to be valid."""
     return memory.valid_from or memory.at

@@ -22,7 +22,9 @@ from hunchd.domain.facts import (
     place_of,
     revised,
     ruled,
+    same_value,
     since,
+    turned_round,
     undone,
     voice_of,
     without,
@@ -134,12 +136,16 @@ class Memories:
         )
 
     async def _replacing(self, claim: Memory, ruling: Ruling, written: dict[str, Memory], now: datetime) -> Ruling:
-        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on."""
-        named = claim.supersedes
+        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on. So
+        does a choice that it turns round."""
+        other_way = turned_round(claim) if claim.supersedes is None else None
+        named = place_of(other_way) if other_way is not None else claim.supersedes
         if named is None or "." in named or ruling.verdict not in (Verdict.NEW, Verdict.REPLACED):
             return ruling
         old = written.get(named) or (await self.known([named], claim.project)).get(named)
         if old is None or old.id == ruling.memory.id or old.status not in (Status.ACTIVE, Status.SUSPECT):
+            return ruling
+        if other_way is not None and not (same_value(old, other_way) and old.confidence <= claim.confidence):
             return ruling
         ends = min(old.valid_to or now, now)
         gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)

@@ -133,8 +133,8 @@ LABEL: Final = _pattern(
     r"(?:decisions?|decided|agreed|agreement|notes?|n\.?b\.?|rules?|reminder|remember|important|warning|caution|attention|careful|"
     r"hints?|tips?|fyi|btw|info|facts?|ideas?|conventions?|preferences?|constraints?|instructions?|polic(?:y|ies)|"
     r"requirements?|lessons?(?: learn(?:ed|t))?|learnings?|gotchas?|pitfalls?|insights?|context|background|updates?|"
-    r"problem|issue|bug|(?:root )?cause|fix|solution|workaround|summary|conclusion|goals?|plan|next(?: steps?)?)",
-    r"\s*:\s+",
+    r"corrections?|problem|issue|bug|(?:root )?cause|fix|solution|workaround|summary|conclusion|goals?|plan|"
+    r"next(?: steps?)?)\s*:\s+",
 )
 IS: Final = _pattern(
     r"^(?:our|the)\s+(?P<k>[A-Za-z][\w/-]*(?: [\w/-]+){0,3}?)\s+(?:is|are)\s+(?P<x>\S.{0,100}?)",
