@@ -230,6 +230,7 @@ def test_work_whose_subject_says_nothing_is_not_told() -> None:
         "Update to current versions",
         "Initial commit",
         "First public alpha version.",
+        "first substantial commit",
     )
     said = ("First FAQ draft", "Fix the sum", "Clean up the basket's price", "修复购物车价格显示错误")
     told = telling([unit(subject, "a.py", "b.py") for subject in (*empty, *said)], 20)

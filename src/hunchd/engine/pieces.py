@@ -53,7 +53,8 @@ _EMPTY = re.compile(
     r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
     r"improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
     r"\W*$"
-    r"|^(?:the )?(?:very )?(?:initial|first)(?: public| working)? "
+    r"|^(?:the )?(?:very )?(?:initial|first)"
+    r"(?: (?:public|working|usable|stable|complete|real|proper|big|large|rough|substantial))? "
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
     re.IGNORECASE,
 )
