@@ -172,7 +172,7 @@ def test_what_the_user_told_is_critical_whatever_is_open() -> None:
 
 def test_what_was_said_of_an_error_is_told_where_it_is_at_hand() -> None:
     said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
-    kept = fact("f1", said, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
+    kept = fact("f1", said, trust=Trust.DERIVED, source={"client": "mcp"})  # as the server sends it
     general = fact("f2", "such a directory has files of one kind", trust=Trust.DERIVED)
 
     def offered(*errors: str) -> list[tuple[str, int, tuple[str, ...]]]:

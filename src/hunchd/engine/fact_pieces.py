@@ -275,12 +275,11 @@ def _said_by_user(fact: Memory, now: datetime) -> str:
 
 def _heard(fact: Memory) -> str:
     """How it became known, for what neither a file nor a commit says."""
-    match fact.source.get("type"):
-        case "session":
-            return "said in a session"
-        case "client":
-            return "an agent kept it" if fact.source.get("client") == "mcp" else "kept by a client"
-    return ""
+    if fact.source.get("type") == "session":
+        return "said in a session"
+    if fact.source.get("client") == "mcp":
+        return "an agent kept it"
+    return "kept by a client" if fact.source.get("type") == "client" else ""
 
 
 def _shared_by(fact: Memory) -> str:
