@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_doors import Daemon
+from opened_doors import TOKEN, Daemon
 
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
@@ -117,6 +118,33 @@ async def test_an_answer_that_may_have_come_too_late_is_given_again(
     monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 0.0)
 
     assert all([await told(daemon, "claude-code", edit(shop)) for _ in range(2)])
+
+
+async def test_what_a_hook_told_counts_though_it_did_not_wait_for_the_answer(
+    daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, asked, gone = daemon.engine.context, asyncio.Event(), asyncio.Event()
+
+    async def slow(request: ContextRequest) -> Bundle:
+        asked.set()
+        await gone.wait()
+        return await whole(request)
+
+    monkeypatch.setattr(daemon.engine, "context", slow)
+    _, writer = await asyncio.open_unix_connection(str(daemon.socket))
+    body = json.dumps(edit(shop)).encode()
+    head = f"POST /agents/claude-code/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    await asyncio.wait_for(asked.wait(), 5)
+    writer.close()
+    await writer.wait_closed()
+    await asyncio.sleep(0.05)  # until the daemon has seen it go
+    gone.set()
+
+    assert [signal["path"] for signal in await heard(daemon, 1)] == ["src/cart.py"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "something that matters" in await told(daemon, "claude-code", edit(shop)), "it was not told yet"
 
 
 async def test_a_session_is_given_two_dozen_contexts_at_most(daemon: Daemon, shop: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -143,10 +144,11 @@ class AgentDoors:
 
 
 async def _answered(request: web.Request, text: str) -> web.StreamResponse:
-    """The whole answer, sent: what comes after it keeps nobody waiting."""
+    """The whole answer, sent: what comes after it keeps nobody waiting. A hook that has gone told us all the same."""
     response = answering.answer(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
-    await response.prepare(request)
-    await response.write_eof()
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        await response.write_eof()
     return response
 
 
