@@ -48,6 +48,7 @@ _DECISION = re.compile(
     rf"|\b(?:we|i)(?:'ll| will| shall| should| are going to|'re going to)(?: \w+ly)? (?:{_CHOICE})\b"
     rf"|\blet(?:'s| us)(?: \w+)? (?:{_CHOICE})\b"
     r"|\bwe (?:now |only |always )?(?:use|deploy|release|support|target)\b"
+    r"|^correction\b|\b(?:we|let(?:'s| us)) (?:still )?keep\b.{1,80}, not\b"
     r"|\binstead of\b|\brather than\b|\bin favou?r of\b"
     r"|\b(?:renamed?|moved?|switch(?:ed)?|migrated?) .{1,80} (?:to|from)\b"
     r"|\b(?:is|are|was) (?:now )?(?:rejected|deprecated|out of scope|ruled out)\b",
