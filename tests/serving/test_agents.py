@@ -147,7 +147,11 @@ async def test_what_a_hook_told_counts_though_it_did_not_wait_for_the_answer(
     assert "something that matters" in await told(daemon, "claude-code", edit(shop)), "it was not told yet"
 
 
-async def test_a_session_is_given_two_dozen_contexts_at_most(daemon: Daemon, shop: Path) -> None:
+@pytest.mark.parametrize("in_time", [60.0, 0.0])
+async def test_a_session_is_given_two_dozen_contexts_at_most(
+    daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch, in_time: float
+) -> None:
+    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", in_time)
     answers = [await told(daemon, "claude-code", edit(shop, f"src/{number}.py")) for number in range(30)]
 
     assert sum(map(bool, answers)) == 24

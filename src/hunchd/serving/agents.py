@@ -46,6 +46,7 @@ class _Given:
 
     subjects: set[str] = field(default_factory=set)
     items: set[tuple[str, str, str]] = field(default_factory=set)
+    times: int = 0  # in all, late answers too
 
     def told(self, file: str) -> frozenset[tuple[str, str]]:
         """What need not be said again at `file`: that another file belongs to it, it may have to hear itself."""
@@ -80,8 +81,11 @@ class AgentDoors:
         bundle = await self._bundle(event, root)
         response = await _answered(request, answer(agent, event, bundle.context.strip() if bundle else ""))
         is_there = request.transport is not None and not request.transport.is_closing()
-        if bundle is not None and is_there and time.monotonic() - began < _IN_TIME:
-            self._known(event).add(_subject(event, root), bundle, _file(event, root))
+        if bundle is not None and is_there:
+            given = self._known(event)
+            given.times += 1
+            if time.monotonic() - began < _IN_TIME:
+                given.add(_subject(event, root), bundle, _file(event, root))
         await self._follow(event, root)
         return response
 
@@ -91,7 +95,7 @@ class AgentDoors:
             self._given.pop(event.session, None)
         signals = _asked(event, root)
         given = self._known(event)
-        if signals is None or _subject(event, root) in given.subjects or len(given.subjects) >= _MOST:
+        if signals is None or _subject(event, root) in given.subjects or given.times >= _MOST:
             return None
         body = {"project": root, "budget": _BUDGETS[event.kind], "signals": signals}
         try:
