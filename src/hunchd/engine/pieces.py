@@ -15,7 +15,7 @@ from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.ages import ago
-from hunchd.engine.fact_pieces import told_pieces, words_in
+from hunchd.engine.fact_pieces import told_pieces
 from hunchd.engine.project import SeenError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.errors import understood
@@ -97,7 +97,7 @@ def pieces(known: Known) -> list[Piece]:
         *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now, _headlines(known)),
-        *(_found(memory, relevance, known) for memory, relevance in known.found if _answers(memory, known.focus.query)),
+        *(_found(memory, relevance, known) for memory, relevance in known.found),
         *_glossary([memory for memory, _ in known.found]),
     ]
 
@@ -226,11 +226,6 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
         trust=Trust.UNTRUSTED,
     )
-
-
-def _answers(memory: Memory, query: str) -> bool:
-    """Template and instances of a pattern hold words of all kinds; what it is about, its line says."""
-    return memory.kind is not Kind.PATTERN or bool(words_in(query) & words_in(memory.levels.summary or memory.title))
 
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
