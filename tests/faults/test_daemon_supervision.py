@@ -23,6 +23,8 @@ from hunchd.daemon.supervision import Supervisor, Work
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.engine.engine import Engine
+from hunchd.engine.indexing import Indexing
+from hunchd.engine.project import Project
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop
@@ -201,6 +203,27 @@ async def test_an_indexer_that_is_killed_is_started_again(monkeypatch: pytest.Mo
         [project] = await engine.projects()
         assert killed
         assert project["progress"]["commits"]["done"] == 9
+
+
+async def test_what_a_killed_indexer_had_not_come_to_is_read_by_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    killed: list[int] = []
+    take = Indexing._take
+
+    async def killed_after_the_first_model(self: Indexing, project: Project, step: dict[str, Any]) -> None:
+        await take(self, project, step)
+        if step["stage"] == "model" and not killed and self._indexer.pid is not None:
+            killed.append(self._indexer.pid)
+            os.kill(self._indexer.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Indexing, "_take", killed_after_the_first_model)
+    async with running(monkeypatch, make_shop(tmp_path / "shop")) as (engine, _):
+        await until(lambda: project_is_ready(engine), "the project is read after all")
+        [project] = await engine.projects()
+        page = await engine.memories(Filters(project=project["id"], tags=(), kinds=(Kind.EPISODE,)), 100, None)
+        assert killed
+        assert page["total"] == 9
 
 
 async def test_a_night_that_fails_is_counted_and_the_next_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:

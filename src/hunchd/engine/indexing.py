@@ -73,6 +73,7 @@ class Indexing:
             project.commits.done = project.commits.total = len(project.predictor)
             project.files.done = project.files.total = told.get("files", 0)
             self._loaded(project)
+            project.whole = True
         except FileNotFoundError:
             project.learnt = None
         except (OSError, ValueError, KeyError, TypeError, HunchError):
@@ -88,10 +89,10 @@ class Indexing:
         project.reached("asked for")
         again = False
         try:
-            if project.predictor is not None and project.learnt is not None:
+            if project.whole:
                 await self.catch_up(project)
                 await self.refresh(project)
-            else:
+            else:  # also where an earlier attempt ended early: what it had not come to is missing otherwise for good
                 await self._from_scratch(project)
                 await self._conventions(project)
         except HunchError as error:
@@ -124,7 +125,7 @@ class Indexing:
         params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
         answer = await self._indexer.call("units", params, timeout=300)
         project.reached("commits")
-        if answer.get("rewritten"):  # maybe another repository altogether
+        if answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository altogether
             await self._from_scratch(project)
             return await self._conventions(project)
         moved = [(old, new) for old, new in answer.get("moved", ())]
@@ -164,9 +165,11 @@ class Indexing:
             "newest": self._settings.newest_units,
             "most": self._settings.max_units,
         }
+        project.whole = False
         async with aclosing(self._indexer.stream("index", params)) as steps:
             async for step in steps:
                 await self._take(project, step)
+        project.whole = True
 
     async def _take(self, project: Project, step: dict[str, Any]) -> None:
         project.reached(step["stage"])
@@ -224,7 +227,7 @@ class Indexing:
 
     def remember(self, project: Project) -> None:
         """Leave the model and what belongs to it for the next start, which makes it again if it is not there."""
-        if project.predictor is None:
+        if project.predictor is None or not project.whole:
             return
         by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
         facts = [memory_json(fact) for fact in by_files]

@@ -159,6 +159,7 @@ class Project:
     indexing: bool = True
     index_error: str = ""
     reading: Sign | None = None
+    whole: bool = False  # everything there was has been read once: from then on only what comes is learnt
     learnt: str | None = None  # sha of the newest unit that the predictor knows
     commits: Progress = field(default_factory=Progress)
     files: Progress = field(default_factory=Progress)
