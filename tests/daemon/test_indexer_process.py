@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,45 @@ async def test_older_history_is_learnt_after_the_newest(root: Path, indexer: Chi
     told = await steps(indexer, "index", params(root, newest=1))
     assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
     assert len([step for step in told if step["stage"] == "model"]) == 4
+
+
+def lose(root: Path, rev: str) -> None:
+    """Take an object out of the repository, as a failing disk does."""
+    name = git(root, "rev-parse", rev)
+    (root / ".git/objects" / name[:2] / name[2:]).unlink()
+
+
+async def test_of_a_damaged_history_what_can_be_read_is_learnt_and_the_rest_told(root: Path, indexer: Child) -> None:
+    for number in range(4):
+        commit(root, f"Change {number}", app=f"import db\nx = {number}\n", db=f"y = {number}\n")
+    lose(root, "HEAD~4^{tree}")
+    told = await steps(indexer, "index", params(root))
+    titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
+    assert titles == ["Change 3", "Change 2"]  # git fails before it has told all of the one above
+    assert [step["why"].partition(":")[0] for step in told if step["stage"] == "unread"] == [
+        "only the newest 2 commits could be read"
+    ]
+    with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
+        assert "app.py" in cache.blobs()
+
+
+def lost_commit(root: Path) -> None:
+    lose(root, "HEAD")
+
+
+def broken_config(root: Path) -> None:
+    (root / ".git/config").write_text("[core")
+
+
+@pytest.mark.parametrize("damage", [lost_commit, broken_config])
+async def test_where_git_can_read_nothing_the_files_are_read_and_the_history_is_an_error(
+    root: Path, indexer: Child, damage: Callable[[Path], None]
+) -> None:
+    damage(root)
+    with pytest.raises(RepositoryError, match=r"bad object HEAD|bad config"):
+        await steps(indexer, "index", params(root))
+    with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
+        assert "app.py" in cache.blobs()
 
 
 async def test_episodes_go_on_where_they_were_left(root: Path, indexer: Child) -> None:

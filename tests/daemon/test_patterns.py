@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hunchd.daemon.mining import Quarry, mine
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.repositories import commit, git
 
@@ -53,6 +54,15 @@ def shop(tmp_path: Path) -> Path:
         files = {f"shop/commands/{name}.py": COMMAND.format(name=name), "shop/registry.py": registered}
         commit(root, f"A command to {name} things", files)
     return root
+
+
+def test_without_old_contents_the_code_still_says_what_it_repeats(tmp_path: Path, shop: Path) -> None:
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{shop}", "partial")
+
+    [*_, told] = mine(Quarry(root=tmp_path / "partial", cache=tmp_path / "patterns.sqlite"))
+
+    assert any("shop_command" in pattern["template"] for pattern in told["patterns"])
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hunchd.domain.memory import Memory
 from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
 from hunchd.ingestion.conventions import conventions
 from hunchd.ingestion.episodes import episode
-from hunchd.ingestion.history import units
+from hunchd.ingestion.history import readable, units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
 from hunchd.ingestion.rewrites import Rewritten, moved
@@ -44,10 +44,21 @@ TOLD_EVERY: Final = 500  # units between two reports of progress
 
 
 def index(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Everything about a project beyond its first model, the most useful first: recent history, the files, older
-    history, episodes."""
+    """Everything about a project beyond its first model. Where git cannot read all of the history, it is what can be
+    read, and why that is not all."""
     git = history_of(scope.root)
-    total = min(_count(git), scope.most)
+    try:
+        yield from _indexed(scope, git, min(_count(git), scope.most))
+    except RepositoryError as error:
+        total = readable(git, newest=scope.most) if git is not None else 0
+        yield from _indexed(scope, git, total)
+        if not total:
+            raise
+        yield {"stage": "unread", "why": f"only the newest {total:,} commits could be read: {error.message}"}
+
+
+def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, Any]]:
+    """The most useful first: recent history, the files, older history, episodes."""
     learner = Learner()
     packs: list[bytes] = []
     recent = min(scope.newest, total)
@@ -153,7 +164,7 @@ class _Step:
 
 
 def _count(git: Git | None) -> int:
-    if git is None or not git.exists():
+    if git is None or (not git.exists() and git.is_unborn()):
         return 0
     return int(git.run("rev-list", "--count", "--first-parent", "HEAD", "--"))
 

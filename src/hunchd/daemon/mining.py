@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from hunchd.daemon.attempts import Attempts
 from hunchd.daemon.models import history_of
+from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit, unit_from
 from hunchd.domain.work import is_work
 from hunchd.ingestion.history import units
@@ -81,8 +83,10 @@ def _found(
         def there(path: str) -> bool:
             return (quarry.root / path).exists()
 
-        patterns = with_history(patterns, read, past.added, past.units, there, past.changed())
-        past.keep()
+        # Without old contents (a partial clone, a damaged one) the code still says what it repeats.
+        with contextlib.suppress(RepositoryError):
+            patterns = with_history(patterns, read, past.added, past.units, there, past.changed())
+            past.keep()
     cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
     cache.keep("patterns", [pattern.json() for pattern in patterns])
     cache.keep("head", head)

@@ -5,13 +5,14 @@ What else the indexer does loads as much code again, which nobody should wait fo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.domain.errors import InvalidInput
+from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import units
 from hunchd.prediction.learner import Learner
 from hunchd.repository import layout
@@ -42,8 +43,9 @@ def first_model(scope: Scope) -> Iterator[dict[str, Any]]:
     """A model of the newest commits alone, to answer with at once; nothing where there is none."""
     learner = Learner()
     if (git := history_of(scope.root)) is not None:
-        for unit in units(git, newest=min(FIRST, scope.most)):
-            learner.learn(unit)
+        with contextlib.suppress(RepositoryError):  # whoever reads all of it tells what is wrong with it
+            for unit in units(git, newest=min(FIRST, scope.most)):
+                learner.learn(unit)
     if len(learner):
         yield saved(learner, scope)
 

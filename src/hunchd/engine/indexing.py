@@ -165,7 +165,7 @@ class Indexing:
             "newest": self._settings.newest_units,
             "most": self._settings.max_units,
         }
-        project.whole = False
+        project.whole, project.unread = False, ""
         async with aclosing(self._indexer.stream("index", params)) as steps:
             async for step in steps:
                 await self._take(project, step)
@@ -188,6 +188,9 @@ class Indexing:
                 project.embeddings.total = step["total"]
             case "facts":
                 await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in step["facts"]])
+            case "unread":
+                project.unread = step["why"]
+                logger.warning("%s: %s", project.name, project.unread)
         self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
 
     async def _conventions(self, project: Project) -> None:
@@ -226,8 +229,9 @@ class Indexing:
                 await asyncio.to_thread(give_memory_back)
 
     def remember(self, project: Project) -> None:
-        """Leave the model and what belongs to it for the next start, which makes it again if it is not there."""
-        if project.predictor is None or not project.whole:
+        """Leave the model and what belongs to it for the next start, which makes it again if it is not there: as it
+        does where git could not read everything, for somebody may have mended that."""
+        if project.predictor is None or not project.whole or project.unread:
             return
         by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
         facts = [memory_json(fact) for fact in by_files]

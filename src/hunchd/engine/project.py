@@ -160,6 +160,7 @@ class Project:
     index_error: str = ""
     reading: Sign | None = None
     whole: bool = False  # everything there was has been read once: from then on only what comes is learnt
+    unread: str = ""  # why older history is missing
     learnt: str | None = None  # sha of the newest unit that the predictor knows
     commits: Progress = field(default_factory=Progress)
     files: Progress = field(default_factory=Progress)
@@ -201,6 +202,8 @@ class Project:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:
             return f"{self.name}: {self.index_error}"
+        if self.unread:
+            return f"{self.name}: {self.unread}"
         if self.predictor is None:
             return f"{self.name}: history is still being read"
         return f"{self.name}: older history and files are still being read" if self.indexing else ""
@@ -298,6 +301,6 @@ class Project:
         if self.state == "indexing" and self.reading is not None:
             silent = round(time.monotonic() - self.reading.at)
             shown["reading"] = {"step": self.reading.step, "silent_seconds": silent}
-        if self.index_error:
-            shown["index_error"] = self.index_error
+        if wrong := self.index_error or self.unread:
+            shown["index_error"] = wrong
         return shown

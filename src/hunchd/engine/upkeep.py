@@ -65,7 +65,8 @@ class Upkeep:
                 await self._indexing.catch_up(project, self._rewritten.pop(project.id, ()))
             if stale:
                 await self._indexing.refresh(project, None if paths is None else sorted(paths))
-            project.index_error = ""
+            if project.whole:  # what the first reading stumbled over is not mended by a file that was saved
+                project.index_error = ""
         except HunchError as error:  # the next change tries again; until then answers say that they are behind
             project.index_error = f"not up to date: {error.message}"
             logger.warning("%s: %s", project.name, project.index_error)

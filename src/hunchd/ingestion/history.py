@@ -65,7 +65,7 @@ def units(
     """
     git.run("rev-parse", "--git-dir")  # no repository is an error, one without a commit is not
     if not git.exists(rev):
-        if rev == "HEAD":
+        if rev == "HEAD" and git.is_unborn():
             return
         raise RepositoryError(f"there is no commit {rev!r} in {git.path}")
     revisions = [rev] if since is None else [rev, f"^{since}"]
@@ -73,6 +73,17 @@ def units(
     limit = [] if newest is None else [f"--max-count={newest}"]
     counted = [_COUNTS] if lines else []
     yield from _logged(git, [*counted, *order, *limit, *revisions, "--"])
+
+
+def readable(git: Git, *, newest: int) -> int:
+    """How many of the newest units can be read: not all where the repository is damaged."""
+    read = 0
+    try:
+        for _ in units(git, newest=newest, newest_first=True):
+            read += 1
+    except RepositoryError:
+        pass
+    return read
 
 
 def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:

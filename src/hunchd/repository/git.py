@@ -124,6 +124,15 @@ class Git:
                 raise
             return False
 
+    def is_unborn(self) -> bool:
+        """Whether the branch that is checked out has no commit yet, and not one that is gone. Raises where git cannot
+        use the repository at all."""
+        self.run("rev-parse", "--git-dir")
+        try:
+            return not self.run("rev-parse", "--verify", "--quiet", "HEAD")
+        except RepositoryError:
+            return True
+
     def resolve(self, rev: str = "HEAD") -> str:
         """The id of the commit that `rev` names."""
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
