@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Unit
+from hunchd.domain.history import LATEST, Unit
 from hunchd.domain.work import existing_paths, is_bot, is_bulk, is_forward_port, is_work, plain_title
 from hunchd.ingestion.history import units
 from hunchd.repository.git import Git
@@ -56,6 +57,15 @@ def test_units_come_oldest_first_with_statuses_and_blobs(project: Project) -> No
     assert two.changes[0].old_blob == one.changes[0].new_blob
     assert two.changes[1].new_blob == ""
     assert existing_paths(two) == ("a.py", "b.py")
+
+
+@pytest.mark.parametrize(("written", "read"), [(2**33, LATEST), (2**60, LATEST), (86_400, 86_400)])
+def test_clocks_that_lie_say_at_most_2100(project: Project, written: int, read: int) -> None:
+    project.commit("Begin", a_py="x = 1\n")
+    raw = re.sub(r"> \d+ ", f"> {written} ", project.git("cat-file", "commit", "HEAD")) + "\n"
+    (project.folder / ".git/commit").write_text(raw)
+    project.git("reset", "-q", project.git("hash-object", "-t", "commit", "-w", "--literally", ".git/commit"))
+    assert [unit.at for unit in units(Git(project.folder))] == [read]
 
 
 def test_renames_are_followed(project: Project) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 ChangeStatus = Literal["A", "M", "D", "R", "C", "T"]
+
+LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, as late as anything kept may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class Unit:
     tags: tuple[str, ...] = ()
     branch: str = ""  # the merged branch's name where the subject of the merge tells it
     coauthors: tuple[str, ...] = ()
+
+
+def likely(at: int) -> int:
+    """An author's time as it may be kept: clocks of authors lie, and git writes down any number."""
+    return min(max(at, 0), LATEST)
 
 
 def unit_from(told: Mapping[str, Any]) -> Unit:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hunchd.domain.facts import place_of
-from hunchd.domain.history import Unit
+from hunchd.domain.history import Unit, likely
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.work import is_bot
 from hunchd.ingestion.redaction import redact
@@ -18,14 +18,13 @@ from hunchd.protocol.memories import title_of
 
 INDEX: Final = 60  # characters
 _PARTS: Final = re.compile(r"[^\w-]+")
-LATEST: Final = 220_000_000_000  # seconds since the epoch: clocks of authors lie
 
 
 def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
     """The claims that a commit's message makes; none of what machines wrote."""
     if is_bot(unit):
         return []
-    at = datetime.fromtimestamp(min(max(unit.at, 0), LATEST), UTC)
+    at = datetime.fromtimestamp(likely(unit.at), UTC)
     message = redact(f"{unit.subject}\n\n{unit.body}").text
     return [_fact(stated, unit.sha, min(at, now), project, now) for stated in stated_in(message, "commit")]
 

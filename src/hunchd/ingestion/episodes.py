@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import Change, Unit, likely
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.work import is_bot, is_bulk, is_forward_port, is_work, plain_title
 from hunchd.ingestion.redaction import redact
@@ -52,7 +52,7 @@ def episode_id(project: str, sha: str) -> str:
 def episode(unit: Unit, project: str, *, now: datetime) -> Memory:
     """What `unit` left behind; `now` is when it is stored. Its text is a stranger's until somebody vouches for it."""
     unit = replace(unit, subject=redact(unit.subject).text, body=redact(unit.body).text)
-    at = datetime.fromtimestamp(_sane(unit.at), UTC)
+    at = datetime.fromtimestamp(likely(unit.at), UTC)
     title = _cut(plain_title(unit.subject) or unit.subject or unit.sha[:10], MAX_TITLE)
     why, where = reason_in(unit.body), places_of(unit.changes)
     return Memory(
@@ -176,8 +176,3 @@ def _folder(path: str) -> str:
 def _cut(text: str, limit: int) -> str:
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,.;:") + "…"
-
-
-def _sane(at: int) -> int:
-    """Clocks of authors lie: before the epoch or after the year 9000 no date can be made of them."""
-    return min(max(at, 0), 220_000_000_000)

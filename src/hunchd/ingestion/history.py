@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Change, ChangeStatus, Unit
+from hunchd.domain.history import Change, ChangeStatus, Unit, likely
 from hunchd.domain.work import is_forward_port_subject
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.redaction import redact, redacted_name
@@ -172,7 +172,7 @@ def _unit(header: bytes, changes: Iterable[Change], tags: dict[str, tuple[str, .
         parents=tuple(parents.split()),
         author=redacted_name(author),
         email=redacted_name(email),
-        at=int(at) if at.lstrip("-").isdigit() else 0,
+        at=likely(int(at)) if at.lstrip("-").isdigit() else 0,
         subject=subject,
         body=body,
         changes=tuple(changes),

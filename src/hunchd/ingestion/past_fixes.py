@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from hunchd.domain.history import likely
 from hunchd.ingestion.errors import ErrorText, Place
 from hunchd.ingestion.fixes import MOST_PATHS, Fix, diff_of
 from hunchd.repository.touching import Touching
@@ -161,7 +162,7 @@ def past_fix(
         return None
     changed.sort(key=lambda change: (change.path not in commit.paths, change.path))
     known_by = hashlib.blake2b("\x1f".join((error, "past", commit.sha)).encode(), digest_size=10).hexdigest()
-    at = datetime.fromtimestamp(min(commit.at, 220_000_000_000), UTC)
+    at = datetime.fromtimestamp(likely(commit.at), UTC)
     return Fix(
         f"m{known_by}",
         error,
