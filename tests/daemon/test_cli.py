@@ -78,6 +78,16 @@ def test_who_starts_and_stops_it_by_a_program_is_told_as_one() -> None:
     assert json.loads(hunch("stop", "--json").stdout) == {"stopped": restarted["pid"]}
 
 
+def test_a_home_named_from_the_folder_one_is_in_is_the_daemon_s_too(
+    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUNCHD_HOME", hunchd_home.name)
+    monkeypatch.chdir(hunchd_home.parent)
+    told = json.loads(hunch("start", "--json").stdout)
+    assert told["pid"] == holder()
+    assert Path(f"/proc/{told['pid']}/environ").read_bytes().count(f"HUNCHD_HOME={hunchd_home}\0".encode()) == 1
+
+
 def test_ten_clients_at_once_find_one_daemon(shop: Path) -> None:
     clients = [
         subprocess.Popen([sys.executable, "-m", "hunchd.cli", "status", "--json"], stdout=subprocess.PIPE)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hunchd.cli import http
 from hunchd.cli.client import PING, Client, answers, check_protocol, is_connectable
 from hunchd.cli.errors import CommandError, NoDaemon
-from hunchd.config.places import Places, make_private, places
+from hunchd.config.places import Places, absolute_home, make_private, places
 from hunchd.protocol.rendezvous import Rendezvous, is_alive, read
 
 if TYPE_CHECKING:
@@ -67,7 +67,13 @@ def launch() -> Rendezvous:
             return _until_ready(where, None, deadline)
         with _log_end(where) as log:
             process = subprocess.Popen(
-                DAEMON, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+                DAEMON,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                env=os.environ | absolute_home(),
             )
         return _until_ready(where, process, deadline)
 

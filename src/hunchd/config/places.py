@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hunchd.domain.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from platformdirs import PlatformDirs
 
 
@@ -46,8 +48,8 @@ class Places(NamedTuple):  # every command asks for it: quicker to load than a d
 def places(environment: dict[str, str] | None = None) -> Places:
     """The folders that `environment` (default: this process's) asks for. Nothing is created."""
     variables = os.environ if environment is None else environment
-    if home := variables.get("HUNCHD_HOME"):
-        base = expanded(home).absolute()
+    if home := absolute_home(variables).get("HUNCHD_HOME"):
+        base = Path(home)
         return Places(base / "config", base / "data", base / "state", base / "cache", base / "run")
     from platformdirs import PlatformDirs  # not loaded where HUNCHD_HOME decides
 
@@ -59,6 +61,12 @@ def places(environment: dict[str, str] | None = None) -> Places:
         cache=ask.user_cache_path,
         runtime=_runtime(variables.get("XDG_RUNTIME_DIR"), ask),
     )
+
+
+def absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """HUNCHD_HOME for a process that runs in another folder, if it is set: it may be relative to this one."""
+    home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
+    return {"HUNCHD_HOME": str(expanded(home).absolute())} if home else {}
 
 
 def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
