@@ -154,6 +154,22 @@ def test_a_clock_that_jumps_by_days_loses_nothing_and_stops_nothing(hunchd_home:
         assert all(task["failures"] == 0 for task in daemon.get("/status")["tasks"])
 
 
+@pytest.mark.parametrize("zone", ["GMT+3", "CET-1CEST,M3.5.0,M10.5.0/3", "Not/AZone"])
+def test_nights_come_in_time_zones_without_a_name(hunchd_home: Path, zone: str) -> None:
+    with running_daemon(hunchd_home, settings=SMALL, environment={"TZ": zone}) as daemon:
+        [night] = [task for task in daemon.get("/status")["tasks"] if task["name"] == "nightly"]
+        assert (night["state"], night["failures"]) == ("running", 0)
+
+
+def test_where_git_is_not_found_it_answers_from_the_files_and_says_so(hunchd_home: Path, shop: Path) -> None:
+    with running_daemon(hunchd_home, settings=SMALL, environment={"PATH": str(hunchd_home)}) as daemon:
+        daemon.add(shop)
+        daemon.wait_until(lambda: project(daemon, shop)["progress"]["files"]["done"] > 0, within=60, what="read files")
+        daemon.wait_until(lambda: project(daemon, shop)["state"] == "ready", within=60, what="come to an end")
+        assert "git" in project(daemon, shop)["index_error"]
+        assert "def add" in context(daemon, shop, "shop/checkout.py")["context"]
+
+
 # -- repositories
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
@@ -20,10 +21,9 @@ async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
     async def ring() -> None:
         due.set()
 
-    scheduler = AsyncIOScheduler()
-    scheduler.add_job(
-        ring, CronTrigger(hour=hour, jitter=600), misfire_grace_time=CATCH_UP, coalesce=True, max_instances=1
-    )
+    trigger = _each_night(hour)
+    scheduler = AsyncIOScheduler(timezone=trigger.timezone)
+    scheduler.add_job(ring, trigger, misfire_grace_time=CATCH_UP, coalesce=True, max_instances=1)
     scheduler.start()
     try:
         while True:
@@ -32,3 +32,11 @@ async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
             await work()
     finally:
         scheduler.shutdown(wait=False)
+
+
+def _each_night(hour: int) -> CronTrigger:
+    """In local time. Where TZ is none of the named zones (`GMT+3` is allowed and is none), as far from UTC as now."""
+    try:
+        return CronTrigger(hour=hour, jitter=600)
+    except (LookupError, ValueError):
+        return CronTrigger(hour=hour, jitter=600, timezone=datetime.now().astimezone().tzinfo)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+# Where git cannot be found, each question says so; GitPython would not even let itself be imported.
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 import git
 
 from hunchd.domain.errors import RepositoryError
