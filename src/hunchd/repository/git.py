@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator
@@ -168,7 +169,10 @@ class Git:
                 istream=subprocess.PIPE,
                 env=ENVIRONMENT,
             )
-        except (git.GitCommandError, git.GitCommandNotFound, OSError) as error:
+        except git.GitCommandNotFound as error:  # it names the whole command, which helps nobody
+            what = "git is not on the PATH" if shutil.which("git") is None else "the folder is gone"
+            raise RepositoryError(f"git could not be started in {self.path}: {what}") from error
+        except (git.GitCommandError, OSError) as error:
             raise RepositoryError(f"git could not be started in {self.path}: {error}") from error
         child = process.proc
         try:
