@@ -190,6 +190,24 @@ def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, 
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 
+def test_what_is_counted_follows_what_happens(daemon: RunningDaemon, shop: Path) -> None:
+    before = daemon.add(shop)["progress"]
+
+    def counts(commits: int) -> bool:
+        status = daemon.get("/status")
+        now = status["projects"][0]["progress"]
+        more = [now[what]["done"] - before[what]["done"] for what in ("commits", "files")]
+        rows = status["store"]["rows"]
+        return more == [commits, 1] and now["embeddings"] == {"done": rows, "total": rows}
+
+    git(shop, "checkout", "-q", "-b", "side", "HEAD~2")
+    commit(shop, "A till on the side", {"shop/till.py": "def ring() -> None: ...\n"})
+    daemon.wait_until(lambda: counts(1), within=30, what="count a commit and its file")
+    git(shop, "checkout", "-q", "main")
+    commit(shop, "A till", {"shop/till.py": "def ring() -> int: ...\n"})
+    daemon.wait_until(lambda: counts(2), within=30, what="count what main had before once")
+
+
 def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> None:
     added = daemon.add(shop)
     canary = "the-zebra-rule-4711"

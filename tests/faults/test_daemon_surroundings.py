@@ -208,6 +208,7 @@ def test_strange_repositories_are_answered_for_or_refused_in_words(
     assert "branch side" in context(small, tmp_path / "side")["context"]
     shutil.rmtree(tmp_path / "side")  # a worktree that nobody told git about
     assert context(small, shop)["status"] == "ok"
+    assert project(small, shop)["worktrees"] == []
 
     small.wait_until(lambda: project(small, unborn)["progress"]["commits"]["done"] == 1, within=60, what="see a birth")
     assert all(task["failures"] == 0 for task in small.get("/status")["tasks"])

@@ -154,6 +154,8 @@ class Indexing:
                     for path in step["removed"]:
                         project.predictor.remove(path)
                 project.touch()
+        if paths is not None and project.code is not None and not project.indexing:
+            project.files.done = project.files.total = project.code.count()
         await self._pack(project)
         if paths is None or any(speaks(path) or is_script(path) for path in paths):
             await self._conventions(project)
@@ -207,11 +209,12 @@ class Indexing:
         for index, unit in enumerate(units):
             if project.predictor is not None:
                 collaborators.noticed(project, unit)
+                known = len(project.predictor)
                 project.predictor.learn(unit)
+                project.commits.done += len(project.predictor) - known  # what another branch had brought counts once
             project.learnt = unit.sha
             if index % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
-        project.commits.done += len(units)
         project.commits.total = max(project.commits.total, project.commits.done)
         project.touch()
 

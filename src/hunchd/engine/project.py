@@ -295,7 +295,7 @@ class Project:
             files=self.files.pair,
             embeddings=self.embeddings.pair,
         )
-        shown["worktrees"] = [str(root) for root in self.trees if root != self.root]
+        shown["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
         shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
         shown["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
         if self.state == "indexing" and self.reading is not None:

@@ -60,6 +60,9 @@ class Vitals:
         """The contract's answer to GET /status."""
         await self._ask_the_store()
         store = self._parts.store.last_stats
+        for project in self._projects:
+            if (state := store.get("projects", {}).get(project.id)) is not None:
+                project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
         told = list(degraded) + list(store.get("degraded", ()))
         return {
             "status": "degraded" if told else "ok",
@@ -80,8 +83,9 @@ class Vitals:
         }
 
     async def _ask_the_store(self) -> None:
-        """It embeds by itself what was waiting when it last told; asked only then, and not waited for long."""
-        if self._parts.store.to_embed and self._parts.store_process.pid is not None:
+        """It embeds by itself what was waiting when it last told; asked only then, or after it was given something, and
+        not waited for long."""
+        if (self._parts.store.to_embed or self._parts.store.to_count) and self._parts.store_process.pid is not None:
             with suppress(TimeoutError, HunchError):
                 async with asyncio.timeout(PATIENCE):
                     await self._parts.store.stats()

@@ -88,9 +88,11 @@ class StoreClient:
         self._questions = 0  # that wait for their answer
         self._answered_at = float("-inf")
         self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": []}
+        self.to_count = False  # whether something was put since it was counted
 
     async def put(self, memories: Sequence[Memory]) -> None:
         """Add or overwrite by id. On disk and found when this returns; the same twice is harmless."""
+        self.to_count = True
         await self._call("put", {"memories": [plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
 
     async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> None:
@@ -226,6 +228,7 @@ class StoreClient:
 
     async def stats(self) -> dict[str, Any]:
         """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
+        self.to_count = False
         answer = await self._read("stats", {})
         return dict(answer["stats"])
 

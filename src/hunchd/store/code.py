@@ -69,6 +69,10 @@ class CodeCache:
                 self._connection.close()
                 self._connection = None
 
+    def count(self) -> int:
+        """How many files are kept."""
+        return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM files"))
+
     def blobs(self) -> dict[str, str]:
         """Path to git blob id of everything kept."""
         return dict(self._rows("SELECT path, blob FROM files"))
