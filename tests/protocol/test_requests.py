@@ -65,7 +65,7 @@ def test_every_word_of_a_context_query_is_read() -> None:
         ("project=/p&format=xml", "allowed: json, markdown"),
         ("project=/p&file=a&file=b", "names 'file' twice"),
         ("project=/p&file=%00", "NUL"),
-        ("project=/p&file=%ff", "percent-encoding"),
+        ("project=/p&file=%ff", "not UTF-8"),
         ("project=/p&" + "&".join(f"x{n}=1" for n in range(200)), "over 100 fields"),
         ("projct=/p", "'projct' is not a field here"),
         ("project=/p&query=" + "x" * 5000, "longer than 4,096 bytes"),

@@ -51,6 +51,8 @@ class Fields:
         """The fields of a query string: numbers as digits, lists separated by commas, "" as left out."""
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
+        except UnicodeDecodeError as error:
+            raise Malformed("the query string is not UTF-8; nothing is known of files with such a name") from error
         except ValueError as error:
             raise Malformed("the query string is not valid: broken percent-encoding, or over 100 fields") from error
         twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
