@@ -146,10 +146,16 @@ async def test_of_a_damaged_history_what_can_be_read_is_learnt_and_the_rest_told
     titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
     assert titles == ["Change 3", "Change 2"]  # git fails before it has told all of the one above
     assert [step["why"].partition(":")[0] for step in told if step["stage"] == "unread"] == [
-        "only the newest 2 commits could be read"
+        "only the newest 2 of 6 commits could be read"
     ]
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert "app.py" in cache.blobs()
+
+
+async def test_a_history_of_which_nothing_can_be_read_is_not_read_again_and_again(root: Path, indexer: Child) -> None:
+    lose(root, "HEAD~1^{tree}")
+    told = await steps(indexer, "index", params(root))
+    assert told[-1]["why"].startswith("only the newest 0 of 2 commits could be read: git log failed")
 
 
 def lost_commit(root: Path) -> None:

@@ -46,15 +46,17 @@ TOLD_EVERY: Final = 500  # units between two reports of progress
 def index(scope: Scope) -> Iterator[dict[str, Any]]:
     """Everything about a project beyond its first model. Where git cannot read all of the history, it is what can be
     read, and why that is not all."""
-    git = history_of(scope.root)
+    git, total = history_of(scope.root), None
     try:
-        yield from _indexed(scope, git, min(_count(git), scope.most))
-    except RepositoryError as error:
-        total = readable(git, newest=scope.most) if git is not None else 0
+        total = min(_count(git), scope.most)
         yield from _indexed(scope, git, total)
-        if not total:
+    except RepositoryError as error:
+        found = readable(git, newest=scope.most) if git is not None and total else 0
+        yield from _indexed(scope, git, found)
+        if total is None:  # git cannot even count: trying again is cheap, and somebody may mend that
             raise
-        yield {"stage": "unread", "why": f"only the newest {total:,} commits could be read: {error.message}"}
+        why = f"only the newest {found:,} of {total:,} commits could be read: {error.message}"
+        yield {"stage": "unread", "why": why}
 
 
 def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, Any]]:
