@@ -72,6 +72,8 @@ async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = T
     """The id of the project."""
     async with client.post("/projects", json={"path": str(repository)}) as response:
         added = await response.json()
+    if "error" in added:
+        raise SystemExit(f"{repository}: {added['error']['message']}")
     while wait:
         async with client.get("/projects") as response:
             listed = (await response.json())["items"]
