@@ -117,6 +117,7 @@ def test_a_choice_that_is_turned_round_holds_no_more_and_can_be_taken_back(daemo
     say(daemon, "We use quickrunner instead of oldrunner")
     back = say(daemon, "Correction: we use slowrunner, not quickrunner, as it runs the examples")
 
+    assert (back["verdict"], back["replaced"]["value"]) == ("replaced", "quickrunner")
     held = [value(daemon, f"in place of {name}") for name in ("slowrunner", "oldrunner", "quickrunner")]
     assert held == [None, "quickrunner", "slowrunner"]
     daemon.request("DELETE", f"/memories/{back['id']}")

@@ -149,6 +149,8 @@ class Memories:
             return ruling
         ends = min(old.valid_to or now, now)
         gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)
+        if other_way is not None and ruling.against is None:
+            ruling = replace(ruling, verdict=Verdict.REPLACED, against=old)
         return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
 
     async def _overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
