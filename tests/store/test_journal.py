@@ -41,6 +41,18 @@ async def test_what_was_accepted_is_replayed_in_order_after_a_restart(folder: Pa
         assert list(journal.replay()) == [(number, record(number)) for number in (1, 2, 3)]
 
 
+async def test_a_record_that_comes_in_the_moment_in_which_writing_ends_does_not_wait_for_the_next(folder: Path) -> None:
+    async with Journal.open(folder) as journal:
+        first = asyncio.ensure_future(journal.append(records([1])))
+        while not journal.pending:
+            await asyncio.sleep(0)
+        [group] = journal._unwritten()
+        await group.done  # the task has looked for more and found nothing; that it ended is not known yet
+        async with asyncio.timeout(10):
+            assert await journal.append(records([2])) == [2]
+        await first
+
+
 async def test_any_json_value_comes_back_as_it_was(folder: Path) -> None:
     strange = Record(
         "id", "signal", None, {"text": 'é 漢字 \ud800 \x00 "\\', "deep": [[{"a": None}]], "big": 2**70}, 0.5

@@ -166,10 +166,13 @@ class Journal:
             numbers.append(sequence)
             if group not in groups:
                 groups.append(group)
-        if own is not None and self._writing is None:
+        self._begin_writing()
+        return numbers, groups
+
+    def _begin_writing(self) -> None:
+        if self._groups and self._writing is None:
             self._writing = asyncio.get_running_loop().create_task(self._write_groups(), name="journal")
             self._writing.add_done_callback(self._writing_ended)
-        return numbers, groups
 
     def _gathering(self) -> _Group:
         """The group that new records join: the newest, if it is not long enough yet."""
@@ -236,6 +239,7 @@ class Journal:
         self._writing = None
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
+            self._begin_writing()  # what came between the task's last look and this
             return
         self.failure = f"the writing task ended: {error!r}"
         logger.error("%s", self.failure, exc_info=error)
