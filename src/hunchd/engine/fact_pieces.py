@@ -104,7 +104,13 @@ def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
 def _that_quote(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
     """The facts that say a few words of an error as it says them: its message, or the name of the test that failed."""
     runs = frozenset[tuple[str, ...]]().union(*map(_runs, errors))
-    return frozenset(fact.id for fact in facts if runs and runs & _runs(f"{fact.title} {fact.content}"))
+    return frozenset(fact.id for fact in facts if _quotes_one(f"{fact.title} {fact.content}", runs))
+
+
+def _quotes_one(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
+    folded = text.casefold()
+    near = {run for run in runs if all(word in folded for word in run)}  # of most texts none, and they are not read
+    return bool(near) and not near.isdisjoint(_runs(text))
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:

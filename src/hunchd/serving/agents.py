@@ -19,6 +19,7 @@ from aiohttp import web
 
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.signal import BY_AGENT
 from hunchd.protocol.agents import AGENTS, Event, answer, understood
 from hunchd.protocol.requests import context_of_body
 from hunchd.protocol.sessions import append_of_body
@@ -127,7 +128,7 @@ class AgentDoors:
         signal = _signal(event, root) if event.kind != "passed" or (root, event.command) in self._failed else None
         self._notice(event, root)
         if signal is not None:
-            accepted = await self._engine.accept_signals([signal | {"project": root, "source": "agent"}])
+            accepted = await self._engine.accept_signals([signal | {"project": root, "source": BY_AGENT}])
             if any(one["error"]["code"] == NotFound.code for one in accepted["rejected"]):
                 await self._engine.add_project(root)
 
