@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.consolidation.conflicts import conflict_of, is_asked_or_answered, overtaken
 from hunchd.domain.errors import Conflict, InvalidInput, NotFound
 from hunchd.domain.facts import (
     Change,
     Ruling,
-    Verdict,
     brought_back,
-    chain,
     moved,
     moved_back,
     moved_from,
     place_of,
     revised,
-    ruled,
-    same_value,
     since,
-    turned_round,
     undone,
-    voice_of,
     without,
 )
-from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
+from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.engine.drafts import memory_of, without_secrets
+from hunchd.engine.kept import Kept
 from hunchd.engine.purging import Purges
 from hunchd.engine.records import record_of, record_of_forgetting, tells_of
+from hunchd.engine.rulings import Rulings
 from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft
@@ -42,11 +36,8 @@ from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
 
-WARM = 2_000  # memories of a project and kind that are brought into memory at the start
-FAMILY_PAGE = 1_000  # versions, chunks and claims of one memory fetched at once
 
-
-class Memories:
+class Memories(Kept):
     """`noticed` is told of every change, once it is durable."""
 
     def __init__(
@@ -60,10 +51,9 @@ class Memories:
         unfinished: Unfinished,
         noticed: Callable[[Change], None] = lambda _: None,
     ) -> None:
+        super().__init__(hot, store, writer)
         self._journal = journal
-        self._hot = hot
-        self._store = store
-        self._writer = writer
+        self._rulings = Rulings(self)
         self.now = now
         self._noticed = noticed
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
@@ -92,83 +82,9 @@ class Memories:
 
     async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
         """The same, for who holds `changing`."""
-        now = self.now()
-        heads = await self._heads(claims)
-        said = self._said(claims)
-        written: dict[str, Memory] = {}  # by this call
-        rulings = []
-        for claim in claims:
-            again = said.setdefault(told, claim) if (told := _statement(claim)) is not None else claim
-            if again is not claim:
-                rulings.append(Ruling(Verdict.SAME, again, Change((), project=again.project)))
-                continue
-            ruling = await self._ruling(claim, heads.get(claim.id), written, now)
-            ruling = await self._replacing(claim, ruling, written, now)
-            written.update({memory.id: memory for memory in ruling.change.memories})
-            heads.update({memory.id: memory for memory in ruling.change.memories})
-            rulings.append(ruling)
+        rulings = await self._rulings.of(claims, self.now())
         await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
         return rulings
-
-    async def _ruling(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
-        if place_of(claim) is None:
-            memory = claim if head is None else _renewed(head, claim)
-            if head is not None and _says_else(head, memory):
-                change = revised(head, memory, now)
-                return Ruling(Verdict.REPLACED, change.memories[-1], change, against=head)
-            return Ruling(Verdict.NEW, memory, Change((memory,), project=claim.project))
-        earlier: Iterable[Memory] = ()
-        if head is not None and since(claim) < since(head) and head.supersedes is not None:
-            known = {one.id: one for one in await self.family(claim.id, claim.project)} | written
-            earlier = known.values()
-        ruling = ruled(claim, head, tuple(earlier), now)
-        agreeing = ruling.verdict in (Verdict.CONFIRMED, Verdict.SAME)
-        if head is None or not (ruling.verdict is Verdict.REPLACED or (agreeing and voice_of(claim) != voice_of(head))):
-            return ruling
-        said = ruling.memory if ruling.verdict is Verdict.REPLACED else claim
-        asked = [conflict_of(ruling.against, said, now)] if ruling.conflicting and ruling.against is not None else []
-        asked = [*await self._unasked(asked), *await self._overtaken(said, now)]
-        conflicts = {one.id: one for one in asked}  # two ways lead to the same question
-        return replace(
-            ruling,
-            conflicting=any(one.status is Status.ACTIVE for one in asked),
-            change=replace(ruling.change, memories=(*ruling.change.memories, *conflicts.values())),
-        )
-
-    async def _replacing(self, claim: Memory, ruling: Ruling, written: dict[str, Memory], now: datetime) -> Ruling:
-        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on. So
-        does a choice that it turns round."""
-        other_way = turned_round(claim) if claim.supersedes is None else None
-        named = place_of(other_way) if other_way is not None else claim.supersedes
-        if named is None or "." in named or ruling.verdict not in (Verdict.NEW, Verdict.REPLACED):
-            return ruling
-        old = written.get(named) or (await self.known([named], claim.project)).get(named)
-        if old is None or old.id == ruling.memory.id or old.status not in (Status.ACTIVE, Status.SUSPECT):
-            return ruling
-        if other_way is not None and not (same_value(old, other_way) and old.confidence <= claim.confidence):
-            return ruling
-        ends = min(old.valid_to or now, now)
-        gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)
-        if other_way is not None and ruling.against is None:
-            ruling = replace(ruling, verdict=Verdict.REPLACED, against=old)
-        return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
-
-    async def _overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
-        """What becomes of the open contradictions about a place when one voice says there what it `said`."""
-        place = place_of(said)
-        known = await self.conflicts_about({place}, said.project) if place is not None else []
-        told = [one for conflict in known for one in overtaken(conflict, said, now, undone=undone)]
-        opened = await self._unasked([one for one in told if one.status is Status.ACTIVE])
-        return [*opened, *(one for one in told if one.status is not Status.ACTIVE)]
-
-    async def _unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
-        """Those that nobody is asked about, or has answered."""
-        known = [await self.known([one.id], one.project) for one in conflicts]
-        return [
-            one
-            for one, before in zip(conflicts, known, strict=True)
-            if not any(map(is_asked_or_answered, before.values()))
-        ]
 
     async def keep(self, memories: Sequence[Memory]) -> None:
         """Make `memories` durable as they are, and searchable."""
@@ -202,61 +118,6 @@ class Memories:
         if not change.silent:
             self._noticed(change)
 
-    # Found
-
-    async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """The memory of that id, wherever it is kept. Raises NotFound."""
-        await self._writer.begun()
-        if self._hot.is_tombstoned(identifier):
-            raise NotFound(f"there is no memory '{identifier}'")
-        if (memory := self._hot.get(identifier)) is not None:
-            return memory
-        for project in (None, *projects):
-            if found := await self._store.get([identifier], project):
-                return found[0]
-        raise NotFound(f"there is no memory '{identifier}'")
-
-    async def known(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Those of the memories that there are, of one project, by id."""
-        await self._writer.begun()
-        found = {name: memory for name in identifiers if (memory := self._hot.get(name)) is not None}
-        missing = [name for name in identifiers if name not in found and not self._hot.is_tombstoned(name)]
-        if missing:
-            found |= {memory.id: memory for memory in await self._store.get(missing, project)}
-        return found
-
-    async def family(self, identifier: str, project: str | None) -> list[Memory]:
-        """A memory and all that is kept under it: versions, chunks, claims that were rejected."""
-        return await self.all_of(Filters(project=project, statuses=(), family=identifier))
-
-    async def all_of(self, filters: Filters) -> list[Memory]:
-        """Every memory that passes, in the store or on its way there, in no order."""
-        return [memory async for memory in self.each(filters)]
-
-    async def each(self, filters: Filters) -> AsyncIterator[Memory]:
-        """The same one by one, each once: first what is at hand, so that what moves to the store meanwhile is not
-        missed; what is newer at hand counts."""
-        seen = set()
-        for memory in self._hot.list(filters):
-            seen.add(memory.id)
-            yield memory
-        cursor: str | None = None
-        while True:
-            page = await self._store.list(filters, FAMILY_PAGE, cursor)
-            for stored in page.items:
-                newest = self._hot.get(stored.id) or stored
-                if stored.id not in seen and not self._hot.is_tombstoned(stored.id) and matches(newest, filters):
-                    yield newest
-            cursor = page.next
-            if cursor is None:
-                return
-
-    async def history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
-        """The memory and what it said before, newest first."""
-        memory = await self.get(identifier, projects)
-        family = {one.id: one for one in await self.family(memory.id.partition(".")[0], memory.project)}
-        return chain(memory, family)
-
     # Changed
 
     async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
@@ -278,7 +139,7 @@ class Memories:
             else:
                 head = (await self.known([place], memory.project)).get(place)
                 result, change = moved(memory, replace(changed, id=place), head, now)
-            conflicts = await self._overtaken(result, now)
+            conflicts = await self._rulings.overtaken(result, now)
             await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return result
 
@@ -293,7 +154,7 @@ class Memories:
                 restored, change = await self._returned(memory, now)
             else:
                 restored, change = await self._stepped_back(memory, now)
-            conflicts = await self._overtaken(restored, now, undone=memory)
+            conflicts = await self._rulings.overtaken(restored, now, undone=memory)
             await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return restored
 
@@ -395,11 +256,6 @@ class Memories:
             await self.purges.purge(project)
         return gone
 
-    async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
-        """Contradictions quote both sides: with one of them they go too."""
-        conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
-        return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]
-
     async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
         """Close the gaps that forgetting `gone` will leave in histories: what one of them took the place of holds
         again. The ids among them where something else lies now; whoever calls holds `changing`."""
@@ -412,41 +268,6 @@ class Memories:
                 changes.append(change)
         await self.commit(changes)
         return going.intersection(one.id for change in changes for one in change.memories)
-
-    # The beginning
-
-    async def _heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
-        """What lies now under the ids of `claims` that may be known."""
-        wanted: dict[str | None, list[str]] = {}
-        for claim in claims:
-            if claim.ref is not None or place_of(claim) is not None:
-                wanted.setdefault(claim.project, []).append(claim.id)
-        heads: dict[str, Memory] = {}
-        for project, identifiers in wanted.items():
-            heads |= await self.known(list(dict.fromkeys(identifiers)), project)
-        return heads
-
-    def _said(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """The facts without a place that are at hand, by what they say, where one of `claims` may say it again."""
-        owners = {claim.project for claim in claims if _statement(claim) is not None}
-        facts = (fact for owner in owners for fact in self._hot.list(Filters(project=owner, kinds=(Kind.FACT,))))
-        return {told: fact for fact in facts if (told := _statement(fact)) is not None}
-
-    async def warm(self, project: str | None) -> list[Memory]:
-        """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
-        found: dict[str, Memory] = {}
-        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
-            filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
-            page = await self._store.list(filters, WARM)
-            for memory in reversed(page.items):
-                if self._hot.get(memory.id) is None and not self._hot.is_tombstoned(memory.id):
-                    self._hot.upsert(memory)
-                    self._hot.committed([memory])
-                found[memory.id] = memory
-            found |= {memory.id: memory for memory in self._hot.list(filters)}
-        newer = (self._hot.get(memory.id) or memory for memory in found.values())
-        shown = [one for one in newer if one.status in filters.statuses and not self._hot.is_tombstoned(one.id)]
-        return sorted(shown, key=lambda memory: (memory.at, memory.id), reverse=True)
 
 
 def _refuse_version(memory: Memory) -> None:
@@ -469,31 +290,6 @@ def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
             f"'{memory.id}' does not hold any more: it is {memory.status}",
             hint=f"'hunch undo {memory.id}' may bring it back; or say it anew",
         )
-
-
-def _statement(fact: Memory) -> tuple[object, ...] | None:
-    """What a fact without a place and without a caller's own key says, and where it holds: said twice it is one."""
-    if fact.kind is not Kind.FACT or fact.ref is not None or place_of(fact) is not None:
-        return None
-    holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)
-    return (*holds, fact.category, fact.tags, fact.trust, " ".join(fact.content.split()))
-
-
-def _says_else(known: Memory, memory: Memory) -> bool:
-    """Whether somebody says another thing under their own key: what it was is kept, as when it is edited. What we read
-    again from files and commits has its history there, and what was said in a session is never changed."""
-    told = known.status is Status.ACTIVE and known.trust is memory.trust is Trust.USER
-    return told and memory.kind is not Kind.MESSAGE and known.content != memory.content
-
-
-def _renewed(known: Memory, memory: Memory) -> Memory:
-    """`memory` sent again: unchanged it stays as it is, changed it keeps its past."""
-    renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
-    says_more = memory.content != known.content and known.superseded_by is not None  # it is no duplicate any more
-    status = memory.status if says_more else known.status
-    renewed = replace(renewed, usage=known.usage, updated=known.updated, status=status)
-    renewed = replace(renewed, supersedes=memory.supersedes or known.supersedes)
-    return known if renewed == known else replace(renewed, updated=memory.updated)
 
 
 def _counted(usage: Usage, outcome: str) -> Usage:
