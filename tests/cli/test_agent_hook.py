@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,30 @@ def test_a_daemon_that_hangs_is_not_waited_for(fake: FakeDaemon, words: list[str
 
         assert hook(words, "claude-code", EVENT) == ""
         assert hook(words, "cursor", EVENT) == "{}"
+
+
+def test_at_the_beginning_of_a_session_it_waits_longer(fake: FakeDaemon, words: list[str]) -> None:
+    """A fifth of a second: too long for the other hooks, however fast they start."""
+
+    def slow(_: Any) -> tuple[int, bytes]:
+        time.sleep(0.2)
+        return 200, b"what this project is about"
+
+    fake.routes[ROUTE] = slow
+
+    told = [hook(words, "claude-code", {"hook_event_name": "SessionStart"}) for _ in range(5)]
+    assert "what this project is about" in told, "a busy machine may miss it now and then"
+    assert hook(words, "claude-code", EVENT) == ""
+
+
+def test_an_address_of_a_daemon_that_has_died_is_not_asked(patient: FakeDaemon, words: list[str]) -> None:
+    patient.routes[ROUTE] = (200, b"somebody else's answer")
+    with subprocess.Popen(["true"]) as dead:
+        dead.wait()
+    patient.publish(pid=dead.pid)
+
+    assert hook(words, "claude-code", EVENT) == ""
+    assert patient.asked == []
 
 
 def test_without_a_daemon_it_is_quiet(words: list[str], tmp_path: Path) -> None:

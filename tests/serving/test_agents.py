@@ -34,6 +34,7 @@ async def shop(daemon: Daemon, tmp_path: Path) -> Path:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, answers come in time."""
     monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 60.0)
+    monkeypatch.setattr("hunchd.serving.agents._IN_TIME_AT_THE_BEGINNING", 60.0)
 
 
 async def told(daemon: Daemon, agent: str, event: dict[str, Any]) -> str:

@@ -55,7 +55,7 @@ AGENT_COMMANDS: Final = (
         TOOLS,
         "what installed agents call; not for people",
         "Reads what an agent's hook is told from standard input and answers what the agent should know.\n"
-        "It never fails and waits a tenth of a second at most.",
+        "It never fails, and waits a tenth of a second at most, or half a second when a session begins.",
         f"{RUN}.agents.hook:agent_hook",
         _agent_hook,
         prints_data=False,

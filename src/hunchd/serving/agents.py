@@ -1,7 +1,7 @@
 """POST /agents/{id}/events: what an agent's hook was told, as it was told; the answer is what the hook prints.
 
-The hook gives us less than a tenth of a second. So what is answered comes first, and what follows from the event is
-done when the answer is on its way.
+The hook gives us less than a tenth of a second, and a little more at the beginning of a session. So what is answered
+comes first, and what follows from the event is done when the answer is on its way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _MOST: Final = 24  # contexts given in one session
 _SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
 _FAILED: Final = 256  # commands of which it is remembered that they failed
 _LONGEST: Final = 200  # characters by which what was given is known
-_IN_TIME: Final = 0.05  # seconds, of the 0.06 that a hook waits: what is later may have found nobody
+# Seconds of the 0.06 and 0.4 that a hook waits: what is later may have found nobody.
+_IN_TIME: Final = 0.05
+_IN_TIME_AT_THE_BEGINNING: Final = 0.35
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class AgentDoors:
         if bundle is not None and is_there:
             given = self._known(event)
             given.times += 1
-            if time.monotonic() - began < _IN_TIME:
+            if time.monotonic() - began < (_IN_TIME_AT_THE_BEGINNING if event.kind == "began" else _IN_TIME):
                 given.add(_subject(event, root), bundle, _file(event, root))
         await self._follow(event, root)
         return response

@@ -1,7 +1,8 @@
 """`hunch agent-hook AGENT`: what an agent's hook is told goes to the daemon, and the daemon's answer is printed.
 
 Where there is curl, `cli/shell/agent-hook` does the same without starting Python. Neither starts anything it waits
-for, fails, or holds an agent up: what the daemon has not answered within a tenth of a second is left out.
+for, fails, or holds an agent up: what the daemon has not answered within a tenth of a second, or half a second at the
+beginning of a session, is left out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 PATIENCE: Final = 0.08  # seconds; on a machine where that is too little, a user may give more
+PATIENCE_AT_THE_BEGINNING: Final = 0.4  # once a session, for what is worth most in it
 _PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 
 
@@ -52,18 +54,19 @@ def _answered(agent: str, told: bytes) -> str:
         return ""
     headers = {"Authorization": f"Bearer {daemon.token}", "Content-Type": "application/json"}
     path = f"/agents/{agent}/events"
-    response = http.request(address_of(daemon), "POST", path, headers=headers, body=told, timeout=_patience())
+    response = http.request(address_of(daemon), "POST", path, headers=headers, body=told, timeout=_patience(told))
     content = response.read()
     if response.status != 200:
         raise HunchError(f"the daemon answered {response.status}: {content[:200]!r}")
     return content.decode("utf-8", "replace")
 
 
-def _patience() -> float:
+def _patience(told: bytes) -> float:
+    usual = PATIENCE_AT_THE_BEGINNING if begins(told) else PATIENCE
     try:
-        return float(os.environ.get(_PATIENCE_VARIABLE, PATIENCE))
+        return float(os.environ.get(_PATIENCE_VARIABLE, usual))
     except ValueError:
-        return PATIENCE
+        return usual
 
 
 def _start_daemon() -> None:
