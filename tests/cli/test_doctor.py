@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -134,6 +135,20 @@ def test_folders_that_are_open_to_others_are_found_and_mended(capsys: Output) ->
 
     assert main(["doctor", "--fix"]) == 0
     assert places().data.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_read_only_file_system_is_named_and_no_mode_is_blamed_for_it(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, access, statvfs = make_private(places().data), os.access, os.statvfs
+    told = SimpleNamespace(f_flag=os.ST_RDONLY, f_bavail=statvfs(data).f_bavail, f_frsize=statvfs(data).f_frsize)
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and not (path == data and mode & os.W_OK))
+    monkeypatch.setattr(os, "statvfs", lambda path: told if path == data else statvfs(path))
+
+    [found] = findings(capsys)["folders"]
+
+    assert found["finding"] == f"{data} lies on a file system that is mounted read-only"
+    assert "chmod" not in found["advice"]
 
 
 def test_what_a_crash_left_is_told_and_removed_on_request(fake: FakeDaemon, capsys: Output) -> None:

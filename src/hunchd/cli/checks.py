@@ -109,6 +109,9 @@ def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
         mend = lambda: folder.chmod(0o700)  # noqa: E731 - a deferred call, nothing more
         return Check("folders", "bad", f"{folder} is open to others ({mode})", f"chmod 700 {folder}", mend)
     if not os.access(folder, os.W_OK | os.X_OK):
+        if os.statvfs(folder).f_flag & os.ST_RDONLY:
+            advice = "mount it writable, or set HUNCHD_HOME to another folder"
+            return Check("folders", "bad", f"{folder} lies on a file system that is mounted read-only", advice)
         return Check("folders", "bad", f"{folder} is not writable", f"chmod 700 {folder}", lambda: folder.chmod(0o700))
     return None
 
