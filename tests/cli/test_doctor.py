@@ -141,7 +141,9 @@ def test_a_read_only_file_system_is_named_and_no_mode_is_blamed_for_it(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, access, statvfs = make_private(places().data), os.access, os.statvfs
-    told = SimpleNamespace(f_flag=os.ST_RDONLY, f_bavail=statvfs(data).f_bavail, f_frsize=statvfs(data).f_frsize)
+    known = statvfs(data)
+    told = SimpleNamespace(**{name: getattr(known, name) for name in dir(known) if name.startswith("f_")})
+    told.f_flag |= os.ST_RDONLY
     monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and not (path == data and mode & os.W_OK))
     monkeypatch.setattr(os, "statvfs", lambda path: told if path == data else statvfs(path))
 
