@@ -26,14 +26,15 @@ async def test_a_failed_task_is_started_again_and_counted(caplog: pytest.LogCapt
         done.set()
         await asyncio.Event().wait()
 
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.WARNING):
         supervisor.start("counting", fails_twice)
         async with asyncio.timeout(5):
             await done.wait()
     [line] = supervisor.status()
     assert (line["name"], line["failures"], line["last_error"]) == ("counting", 2, "RuntimeError: a bug")
     assert "counting failed" in caplog.text
-    assert "Traceback" in caplog.text
+    assert caplog.text.count("Traceback") == 1, "the second time the log knows where it comes from"
+    assert "counting failed again: RuntimeError: a bug" in caplog.text
     await supervisor.close()
 
 

@@ -167,6 +167,8 @@ def test_where_git_is_not_found_it_answers_from_the_files_and_says_so(hunchd_hom
         daemon.wait_until(lambda: project(daemon, shop)["progress"]["files"]["done"] > 0, within=60, what="read files")
         daemon.wait_until(lambda: project(daemon, shop)["state"] == "ready", within=60, what="come to an end")
         assert project(daemon, shop)["index_error"].endswith("git is not on the PATH")
+        told = daemon.get("/status")["degraded"]
+        assert len([one for one in told if "git" in one or "index:" in one]) == 1, "one trouble is told once"
         assert "def add" in context(daemon, shop, "shop/checkout.py")["context"]
 
 

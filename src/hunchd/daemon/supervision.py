@@ -80,10 +80,13 @@ class Supervisor:
                 return await work()
             except Exception as error:  # the one place where a stranger's bug may not stop the daemon
                 watched.failures += 1
-                watched.last_error = f"{type(error).__name__}: {error}"
+                before, watched.last_error = watched.last_error, f"{type(error).__name__}: {error}"
                 if time.monotonic() - started > HEALTHY_AFTER:
                     pause = FIRST_PAUSE
-                logger.exception("%s failed; trying again in %.1f s", watched.name, pause)
+                if watched.last_error == before:  # where it comes from stands in the log already
+                    logger.warning("%s failed again: %s; trying again in %.1f s", watched.name, before, pause)
+                else:
+                    logger.exception("%s failed; trying again in %.1f s", watched.name, pause)
             watched.resting = True
             await asyncio.sleep(pause)
             watched.resting = False

@@ -195,7 +195,10 @@ class Vitals:
         return "".join(f"{line}\n" for line in lines)
 
     def _failing(self) -> list[str]:
-        return [str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting"]
+        """The tasks that rest after a failure; of one that reads a project, the project tells why."""
+        told = {f"index:{project.id}" for project in self._projects if project.index_error}
+        resting = (str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting")
+        return [name for name in resting if name not in told]
 
 
 def quantiles(seconds: Iterable[float]) -> dict[str, float]:
