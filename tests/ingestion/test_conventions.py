@@ -191,14 +191,109 @@ def test_a_superseded_decision_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "record"),
     [("docs/adr/001.md", True), ("doc/adr/x.rst", True), ("rfcs/0001-a.md", True), ("docs/decisions/README.md", False),
-     ("docs/decisions/template.md", False), ("src/decisions.py", False), ("docs/guide.md", False)],
+     ("docs/decisions/template.md", False), ("docs/adr/adr000-template.md", False),
+     ("docs/decisions/adr-template.md", False), ("docs/adr/0007-templates.md", True), ("src/decisions.py", False), ("docs/guide.md", False)],
 )  # fmt: skip
 def test_records_are_known_by_their_place(path: str, record: bool) -> None:
     assert is_record(path) is record
 
 
-def test_a_record_without_a_decision_states_none() -> None:
-    assert decision_in("docs/adr/1.md", "", frozenset()) is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        # a note of another kind that lies in such a folder
+        "# Vault\n\n- Licence: BUSL-1.1\n- Pinned: bc33fac\n\n## What to extract\n\n- Policies and tokens.\n",
+        "---\ntitle: Only settings\n---\n",
+    ],
+)
+def test_a_record_without_a_decision_states_none(text: str) -> None:
+    assert decision_in("docs/decisions/vault.md", text, frozenset()) is None
+
+
+MADR = """---
+nav_order: 13
+status: accepted
+date: 2021-03-12
+---
+<!-- markdownlint-disable-next-line MD025 -->
+# Use YAML front matter for metadata
+
+## Context and Problem Statement
+
+Where does the status go?
+
+## Decision Drivers
+
+* Easy to read
+* Easy to write
+
+## Considered Options
+
+* Front matter
+
+## Decision Outcome
+
+Chosen option: "Use [YAML][yaml] front matter", because it is read by tools.
+"""
+IN_PARTS = """# ADR-0081: Token rotation
+
+**Status**: Accepted
+**Date**: 2026-02-22
+
+## Decision
+
+### 1. Lifetime of an access token
+
+Fifteen minutes.
+
+#### Exceptions
+
+None.
+
+### 2. Revocation
+
+At once.
+
+## Consequences
+
+### Good
+"""
+AFTER_CODE = """# 7. One command
+
+## Decision
+
+```sh
+# install
+make
+```
+
+Use make for everything.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "decision", "status"),
+    [
+        (MADR, "Use YAML front matter for metadata",
+         'Chosen option: "Use YAML front matter", because it is read by tools.', "accepted"),
+        (IN_PARTS, "Token rotation", "Lifetime of an access token; Revocation", "accepted"),
+        (AFTER_CODE, "One command", "Use make for everything.", ""),
+        ("---\nid: adr007\ntitle: 'ADR007: Mock with MSW'\n---\n\n## Context\n\nMany ways.\n\n## Decision\n\nWe use msw.\n",
+         "Mock with MSW", "We use msw.", ""),
+        ("## ADR-7: Cache\n\n**Context:** It is slow.\n\n**Decision:** Cache in Redis,\nfor an hour.\n\n**Status:** Accepted\n",
+         "Cache", "Cache in Redis, for an hour.", "accepted"),
+        ("# 5. Keep\n\n**Status:** Accepted\n**Owner:** Platform\n\nWe keep the old format until 3.0.\n",
+         "Keep", "We keep the old format until 3.0.", "accepted"),
+        ("# 6. Mail\n\n## Decision\n\nWe send:\n\n- receipts\n- reminders\n\n**Nothing else is sent.**\n\nThe rest.\n",
+         "Mail", "We send: receipts; reminders. Nothing else is sent.", ""),
+    ],
+)  # fmt: skip
+def test_records_of_all_fashions_are_read(text: str, title: str, decision: str, status: str) -> None:
+    read = decision_in("docs/adr/0007-a.md", text, frozenset())
+
+    assert read is not None
+    assert (read.title, read.decision, read.status) == (title, decision, status)
 
 
 def sentences(instructions: Iterable[Instruction]) -> list[str]:

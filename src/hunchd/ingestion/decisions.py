@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,11 @@ _PLACES = re.compile(
     r"(?:[^/]+/)?[^/]+\.(?:md|rst|adoc|txt)$",
     re.IGNORECASE,
 )
-_NO_RECORD = re.compile(r"(?:^|/)(?:readme|index|template|\d*-?template|000+[-_]?template)[^/]*$", re.IGNORECASE)
+_NO_RECORD = re.compile(r"(?:^|/)(?:readme|index|(?:adr|rfc|decision)?[-_]?\d*[-_]?template(?!s))[^/]*$", re.IGNORECASE)
+# The settings that a site's generator reads before a page; records keep their status and date there too (MADR).
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
 _PAGES = re.compile(
     r"^(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|\.cursorrules|copilot-instructions)(?:\.(?:md|rst|txt))?$",
     re.IGNORECASE,
@@ -27,9 +31,20 @@ _STATUS = re.compile(
     r"\b(accepted|proposed|rejected|superseded|deprecated|draft|implemented|withdrawn|approved)\b", re.I
 )
 _NUMBER = re.compile(r"^#*\s*(?:ADR|RFC|decision)?[\s#-]*\d{1,5}\s*[:.–—-]\s*", re.IGNORECASE)
-_HEADING = re.compile(r"^(?:#{1,6}\s+|={1,6}\s+)(.+?)\s*#*$")
+_HEADING = re.compile(r"^(#{1,6}|={1,6})\s+(.+?)\s*#*$")
+_NUMBERED = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
+)
+# A decision that has no heading of its own, and a line that only says who, when or which.
+_LABELLED = re.compile(
+    r"^\W{0,4}(?:the )?decision\W{0,3}:(.+?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
+)
+_NOTE = re.compile(r"[*_]*[A-Z][\w /-]{1,24}[*_]*:(?!.*[.!?]$)")
 _DECISIVE = re.compile(
-    r"^(?:decision|decision outcome|the decision|outcome|resolution|proposal|solution|we decided)\b", re.I
+    r"^(?:the )?decisions?\b(?!\s+(?:drivers?|criteria|makers?|date|status|context|factors?|log|process)\b)"
+    r"|^(?:outcome|resolution|recommendation|proposal|solution|we decided)\b",
+    re.IGNORECASE,
 )
 _IMPERATIVE = re.compile(
     r"^(?:please\s+)?(?:\*\*|__|`)?(?:use|run|keep|write|add|follow|update|include|commit|format|test|document|check|put|name)\b",
@@ -52,6 +67,7 @@ _TALK = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
+_FENCES = ("```", "~~~")
 _RULER = re.compile(r"([=\-~^*#])\1{2,}")
 _REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\s*[|·•]?\s*)+$")
 # What ends like this goes on elsewhere: in a block of code, a list, a table.
@@ -87,26 +103,24 @@ def is_page(path: str) -> bool:
 
 def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
     """The decision that a record states; None when it states none."""
-    sections = list(_sections(text[:60_000]))
-    title = next((name for name, _ in sections if name), "")
-    chosen = next((body for name, body in sections if _DECISIVE.match(name) and body), "")
-    if not chosen:
-        chosen = next(
-            (body for name, body in sections if body and not re.match(r"status|date|context|metadata", name, re.I)), ""
-        )
-    title = _plain(_NUMBER.sub("", title))
-    sentences = [each for each in _SENTENCE.split(_prose(chosen)) if len(each) > 15]
-    if not title or not (sentences or chosen):
-        return None
+    text = text[:60_000]
+    front, page = _front_matter(_COMMENT.sub("", text))
+    sections = list(_sections(page))
+    titled = _TITLE.search(front)
+    title = _plain(_NUMBER.sub("", titled[2] if titled else next((one.name for one in sections if one.name), "")))
     head = text[:1500]
-    status = next((body for name, body in sections if name.lower().startswith("status")), "") or _line_with(
-        head, "status"
-    )
-    found = _STATUS.search(status)
+    status = next((one.body for one in sections if one.name.lower().startswith("status")), "")
+    found = _STATUS.search(status or _line_with(head, "status"))
+    decided = _decided(sections, page)
+    if not decided and (found or _NUMBERED.search(path)):
+        decided = next(
+            filter(None, (_prose(one.body, plain=True) for one in sections if not _ASIDE.match(one.name))), ""
+        )
+    if not title or not decided:
+        return None
+    sentences = [each for each in _SENTENCE.split(decided) if len(each) > 15] or [decided]
     when = _DATE.search(_line_with(head, "date") or head)
-    named = dict.fromkeys(
-        word for word in re.findall(r"[\w./-]+\.\w{1,8}|[\w-]+/[\w./-]+", text[:60_000]) if word in files
-    )
+    named = dict.fromkeys(word for word in re.findall(r"[\w./-]+\.\w{1,8}|[\w-]+/[\w./-]+", text) if word in files)
     return Decision(
         path=path,
         title=title[:160],
@@ -115,6 +129,20 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
         date=when[1] if when else "",
         files=tuple(named)[:20],
     )
+
+
+def _decided(sections: Sequence[_Section], page: str) -> str:
+    """What stands under the heading that decides, or after that word; of a decision in parts, what these are about."""
+    for at, section in enumerate(sections):
+        if _DECISIVE.match(_NUMBER.sub("", section.name)):
+            if prose := _prose(section.body):
+                return prose
+            end = next((i for i in range(at + 1, len(sections)) if sections[i].level <= section.level), len(sections))
+            below = min((one.level for one in sections[at + 1 : end]), default=0)
+            if parts := [_plain(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below]:
+                return "; ".join(parts)
+    found = _LABELLED.search(page)
+    return _prose(found[1]) if found else ""
 
 
 class Instruction(NamedTuple):
@@ -130,7 +158,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
     `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
     """
     told: dict[str, str] = {}
-    for section, passage in _passages(text[:60_000]):
+    for section, passage in _passages(_front_matter(text[:60_000])[1]):
         for sentence in _SENTENCE.split(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
@@ -144,13 +172,19 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
         yield Instruction(sentence, section)
 
 
+def _front_matter(text: str) -> tuple[str, str]:
+    """The settings before a page, and the page."""
+    found = _FRONT_MATTER.match(text)
+    return (found[0], text[found.end() :]) if found else ("", text)
+
+
 def _passages(text: str) -> Iterator[tuple[str, str]]:
     """Headings and the list items and paragraphs under them, each on one line however it was wrapped; without code,
     tables and links."""
     fenced, passage, section, titled = False, list[str](), "", False
     for raw in [*text.splitlines(), ""]:
         line = raw.strip()
-        item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(("```", "~~~"))
+        item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(_FENCES)
         other = (
             not line or ruler or fence or line.startswith(("|", "<", "#")) or _is_reference(line, inside=bool(passage))
         )
@@ -161,7 +195,7 @@ def _passages(text: str) -> Iterator[tuple[str, str]]:
                 yield section, " ".join(passage)
             passage = []
         if not fenced and (heading := _HEADING.match(line)):
-            section, titled = _section(heading[1]) if titled or line[1] == line[0] else "", True
+            section, titled = _section(heading[2]) if titled or line[1] == line[0] else "", True
         if fence:
             fenced = not fenced
         elif not (other or fenced):
@@ -183,31 +217,50 @@ def _begins_anew(line: str) -> bool:
     return line[:1].isupper() and bool(_STRONG.match(line) or _IMPERATIVE.match(line))
 
 
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """Heading and body, in order; RST's underlined headings too."""
-    name, body = "", list[str]()
+class _Section(NamedTuple):
+    name: str
+    level: int  # 1 is the page's own
+    body: str
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    """Heading and body, in order; RST's underlined headings too. No line of code is a heading."""
+    name, level, body = "", 0, list[str]()
+    fenced, rulers = False, list[str]()  # as they come up, which is their order in RST
     lines = text.splitlines()
     for at, line in enumerate(lines):
-        heading = _HEADING.match(line)
-        underlined = at + 1 < len(lines) and line.strip() and _RULER.fullmatch(lines[at + 1].rstrip())
-        if heading or (underlined and not line.startswith(("-", "|", " "))):
-            yield name, "\n".join(body).strip()
-            name, body = (heading[1] if heading else line).strip(), []
-        elif not _RULER.fullmatch(line.rstrip()):
+        if line.strip().startswith(_FENCES):
+            fenced = not fenced
+        heading = None if fenced else _HEADING.match(line)
+        below = lines[at + 1].rstrip() if at + 1 < len(lines) and line.strip() and not fenced else ""
+        underlined = _RULER.fullmatch(below) and not line.startswith(("-", "|", " "))
+        if heading or underlined:
+            yield _Section(name, level, "\n".join(body).strip())
+            name, body = (heading[2] if heading else line).strip(), []
+            if not heading and below[0] not in rulers:
+                rulers.append(below[0])
+            level = len(heading[1]) if heading else rulers.index(below[0]) + 1
+        elif fenced or not _RULER.fullmatch(line.rstrip()):
             body.append(line)
-    yield name, "\n".join(body).strip()
+    yield _Section(name, level, "\n".join(body).strip())
 
 
-def _prose(body: str) -> str:
-    """The first paragraphs of running text and list items, on one line."""
-    lines: list[str] = []
-    for line in body.splitlines():
-        plain = re.sub(r"^\s*(?:[-*+>]|\d+[.)])\s+", "", line).strip()
-        if plain and not plain.startswith(("```", "|", "<!--", "---", "![")):
-            lines.append(plain)
-        if sum(map(len, lines)) > 2 * MAX_DECISION:
+def _prose(body: str, *, plain: bool = False) -> str:
+    """The first paragraphs of running text and list items, on one line; without code, and where it is to be `plain`
+    without lines that only say who, when or which."""
+    told, fenced, anew = "", False, False
+    for line in map(str.strip, body.splitlines()):
+        item = _ITEM.match(line)
+        bare = line[item.end() :] if item else line.lstrip("> ")
+        if bare.startswith(_FENCES):
+            fenced = not fenced
+        elif bare and not (fenced or bare.startswith(("|", "<!--", "---", "![")) or (plain and _NOTE.match(bare))):
+            goes_on = not told or told.endswith((".", ":", ";", ",", "!", "?"))
+            told += f"{'' if goes_on else ';' if item else '.' if anew else ''} {_plain(bare)}"
+        anew = not line
+        if len(told) > 2 * MAX_DECISION:
             break
-    return _plain(" ".join(lines))
+    return told.strip()
 
 
 def _line_with(text: str, word: str) -> str:
@@ -216,7 +269,7 @@ def _line_with(text: str, word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
     return re.sub(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", " ".join(text.split())).strip()
 
 
