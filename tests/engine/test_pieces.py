@@ -79,6 +79,22 @@ def test_conventions_are_offered_where_they_hold_and_in_the_language_they_are_ab
     assert offered(None) == {fact.id for fact in facts}
 
 
+def test_what_a_part_asks_for_is_offered_in_that_part_and_first() -> None:
+    def asked(sentence: str, part: str = "") -> Memory:
+        source = {"type": "convention", "path": f"{part}/AGENTS.md"} | ({"part": part} if part else {})
+        return fact(sentence, sentence, category="instruction", source=source)
+
+    everywhere = [asked(f"Never do thing {number}.") for number in range(20)]
+    facts = [*everywhere, asked("Always go through the api client.", "web"), asked("Avoid panics.", "core")]
+
+    def offered(file: str | None) -> set[str]:
+        return {piece.id for piece in pieces(known(facts=facts, focus=Focus(project="p", file=file)))}
+
+    assert "Always go through the api client." in offered("web/src/cart.ts")
+    assert "Avoid panics." not in offered("web/src/cart.ts")
+    assert offered("setup.py") == offered(None) <= {one.id for one in everywhere}
+
+
 def test_a_sentence_that_asks_for_a_command_that_is_told_anyway_is_left_out() -> None:
     lint = convention("lint", "eslint (`pnpm run lint`)")
     again = fact("again", "Run `pnpm lint` before you push.", category="instruction")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.memory import Memory, Status, Trust
-from hunchd.ingestion.conventions import conventions
+from hunchd.ingestion.conventions import conventions, part_of
 from hunchd.ingestion.decisions import Instruction, decision_in, instructions_in, is_record
 from hunchd.ingestion.manifests import statements
 from hunchd.ingestion.topics import files_about, topics
@@ -298,6 +298,27 @@ def test_records_of_all_fashions_are_read(text: str, title: str, decision: str, 
 
 def sentences(instructions: Iterable[Instruction]) -> list[str]:
     return [one.sentence for one in instructions]
+
+
+def test_pages_for_agents_in_a_folder_speak_for_that_folder(tmp_path: Path) -> None:
+    pages = {
+        "AGENTS.md": "- Never log tokens.\n",
+        "web/AGENTS.md": "- Never log tokens.\n- Always use the api client.\n",
+        "web/cart/CLAUDE.md": "- Always use the api client.\n- Avoid global state.\n",
+        "core/AGENTS.md": "- Always use the api client.\n",
+        "docs/CONTRIBUTING.md": "- Avoid the passive voice.\n",
+        "web/CONTRIBUTING.md": "- Avoid jQuery from now on.\n",
+        "a/b/c/d/e/AGENTS.md": "- Never come here again.\n",
+    }
+    asked = [(fact.content, part_of(fact)) for fact in found(tmp_path, pages) if fact.category == "instruction"]
+
+    assert sorted(asked) == [
+        ("Always use the api client.", "core"),
+        ("Always use the api client.", "web"),
+        ("Avoid global state.", "web/cart"),
+        ("Avoid the passive voice.", ""),
+        ("Never log tokens.", ""),
+    ]
 
 
 def test_instructions_are_the_lines_that_ask_for_something() -> None:

@@ -37,9 +37,9 @@ _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
 
 
 def that_matter(facts: Iterable[Memory], file: str | None) -> list[Memory]:
-    """The facts without the conventions that are of no use to whoever is at `file`: those of another part of the
-    project, those of the whole that a part above the file has its own of, and those about another language."""
-    here = [fact for fact in facts if not _is_convention(fact) or _is_above(part_of(fact), file)]
+    """The facts without what is of no use to whoever is at `file`: conventions and instructions of another part of the
+    project, conventions of the whole that a part above the file has its own of, and those about another language."""
+    here = [fact for fact in facts if _holds(fact, file)]
     own = {fact.key for fact in here if part_of(fact)} if file is not None else set()
     parts = {part_of(fact) for fact in here if part_of(fact)}
     return [
@@ -69,6 +69,12 @@ def plain_command(command: str) -> str:
 
 def _is_convention(fact: Memory) -> bool:
     return fact.category == "convention" and fact.source.get("type") == "convention"
+
+
+def _holds(fact: Memory, file: str | None) -> bool:
+    """Whether it speaks for the place of `file`. What a part asks for is told in that part, and not of the project."""
+    part = part_of(fact)
+    return _is_above(part, file) and (file is not None or not part or fact.category != "instruction")
 
 
 def _is_above(part: str, file: str | None) -> bool:

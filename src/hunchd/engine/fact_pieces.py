@@ -16,6 +16,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
 from hunchd.engine.ages import ago
 from hunchd.engine.convention_place import commands_told, says_again, that_matter
+from hunchd.ingestion.conventions import part_of
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 DECISION_HERE = 0.8  # a decision that speaks of the current file
@@ -225,9 +226,8 @@ def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memo
     what colleagues shared first what speaks of what is at hand."""
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     told = commands_told(facts)
-    asked = [
-        fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)
-    ][:MOST_SENTENCES]
+    asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)]
+    asked = sorted(asked, key=lambda fact: -len(part_of(fact)))[:MOST_SENTENCES]  # first what is asked for right here
     shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & words_in(f"{fact.title} {fact.content}")))
     enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
     kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}

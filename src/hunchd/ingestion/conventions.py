@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +22,7 @@ from hunchd.repository.reading import read_file
 
 MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
 MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
+MAX_PAGES = 30  # the nearest to the root
 MAX_WORKFLOWS = 12
 TERSE = 60  # characters; an instruction as short as that is shown with the heading it stands under
 DEPTH = 2  # folders below the root in which a manifest may still speak for the project
@@ -55,9 +57,14 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
         found = decision_in(path, _text(root, path), known)
         if found:
             yield _decision(found, project, now)
-    for path in filter(is_page, paths):
+    told: dict[str, list[str]] = {}  # the parts in which a sentence is asked for already
+    for path in itertools.islice(filter(is_page, paths), MAX_PAGES):
+        part = _page_part(path)
         for asked in instructions_in(_text(root, path), strong=not _for_agents(path)):
-            yield _instruction(asked, path, project, now)
+            above = told.setdefault(asked.sentence, [])
+            if not any(not other or f"{part}/".startswith(f"{other}/") for other in above):
+                above.append(part)
+                yield _instruction(asked, path, part, project, now)
 
 
 def speaks(path: str) -> bool:
@@ -111,7 +118,7 @@ def _by_version(value: str) -> tuple[list[int], str]:
 
 
 def part_of(fact: Memory) -> str:
-    """The folder below which a convention holds; "" for the whole project."""
+    """The folder below which a convention or an instruction holds; "" for the whole project."""
     return str(fact.source.get("part") or "")
 
 
@@ -182,7 +189,7 @@ def _decision(found: Decision, project: str, now: datetime) -> Memory:
     )
 
 
-def _instruction(asked: Instruction, path: str, project: str, now: datetime) -> Memory:
+def _instruction(asked: Instruction, path: str, part: str, project: str, now: datetime) -> Memory:
     asked_of_agents, sentence = _for_agents(path), asked.sentence
     # A few words alone often leave open what they are about.
     line = f"{asked.section} › {sentence}" if asked.section and len(sentence) < TERSE else sentence
@@ -194,13 +201,20 @@ def _instruction(asked: Instruction, path: str, project: str, now: datetime) -> 
         content=sentence,
         path=path,
         category="instruction",
-        key=f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}",
+        key=key_in(part, f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}"),
+        part=part,
         value=sentence,
         confidence=0.8 if asked_of_agents else 0.6,
         importance=0.5 if asked_of_agents else 0.3,
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
     )
+
+
+def _page_part(path: str) -> str:
+    """The folder that a page speaks for; those in `.github` and `docs` speak for the project."""
+    part = path.rpartition("/")[0]
+    return "" if part in (".github", "doc", "docs") else part
 
 
 def _for_agents(path: str) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 MAX_DECISION = 280  # characters of the sentence that decides
 MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
 MAX_INSTRUCTION = 200
+DEEPEST_PAGE = 4  # folders above a page for agents that holds below its folder only
 MAX_SECTION = 40  # characters of a heading that is told with what stands under it
 
 _PLACES = re.compile(
@@ -23,7 +24,8 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^(?:---|\.\.\.)[ \t]*$", re.DOTALL 
 _TITLE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
 _PAGES = re.compile(
-    r"^(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|\.cursorrules|copilot-instructions)(?:\.(?:md|rst|txt))?$",
+    r"^(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|\.cursorrules|copilot-instructions)(?:\.(?:md|rst|txt))?$"
+    rf"|^(?:[^/]+/){{1,{DEEPEST_PAGE}}}(?:AGENTS|CLAUDE|GEMINI)\.md$",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\b(20\d\d-[01]\d(?:-[0-3]\d)?)\b")
