@@ -1,5 +1,7 @@
 """An error is known again by what stays the same, and its places are found."""
 
+import pytest
+
 from hunchd.ingestion.errors import ErrorText, Place, masked, understood
 
 TRACE = """Traceback (most recent call last):
@@ -28,6 +30,16 @@ def test_what_is_put_before_each_line_on_the_way_is_no_part_of_an_error() -> Non
     assert (
         understood(group + "    +------------------------------------\n").fingerprint == understood(plain).fingerprint
     )
+
+
+@pytest.mark.parametrize("noise", ["\n", "/", "aB3+/", "-", "a.", "\\", " ", "1."])
+def test_an_error_is_found_in_time_behind_what_a_program_may_print_without_an_end(noise: str) -> None:
+    """Blank lines, encoded data, minified code, rulers: patterns went over each of their characters again and again,
+    for minutes, in which nobody was answered."""
+    printed = f"{noise * (40_000 // len(noise))}\n{TRACE}"
+
+    assert understood(printed).fingerprint == understood(TRACE).fingerprint
+    assert understood(printed).places[-1] == Place("/home/ann/shop/core/run.py", 40, "run")
 
 
 def test_a_python_trace_is_read() -> None:
