@@ -83,6 +83,36 @@ def found(root: Path, files: dict[str, str]) -> list[Memory]:
          {"build": "maven", "format": "spotless", "lint": "checkstyle"}),
         (".github/workflows/release.yml", "on:\n  push:\n    tags: ['v*']\njobs:\n  x:\n    steps:\n    - run: uv build\n"
          "    - uses: pypa/gh-action-pypi-publish@v1\n", {"release": "tag → build → publish to PyPI"}),
+        ("CMakeLists.txt", "cmake_minimum_required(VERSION 3.8...3.28)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(GTest)\n",
+         {"build": "cmake", "cmake": "3.8 or newer", "c++ standard": "17", "tests": "ctest (googletest)"}),
+        ("meson.build", "project('x', 'cpp', default_options: ['cpp_std=c++20'])", {"build": "meson", "c++ standard": "20"}),
+        (".clang-format", "---\nBasedOnStyle: Google\nColumnLimit: 100\n", {"format": "clang-format (Google)", "line length": "100"}),
+        ("Directory.Build.props", "<Project><PropertyGroup><TargetFrameworks>net8.0;netstandard2.0</TargetFrameworks>"
+         "<LangVersion>12</LangVersion><Nullable>enable</Nullable><TreatWarningsAsErrors>true</TreatWarningsAsErrors>",
+         {"dotnet": "net8.0, netstandard2.0", "c#": "12", "nullable references": "enabled", "warnings": "errors"}),
+        ("Directory.Packages.props", '<PackageVersion Include="xunit.v3" Version="1" />', {"tests": "dotnet test (xunit)"}),
+        ("global.json", '{"sdk": {"version": "8.0.100"}}', {"dotnet sdk": "8.0.100"}),
+        ("global.json", '{"sdk": "none"}', {}),
+        ("Package.swift", "// swift-tools-version:5.9\n", {"package manager": "swift package manager", "swift": "5.9 or newer", "tests": "swift test"}),
+        ("pubspec.yaml", "environment:\n  sdk: '>=3.0.0 <4.0.0'\ndependencies:\n  flutter:\n    sdk: flutter\n",
+         {"dart": ">=3.0.0 <4.0.0", "framework": "flutter", "tests": "flutter test", "format": "dart format"}),
+        ("mix.exs", 'elixir: "~> 1.14",\n{:credo, "~> 1.7", only: [:dev]}\n', {"elixir": "~> 1.14", "tests": "mix test", "lint": "credo"}),
+        ("build.sbt", 'scalaVersion := "3.3.1"\nlibraryDependencies += "org.scalameta" %% "munit" % "1.0"\n',
+         {"build": "sbt", "scala": "3.3.1", "tests": "sbt test (munit)"}),
+        (".scalafmt.conf", "version = 3.7\nmaxColumn = 120\n", {"format": "scalafmt", "line length": "120"}),
+        ("compose.yaml", "services:\n  db:\n    image: postgres:16-alpine  # as in production\n  gis:\n    image: \"postgis/postgis:16-3.4\"\n"
+         "  cache:\n    image: docker.io/library/redis\n  app:\n    image: ignore/all-rules:1\n",
+         {"database": "postgres 16, postgis 16", "cache": "redis"}),
+        (".nvmrc", "v20.11.1\n", {"node": "20.11.1"}),
+        (".nvmrc", "lts/*\n", {}),
+        (".tool-versions", "# ours\nnodejs 20.11.0\npython 3.12.1 # newest\nrm-rf 1.0\n", {"node": "20.11.0", "python": "3.12.1"}),
+        ("mise.toml", "[tools]\nnode = \"22\"\njava = 'temurin-21'\n[env]\nSECRET = '1'\n", {"node": "22", "java": "21"}),
+        ("rust-toolchain.toml", "[toolchain]\nchannel = \"1.76.0\"\n", {"rust toolchain": "1.76.0"}),
+        ("rust-toolchain", "nightly-2024-05-01\n", {"rust toolchain": "nightly-2024-05-01"}),
+        ("lefthook.yml", "pre-push:\n  commands:\n    t: {run: pytest}\npre-commit:\n  commands:\n    l:\n      run: npx eslint {staged_files}\n",
+         {"before a commit": "lefthook: eslint"}),
+        (".husky/pre-commit", "# run eslint\nnpx lint-staged\n", {"before a commit": "husky: lint-staged"}),
+        ("Taskfile.yml", "version: '3'\ntasks:\n  test:\n    cmds: [go test]\n  secret-thing:\n", {"commands": "`task test`"}),
     ],
 )  # fmt: skip
 def test_manifests_state_facts(path: str, text: str, expected: dict[str, str]) -> None:
@@ -104,6 +134,19 @@ def test_manifests_state_facts(path: str, text: str, expected: dict[str, str]) -
 )
 def test_a_broken_manifest_states_nothing_and_breaks_nothing(path: str, text: str) -> None:
     assert set(stated(path, text)) <= {"tests", "format"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("package.json", "[" * 100_000),
+        ("versions.tf", "\n" * 120_000),
+        ("justfile", "a" * 120_000),
+        (".tool-versions", " \n" * 60_000),
+    ],
+)
+def test_a_manifest_of_nothing_states_nothing_and_holds_nobody_up(path: str, text: str) -> None:
+    assert stated(path, text) == {}
 
 
 def test_free_text_of_a_manifest_never_becomes_a_fact() -> None:
@@ -138,6 +181,20 @@ def test_a_part_of_the_project_speaks_for_itself_only_and_where_it_says_somethin
     assert told["format"] == ("ruff-format", None)
     assert told["format in web"] == ("prettier", "web")
     assert "line length in web" not in told  # the same as everywhere
+
+
+def test_what_a_project_is_run_with_speaks_for_all_of_it(tmp_path: Path) -> None:
+    facts = found(tmp_path, {
+        "docker/compose.yml": "services:\n  db:\n    image: postgres:16\n",
+        ".husky/pre-commit": "npx lint-staged\n",
+        "examples/compose.yaml": "services:\n  db:\n    image: mysql:8\n",
+    })  # fmt: skip
+
+    assert {fact.key: (fact.value, part_of(fact)) for fact in facts} == {
+        "database": ("postgres 16", ""),
+        "before a commit": ("husky: lint-staged", ""),
+        "database in examples": ("mysql 8", "examples"),
+    }
 
 
 def test_facts_keep_their_id_while_their_value_changes(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
 from hunchd.repository.reading import read_file
 
-MAX_BYTES = 256_000  # of a manifest or record; longer ones are lock files and books
+MAX_BYTES = 128_000  # of a manifest or record; longer ones are lock files and books
 MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
 MAX_PAGES = 30  # the nearest to the root
 MAX_WORKFLOWS = 12
@@ -43,6 +43,7 @@ _IMPORTANCE = {
 }
 _OTHER = 0.35
 _USUAL_SYSTEM = "ubuntu"
+_FOR_ALL = frozenset({"docker", "deploy"})  # folders in which lies what the whole project is run with
 
 
 _CHECKS = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
@@ -128,8 +129,9 @@ def key_in(part: str, key: str) -> str:
 
 
 def _part(path: str) -> str:
-    """The folder that a manifest speaks for: what CI does concerns all."""
-    return "" if path.startswith(".github/") else path.rpartition("/")[0]
+    """The folder that a manifest speaks for: CI, git hooks and what is run beside the code concern all."""
+    part = path.rpartition("/")[0]
+    return "" if part.startswith(".") or part in _FOR_ALL else part
 
 
 def _nearest(paths: list[str]) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hunchd.ingestion.headings import parted, title_in
+
 MAX_DECISION = 280  # characters of the sentence that decides
 MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
 MAX_INSTRUCTION = 200
@@ -19,9 +21,6 @@ _PLACES = re.compile(
     re.IGNORECASE,
 )
 _NO_RECORD = re.compile(r"(?:^|/)(?:readme|index|(?:adr|rfc|decision)?[-_]?\d*[-_]?template(?!s))[^/]*$", re.IGNORECASE)
-# The settings that a site's generator reads before a page; records keep their status and date there too (MADR).
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
-_TITLE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
 _PAGES = re.compile(
     r"^(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|\.cursorrules|copilot-instructions)(?:\.(?:md|rst|txt))?$"
@@ -106,10 +105,10 @@ def is_page(path: str) -> bool:
 def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
     """The decision that a record states; None when it states none."""
     text = text[:60_000]
-    front, page = _front_matter(_COMMENT.sub("", text))
+    settings, page = parted(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)
     sections = list(_sections(page))
-    titled = _TITLE.search(front)
-    title = _plain(_NUMBER.sub("", titled[2] if titled else next((one.name for one in sections if one.name), "")))
+    named = title_in(settings) or next((one.name for one in sections if one.name), "")
+    title = _plain(_NUMBER.sub("", named))
     head = text[:1500]
     status = next((one.body for one in sections if one.name.lower().startswith("status")), "")
     found = _STATUS.search(status or _line_with(head, "status"))
@@ -122,14 +121,14 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
         return None
     sentences = [each for each in _SENTENCE.split(decided) if len(each) > 15] or [decided]
     when = _DATE.search(_line_with(head, "date") or head)
-    named = dict.fromkeys(word for word in re.findall(r"[\w./-]+\.\w{1,8}|[\w-]+/[\w./-]+", text) if word in files)
+    words = re.findall(r"[\w./-]+\.\w{1,8}|[\w-]+/[\w./-]+", text)
     return Decision(
         path=path,
         title=title[:160],
         decision=_cut(" ".join(sentences[:2]), MAX_DECISION),
         status=found[1].lower() if found else "",
         date=when[1] if when else "",
-        files=tuple(named)[:20],
+        files=tuple(dict.fromkeys(word for word in words if word in files))[:20],
     )
 
 
@@ -160,7 +159,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
     `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
     """
     told: dict[str, str] = {}
-    for section, passage in _passages(_front_matter(text[:60_000])[1]):
+    for section, passage in _passages(parted(text[:60_000])[1]):
         for sentence in _SENTENCE.split(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
@@ -172,12 +171,6 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
                 told.setdefault(sentence.rstrip(), section)
     for sentence, section in list(told.items())[:MAX_INSTRUCTIONS]:
         yield Instruction(sentence, section)
-
-
-def _front_matter(text: str) -> tuple[str, str]:
-    """The settings before a page, and the page."""
-    found = _FRONT_MATTER.match(text)
-    return (found[0], text[found.end() :]) if found else ("", text)
 
 
 def _passages(text: str) -> Iterator[tuple[str, str]]:
@@ -271,7 +264,7 @@ def _line_with(text: str, word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+    text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
     return re.sub(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", " ".join(text.split())).strip()
 
 

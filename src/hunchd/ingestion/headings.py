@@ -99,10 +99,15 @@ def resources(text: str) -> tuple[Symbol, ...]:
     return tuple(found[:MAX_SYMBOLS])
 
 
-def without_front_matter(text: str) -> str:
-    """The text of a page, without the settings for its site that may stand before it."""
+def parted(text: str) -> tuple[str, str]:
+    """The settings for its site that may stand before a page (its front matter), and the page."""
     front = _FRONT_MATTER.match(text)
-    return text[front.end() :] if front else text
+    return (front[1], text[front.end() :]) if front else ("", text)
+
+
+def title_in(settings: str) -> str:
+    found = _TITLE.search(settings)
+    return found[1] if found else ""
 
 
 def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
@@ -129,11 +134,11 @@ def _markdown(text: str) -> Iterator[Symbol]:
     fence = ""
     before = ""
     above: list[tuple[int, str]] = []
-    front = _FRONT_MATTER.match(text)
-    title = _TITLE.search(front[1]) if front else None
-    if title and not _TOP.search(text, front.end() if front else 0):
-        yield _heading(_plain(title[1]), 1, 1, above)
-    begins = text[: front.end()].count("\n") if front else 0
+    settings, page = parted(text)
+    title = title_in(settings)
+    if title and not _TOP.search(page):
+        yield _heading(_plain(title), 1, 1, above)
+    begins = text.count("\n") - page.count("\n")
     for number, line in enumerate(text.splitlines(), 1):
         if number <= begins:
             continue

@@ -29,15 +29,17 @@ _NAME = re.compile(r"^[@\w./-]{1,60}$")
 # Tools by what they do; the order is that in which they are named.
 _TESTS = listed(
     "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
-    "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test"
+    "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test, "
+    "mix test, swift test, flutter test, dart test, sbt test"
 )
 LINTERS = listed(
     "ruff, flake8, pylint, eslint, oxlint, biome, clippy, golangci-lint, shellcheck, rubocop, stylelint, markdownlint, "
-    "codespell, bandit, checkstyle, spotbugs, phpstan, psalm"
+    "codespell, bandit, checkstyle, spotbugs, phpstan, psalm, clang-tidy, cppcheck, swiftlint, detekt, ktlint, credo"
 )
 FORMATTERS = listed(
     "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
-    "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt"
+    "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt, "
+    "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
 )
 CHECKERS = listed("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
 BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS))

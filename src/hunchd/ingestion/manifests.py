@@ -6,6 +6,7 @@ Values are made of names we know and of versions and numbers, never of free text
 from __future__ import annotations
 
 import configparser
+import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 
@@ -30,6 +31,18 @@ from hunchd.ingestion.manifests_other import (
     read_rustfmt,
     read_terraform,
 )
+from hunchd.ingestion.manifests_platforms import (
+    read_clang_format,
+    read_cmake,
+    read_global_json,
+    read_meson,
+    read_mix,
+    read_msbuild,
+    read_pubspec,
+    read_sbt,
+    read_scalafmt,
+    read_swift_package,
+)
 from hunchd.ingestion.manifests_python import (
     read_conda,
     read_nox,
@@ -39,6 +52,13 @@ from hunchd.ingestion.manifests_python import (
     read_setup_py,
     read_tox,
 )
+from hunchd.ingestion.manifests_surroundings import (
+    pinned,
+    read_compose,
+    read_git_hook,
+    read_pins,
+    read_rust_toolchain,
+)
 
 
 def statements(path: str, text: str) -> Iterator[Statement]:
@@ -47,9 +67,16 @@ def statements(path: str, text: str) -> Iterator[Statement]:
     if reader is None:
         return
     try:
-        yield from reader(text)
-    except (ValueError, TypeError, AttributeError, KeyError, configparser.Error):
+        yield from reader(_squeezed(text))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
         return  # not what its name promises: a template, another version, a joke
+
+
+def _squeezed(text: str) -> str:
+    """Without blank lines and long gaps, which state nothing: a pattern that begins with blanks tries each of them
+    anew, for minutes where a stranger has written a file of nothing else."""
+    lines = (line.rstrip() for line in text.split("\n"))
+    return _GAP.sub(" " * _WIDEST, "\n".join(filter(None, lines)))
 
 
 def reader_of(path: str) -> Callable[[str], Iterator[Statement]] | None:
@@ -57,6 +84,9 @@ def reader_of(path: str) -> Callable[[str], Iterator[Statement]] | None:
     name = path.rpartition("/")[2]
     return next((reader for pattern, reader in _READERS if fnmatch(path if "/" in pattern else name, pattern)), None)
 
+
+_WIDEST = 40  # blanks in a row that a reader sees
+_GAP = re.compile(rf"[ \t]{{{_WIDEST},}}")
 
 # Earlier patterns win; those with "/" are for paths, the others for names.
 _READERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
@@ -95,11 +125,47 @@ _READERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
     (".rubocop.yml", always("lint", "rubocop")),
     ("versions.tf", read_terraform),
     ("environment.yml", read_conda),
+    ("CMakeLists.txt", read_cmake),
+    ("meson.build", read_meson),
+    (".clang-format", read_clang_format),
+    (".clang-tidy", always("lint", "clang-tidy")),
+    ("Directory.Build.props", read_msbuild),
+    ("Directory.Packages.props", read_msbuild),
+    ("global.json", read_global_json),
+    ("Package.swift", read_swift_package),
+    (".swiftlint.yml", always("lint", "swiftlint")),
+    (".swiftformat", always("format", "swiftformat")),
+    ("pubspec.yaml", read_pubspec),
+    ("mix.exs", read_mix),
+    (".formatter.exs", always("format", "mix format")),
+    ("build.sbt", read_sbt),
+    (".scalafmt.conf", read_scalafmt),
+    ("detekt.y*ml", always("lint", "detekt")),
     (".editorconfig", read_editorconfig),
     (".pre-commit-config.yaml", read_pre_commit),
     ("Makefile", read_targets("make", r"^([A-Za-z][\w-]*)\s*:(?!=)")),
-    ("justfile", read_targets("just", r"^@?([A-Za-z][\w-]*)[^:=\n]*:(?!=)")),
-    ("Justfile", read_targets("just", r"^@?([A-Za-z][\w-]*)[^:=\n]*:(?!=)")),
+    ("justfile", read_targets("just", r"^@?([A-Za-z][\w-]*)(?![\w-])[^:=\n]*:(?!=)")),
+    ("Justfile", read_targets("just", r"^@?([A-Za-z][\w-]*)(?![\w-])[^:=\n]*:(?!=)")),
+    ("Taskfile.y*ml", read_targets("task", r"^  ([A-Za-z][\w-]*):")),
+    ("lefthook.y*ml", read_git_hook("lefthook")),
+    (".husky/pre-commit", read_git_hook("husky")),
+    ("compose*.y*ml", read_compose),
+    ("docker-compose*.y*ml", read_compose),
+    (".nvmrc", pinned("node")),
+    (".node-version", pinned("node")),
+    (".python-version", pinned("python")),
+    (".ruby-version", pinned("ruby")),
+    (".java-version", pinned("java")),
+    (".go-version", pinned("go")),
+    (".tool-versions", read_pins),
+    ("mise.toml", read_pins),
+    (".mise.toml", read_pins),
+    ("rust-toolchain*", read_rust_toolchain),
+    ("turbo.json*", always("workspace", "turborepo", 0.8)),
+    ("nx.json", always("workspace", "nx", 0.8)),
+    ("lerna.json", always("workspace", "lerna", 0.7)),
+    ("deno.json*", always("runtime", "deno", 0.9)),
+    ("bun.lock*", always("package manager", "bun")),
     ("uv.lock", always("package manager", "uv")),
     ("poetry.lock", always("package manager", "poetry")),
     ("pnpm-lock.yaml", always("package manager", "pnpm")),

@@ -29,7 +29,7 @@ from hunchd.ingestion.definitions import (
     text_of,
 )
 from hunchd.ingestion.grammars import GRAMMARS, Grammar
-from hunchd.ingestion.headings import headings, resources, without_front_matter
+from hunchd.ingestion.headings import headings, parted, resources
 from hunchd.ingestion.imports import written_imports
 from hunchd.ingestion.languages import DATA, NOTEBOOK, language_of
 from hunchd.ingestion.notebooks import chapters, notebook_of
@@ -427,7 +427,7 @@ def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
 
 def _prose_doc(text: str) -> str:
     """The first line that is neither a heading nor decoration."""
-    for line in without_front_matter(text)[:4000].splitlines():
+    for line in parted(text)[1][:4000].splitlines():
         plain = line.strip()
         if len(plain) > 20 and plain[0].isalnum():
             return plain[:160]
