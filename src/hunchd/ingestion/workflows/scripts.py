@@ -36,6 +36,7 @@ _LOCKS: Final = {
     "bun.lock": "bun",
     "bun.lockb": "bun",
 }
+_GAP: Final = re.compile(r"[ \t]{200,}")  # no layout: patterns would try each of its blanks
 _MANAGER: Final = re.compile(r'"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@')
 Reader = Callable[[str, str], Iterable[Workflow]]
 
@@ -90,7 +91,7 @@ def workflows_in(path: str, text: str) -> list[Workflow]:
     if form is None:
         return []
     try:
-        read = list(_bounded(_READERS[form](path, screened(text))))
+        read = list(_bounded(_READERS[form](path, _GAP.sub(" ", screened(text)))))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
         logger.debug("%s is not what its name promises", path, exc_info=True)
         return []
