@@ -67,6 +67,8 @@ def found(root: Path, files: dict[str, str]) -> list[Memory]:
         ("justfile", "default:\n  just --list\ncheck: lint\ntest *args:\n  pytest\n", {"commands": "`just check`, `just test`"}),
         (".github/workflows/ci.yml", "jobs:\n  t:\n    runs-on: ubuntu-latest\n    strategy:\n      matrix:\n        python: ['3.11', '3.12']\n"
          "    steps:\n      - run: uv run pytest\n", {"ci python": "3.11, 3.12", "ci systems": "ubuntu", "tests": "pytest"}),
+        (".github/workflows/ci.yml", "jobs:\n  t:\n    matrix:\n      python-version:\n        - '3.13'  # not 3.14 yet\n        - 3.9\n"
+         "        - pypy-3.10\n      os: [ubuntu-latest]\n", {"ci python": "3.13, 3.9", "ci systems": "ubuntu"}),
         ("Gemfile", "source 'https://rubygems.org'\nruby '3.2.1'\ngem 'minitest', '~> 5.0'\ngem \"rubocop\"\n",
          {"package manager": "bundler", "ruby": "3.2.1", "tests": "minitest", "lint": "rubocop"}),
         ("a.gemspec", "s.required_ruby_version = '>= 2.7.8'\ns.add_development_dependency 'rspec-core', '~> 3'\n",
@@ -89,7 +91,7 @@ def found(root: Path, files: dict[str, str]) -> list[Memory]:
         (".clang-format", "---\nBasedOnStyle: Google\nColumnLimit: 100\n", {"format": "clang-format (Google)", "line length": "100"}),
         ("Directory.Build.props", "<Project><PropertyGroup><TargetFrameworks>net8.0;netstandard2.0</TargetFrameworks>"
          "<LangVersion>12</LangVersion><Nullable>enable</Nullable><TreatWarningsAsErrors>true</TreatWarningsAsErrors>",
-         {"dotnet": "net8.0, netstandard2.0", "c#": "12", "nullable references": "enabled", "warnings": "errors"}),
+         {"dotnet": "net8.0, netstandard2.0", "c# language": "12", "nullable references": "enabled", "warnings": "errors"}),
         ("Directory.Packages.props", '<PackageVersion Include="xunit.v3" Version="1" />', {"tests": "dotnet test (xunit)"}),
         ("global.json", '{"sdk": {"version": "8.0.100"}}', {"dotnet sdk": "8.0.100"}),
         ("global.json", '{"sdk": "none"}', {}),
@@ -165,6 +167,7 @@ def test_each_fact_names_its_file_and_the_surest_statement_wins(tmp_path: Path) 
     assert [(fact.value, fact.source["path"], fact.confidence) for fact in tests] == [
         ("vitest", "vitest.config.ts", 1.0)
     ]
+    assert {fact.key: fact.value for fact in facts}["tests in python"] == "pytest"
     assert tests[0].levels.summary == "tests: vitest"
 
 
@@ -452,7 +455,27 @@ def test_what_ci_tries_is_told_of_all_its_workflows(tmp_path: Path) -> None:
     )
     said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
     assert said["ci node"] == ("9, 22, 24", ".github/workflows/ci.yml")
-    assert said["ci systems"] == ("macos, ubuntu, windows", ".github/workflows/ci-alternative.yml")
+    assert said["ci systems"] == ("macos, ubuntu, windows", ".github/workflows")
+
+
+def test_tools_of_two_languages_are_both_told_and_a_longer_list_takes_the_place_of_a_shorter(tmp_path: Path) -> None:
+    facts = found(
+        tmp_path,
+        {
+            "Gemfile": "gem 'minitest'\ngem 'rubocop'\n",
+            "go.mod": "module a.b/c\n\ngo 1.23\n",
+            "pyproject.toml": "[tool.isort]\nprofile = 'black'\n[tool.pytest.ini_options]\n",
+            ".pre-commit-config.yaml": "hooks:\n  - id: black\n  - id: isort\n",
+            ".github/workflows/ci.yml": "steps:\n  - run: pytest\n  - run: playwright test\n",
+        },
+    )
+    said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
+    assert said["tests"] == ("pytest", "pyproject.toml")
+    assert said["tests in ruby"] == ("minitest", "Gemfile")
+    assert said["tests in go"] == ("go test", "go.mod")
+    assert said["format"] == ("gofmt", "go.mod")
+    assert said["format in python"] == ("black, isort", ".pre-commit-config.yaml")
+    assert said["lint"] == ("rubocop", "Gemfile")
 
 
 def test_what_ci_tries_is_not_told_where_it_is_what_everybody_expects(tmp_path: Path) -> None:

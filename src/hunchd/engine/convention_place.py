@@ -9,34 +9,9 @@ from typing import Final
 from hunchd.domain.memory import Memory
 from hunchd.ingestion.conventions import key_in, part_of
 from hunchd.ingestion.languages import language_of
+from hunchd.ingestion.manifest_tools import languages_of
 from hunchd.ingestion.manifests import reader_of
 
-# What a convention names, and the languages in which that is of use.
-_LANGUAGES: Final = tuple(
-    (re.compile(rf"\b(?:{names})\b"), frozenset(languages.split()))
-    for names, languages in (
-        (
-            "python|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
-            "python cython notebook",
-        ),
-        (
-            "node|typescript|modules|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
-            "javascript typescript tsx vue",
-        ),
-        ("rust|cargo|clippy|rustfmt|rust toolchain", "rust"),
-        (r"cmake|meson|ctest|clang-format|clang-tidy|c\+\+ standard|c standard", "c cpp objc"),
-        (r"dotnet|nullable references|warnings: errors|c#", "csharp"),
-        ("swift|swiftlint|swiftformat", "swift"),
-        ("dart|flutter", "dart"),
-        ("elixir|erlang|mix|credo|dialyzer", "elixir erlang"),
-        ("scala|sbt|scalafmt", "scala"),
-        ("ruby|rspec|minitest|test-unit|rubocop|bundler", "ruby"),
-        ("php|phpunit|pest|phpstan|psalm|php-cs-fixer|pint|composer", "php"),
-        ("terraform|providers", "terraform"),
-        ("go|gofmt|gofumpt|golangci-lint", "go"),
-        ("java|junit|testng|gradle|maven|checkstyle|spotbugs|spotless|spring-javaformat", "java kotlin groovy scala"),
-    )
-)
 _COMMAND: Final = re.compile(r"`([^`]+)`")
 # What matters only to who builds and ships it, or changes how that is done.
 _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
@@ -92,5 +67,5 @@ def _serves(fact: Memory, file: str | None) -> bool:
     if file is None or reader_of(file) is not None:
         return True
     told = f"{fact.key}: {fact.value}"
-    languages = frozenset[str]().union(*(of for pattern, of in _LANGUAGES if pattern.search(told)))
+    languages = languages_of(told)
     return not _SELDOM.match(told) and (not languages or language_of(file) in languages)

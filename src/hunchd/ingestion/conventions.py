@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from typing import Any
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.decisions import Decision, Instruction, decision_in, instructions_in, is_page, is_record
-from hunchd.ingestion.manifest_tools import CI, MOST_TRIED, Statement
+from hunchd.ingestion.manifest_tools import CI, MOST_TRIED, Statement, by_version, languages_of
 from hunchd.ingestion.manifests import reader_of, statements
 from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
@@ -44,7 +44,11 @@ _IMPORTANCE = {
 _OTHER = 0.35
 _USUAL_SYSTEM = "ubuntu"
 _FOR_ALL = frozenset({"docker", "deploy"})  # folders in which lies what the whole project is run with
+_WORKFLOWS = ".github/workflows/"
+HINT = 0.6  # how certain a command in a workflow is: it may be there for anything
 
+_Said = tuple[Statement, str]  # with the file that says it
+_Place = tuple[str, str, str]  # the part of the project, the key, the language unless it is the first one told of
 
 _CHECKS = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
@@ -75,9 +79,11 @@ def speaks(path: str) -> bool:
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
-    """The most certain statement of each key, for the project and for each of its parts that does it otherwise."""
-    best: dict[tuple[str, str], tuple[Statement, str]] = {}
-    workflows = [path for path in paths if path.startswith(".github/workflows/")]
+    """The most certain statement of each key, for the project, for each of its parts that does it otherwise, and for
+    each further language that it is written in."""
+    best: dict[_Place, _Said] = {}
+    tried: dict[str, list[_Said]] = {}  # by key, what the workflows of one CI try
+    workflows = [path for path in paths if path.startswith(_WORKFLOWS)]
     workflows = sorted(workflows, key=lambda path: not _CHECKS.search(path))[:MAX_WORKFLOWS]
     shallow = [
         path for path in paths if path.count("/") <= DEPTH and not path.startswith(".github/") and reader_of(path)
@@ -85,18 +91,48 @@ def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterato
     nearest = _nearest(shallow)
     for path in [*nearest, *workflows]:
         for statement in statements(path, _text(root, path)):
-            place = (_part(path), statement.key)
-            known = best.get(place)
-            if known is None or known[0].confidence < statement.confidence:
-                best[place] = (statement, path)
-            elif statement.key.startswith(CI) and path.startswith(".github/"):
-                best[place] = _both(known, (statement, path))
-            elif statement.key == "build" and statement.value not in known[0].value.split(", "):
-                best[place] = (replace(known[0], value=f"{known[0].value}, {statement.value}"), known[1])
-    said = {key: statement.value for (part, key), (statement, _) in best.items() if not part}
-    for (part, key), (statement, path) in best.items():
-        if _tells(statement, said) and (not part or said.get(key) != statement.value):
-            yield _fact(statement, path, part, project, now)
+            if statement.key.startswith(CI) and path.startswith(_WORKFLOWS):
+                tried.setdefault(statement.key, []).append((statement, path))
+            else:
+                _weigh(statement, path, best)
+    for key, said in tried.items():
+        best.setdefault(("", key, ""), _together(said))
+    said_of_all = {key: statement.value for (part, key, _), (statement, _) in best.items() if not part}
+    for (part, key, language), (statement, path) in best.items():
+        if _tells(statement, said_of_all) and (not part or said_of_all.get(key) != statement.value):
+            yield _fact(statement, path, part, language, project, now)
+
+
+def _weigh(statement: Statement, path: str, best: dict[_Place, _Said]) -> None:
+    """Let a statement take the place of a less certain one, or stand beside one that is about another language: the
+    surest of all languages goes without the name of its own."""
+    part = _part(path)
+    place: _Place = (part, statement.key, "")
+    if place in best and (language := _other_language(best[place][0], statement)):
+        if statement.confidence > best[place][0].confidence:
+            first = best.pop(place)
+            best[part, statement.key, languages_of(first[0].value)[0]] = first
+        else:
+            place = (part, statement.key, language)
+    known = best.get(place)
+    if known is None or _beats(statement, known[0]):
+        best[place] = (statement, path)
+    elif statement.key == "build" and statement.value not in known[0].value.split(", "):
+        best[place] = (replace(known[0], value=f"{known[0].value}, {statement.value}"), known[1])
+
+
+def _other_language(known: Statement, statement: Statement) -> str:
+    """What the tools of `statement` are for, where those that are known are for something else."""
+    own, others = languages_of(statement.value), languages_of(known.value)
+    return own[0] if own and others and not set(own) & set(others) else ""
+
+
+def _beats(statement: Statement, known: Statement) -> bool:
+    """The surer one does, unless the other, which is more than a hint, names the same tools and others with them."""
+    own, others = {*statement.value.split(", ")}, {*known.value.split(", ")}
+    if own > others and statement.confidence > HINT:
+        return True
+    return statement.confidence > known.confidence and not (others > own and known.confidence > HINT)
 
 
 def _tells(statement: Statement, said: Mapping[str, str]) -> bool:
@@ -107,15 +143,12 @@ def _tells(statement: Statement, said: Mapping[str, str]) -> bool:
     return statement.value != _USUAL_SYSTEM and not re.search(rf"(?<![\d.]){re.escape(statement.value)}(?![\d.])", own)
 
 
-def _both(one: tuple[Statement, str], other: tuple[Statement, str]) -> tuple[Statement, str]:
-    """What two workflows of one CI try together, from the one that tries more."""
-    values = sorted({*one[0].value.split(", "), *other[0].value.split(", ")}, key=_by_version)
-    fullest = max(one, other, key=lambda said: said[0].value.count(","))
-    return replace(fullest[0], value=", ".join(values[-MOST_TRIED:])), fullest[1]
-
-
-def _by_version(value: str) -> tuple[list[int], str]:
-    return [int(number) for number in re.findall(r"\d+", value)], value
+def _together(said: Sequence[_Said]) -> _Said:
+    """What the workflows of one CI try together, from the one that tries it all, or else from all of them."""
+    values = sorted({value for statement, _ in said for value in statement.value.split(", ")}, key=by_version)
+    fullest, path = max(said, key=lambda one: one[0].value.count(","))
+    from_one = fullest.value.count(",") + 1 == len(values)
+    return replace(fullest, value=", ".join(values[-MOST_TRIED:])), path if from_one else _WORKFLOWS.rstrip("/")
 
 
 def part_of(fact: Memory) -> str:
@@ -124,7 +157,7 @@ def part_of(fact: Memory) -> str:
 
 
 def key_in(part: str, key: str) -> str:
-    """The key under which a part of the project has its own convention."""
+    """The key under which a part of the project, or one of its languages, has its own convention."""
     return f"{key} in {part}" if part else key
 
 
@@ -142,8 +175,8 @@ def _nearest(paths: list[str]) -> list[str]:
     return list(nearest.values())
 
 
-def _fact(statement: Statement, path: str, part: str, project: str, now: datetime) -> Memory:
-    key = key_in(part, statement.key)
+def _fact(statement: Statement, path: str, part: str, language: str, project: str, now: datetime) -> Memory:
+    key = key_in(part, key_in(language, statement.key))
     line = f"{key}: {statement.value}"
     return _memory(
         f"convention:{key}",

@@ -42,6 +42,32 @@ FORMATTERS = listed(
     "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
 )
 CHECKERS = listed("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
+# What a convention names, and the languages in which that is of use; the first is the one that people name.
+_LANGUAGES: Final = tuple(
+    (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
+    for names, languages in (
+        (
+            "python|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
+            "python cython notebook",
+        ),
+        (
+            "node|typescript|modules|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
+            "javascript typescript tsx vue",
+        ),
+        ("rust|cargo|clippy|rustfmt|rust toolchain", "rust"),
+        (r"cmake|meson|ctest|clang-format|clang-tidy|cppcheck|c\+\+ standard|c standard", "cpp c objc"),
+        ("dotnet|nullable references|warnings: errors|c# language", "csharp fsharp"),
+        ("swift|swiftlint|swiftformat", "swift"),
+        ("dart|flutter", "dart"),
+        ("elixir|erlang|mix|credo|dialyzer", "elixir erlang"),
+        ("scala|sbt|scalafmt", "scala"),
+        ("ruby|rspec|minitest|test-unit|rubocop|bundler", "ruby"),
+        ("php|phpunit|pest|phpstan|psalm|php-cs-fixer|pint|composer", "php"),
+        ("terraform|providers", "terraform"),
+        ("go|gofmt|gofumpt|golangci-lint", "go"),
+        ("java|junit|testng|gradle|maven|checkstyle|spotbugs|spotless|spring-javaformat", "java kotlin groovy scala"),
+    )
+)
 BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS))
 
 
@@ -76,6 +102,17 @@ def ini_of(text: str) -> configparser.ConfigParser:
 
 def mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def languages_of(text: str) -> tuple[str, ...]:
+    """The languages in which the tools that `text` names are of use; none if it names none, or only such as are of
+    use everywhere."""
+    return tuple(language for pattern, of in _LANGUAGES if pattern.search(text) for language in of)
+
+
+def by_version(value: str) -> tuple[list[int], str]:
+    """What versions, and whatever else has numbers, are put in order by."""
+    return [int(number) for number in re.findall(r"\d+", value)], value
 
 
 def version_of(key: str, value: object) -> Iterator[Statement]:

@@ -13,6 +13,7 @@ from hunchd.ingestion.manifest_tools import (
     LINTERS,
     MOST_TRIED,
     Statement,
+    by_version,
     ini_of,
     line_length,
     listed,
@@ -23,6 +24,9 @@ from hunchd.ingestion.manifest_tools import (
 _COMMAND_LINE = re.compile(
     r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
 )
+# The versions of a matrix, on one line or one a line.
+_LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
+_TRIED = re.compile(r"(?<![\w.-])\d[\w.]*")
 _PUBLISHES = re.compile(
     r"pypi-publish|twine upload|uv publish|(?:npm|pnpm|cargo|changeset) publish|goreleaser|release-plz|release-please"
 )
@@ -65,10 +69,11 @@ def read_pre_commit(text: str) -> Iterator[Statement]:
 def read_workflow(text: str) -> Iterator[Statement]:
     """A CI workflow: the versions it tries, the systems it runs on, the tools it calls."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
-        found = re.search(rf"^\s*{language}(?:-version)?s?:\s*\[([^\]]+)\]", text, re.MULTILINE)
-        versions = re.findall(r"[\"']?(\d[\w.]*)[\"']?", found[1]) if found else []
+        found = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
+        versions = list(dict.fromkeys(_TRIED.findall(re.sub(r"#.*", "", found[1])))) if found else []
         if versions:
-            yield Statement(f"{CI}{language}", ", ".join(versions[:MOST_TRIED]), 0.9)
+            newest = set(sorted(versions, key=by_version)[-MOST_TRIED:])
+            yield Statement(f"{CI}{language}", ", ".join(version for version in versions if version in newest), 0.9)
     systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
     if systems:
         yield Statement(f"{CI}systems", ", ".join(systems), 0.9)

@@ -45,7 +45,7 @@ def read_msbuild(text: str) -> Iterator[Statement]:
     yield from version_of("dotnet", ", ".join(filter(None, found[1].split(";"))) if found else None)
     language = re.search(r"<LangVersion>\s*(\d[\d.]*|latest|preview)\s*</", text)
     if language:
-        yield Statement("c#", language[1])
+        yield Statement("c# language", language[1])
     if re.search(r"<Nullable>\s*enable\s*</", text, re.IGNORECASE):
         yield Statement("nullable references", "enabled")
     if re.search(r"<TreatWarningsAsErrors>\s*true\s*</", text, re.IGNORECASE):
