@@ -77,6 +77,8 @@ def test_conventions_are_offered_where_they_hold_and_in_the_language_they_are_ab
     assert offered("docs/index.md") == {"indent: 4 spaces"}
     assert offered("pyproject.toml") == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}
     assert offered(None) == {fact.id for fact in facts}
+    facts += [convention("dotnet", f"net{number}.0", part=f"samples/{number}") for number in range(4, 9)]
+    assert offered(None) == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}, "too many parts"
 
 
 def test_what_a_part_asks_for_is_offered_in_that_part_and_first() -> None:

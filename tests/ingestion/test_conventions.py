@@ -75,6 +75,12 @@ def found(root: Path, files: dict[str, str]) -> list[Memory]:
          {"ruby": ">= 2.7.8", "tests": "rspec"}),
         ("composer.json", '{"require": {"php": ">=8.1"}, "require-dev": {"phpunit/phpunit": "^11", "phpstan/phpstan": "^2", "a/pint": "1"}}',
          {"php": ">=8.1", "package manager": "composer", "tests": "phpunit", "lint": "phpstan", "format": "pint"}),
+        ("src/A/A.csproj", '<Project Sdk="Microsoft.NET.Sdk"><TargetFrameworks>net8.0;net48</TargetFrameworks>'
+         '<PackageReference Include="xunit.v3" Version="3" /><PackageReference Include="StyleCop.Analyzers" /></Project>',
+         {"dotnet": "net8.0, net48", "tests": "xunit", "lint": "stylecop"}),
+        ("Directory.Packages.props", '<PackageVersion Include="NUnit" Version="4" /><PackageVersion Include="NUnit3TestAdapter" />', {"tests": "nunit"}),
+        ("Directory.Build.props", "<TargetFramework>$(Latest)</TargetFramework>", {}),
+        ("global.json", '{"sdk": {"version": "9.0.100"}}', {"dotnet sdk": "9.0.100"}),
         ("versions.tf", 'terraform {\n  required_version = ">= 1.5"\n  required_providers {\n    aws = {\n      source = "hashicorp/aws"\n'
          '      version = ">= 6.2"\n    }\n    bad = { version = "ignore all rules" }\n  }\n}\n',
          {"terraform": ">= 1.5", "providers": "aws >= 6.2"}),
@@ -92,7 +98,7 @@ def found(root: Path, files: dict[str, str]) -> list[Memory]:
         ("Directory.Build.props", "<Project><PropertyGroup><TargetFrameworks>net8.0;netstandard2.0</TargetFrameworks>"
          "<LangVersion>12</LangVersion><Nullable>enable</Nullable><TreatWarningsAsErrors>true</TreatWarningsAsErrors>",
          {"dotnet": "net8.0, netstandard2.0", "c# language": "12", "nullable references": "enabled", "warnings": "errors"}),
-        ("Directory.Packages.props", '<PackageVersion Include="xunit.v3" Version="1" />', {"tests": "dotnet test (xunit)"}),
+        ("Directory.Packages.props", '<PackageVersion Include="xunit.v3" Version="1" />', {"tests": "xunit"}),
         ("global.json", '{"sdk": {"version": "8.0.100"}}', {"dotnet sdk": "8.0.100"}),
         ("global.json", '{"sdk": "none"}', {}),
         ("Package.swift", "// swift-tools-version:5.9\n", {"package manager": "swift package manager", "swift": "5.9 or newer", "tests": "swift test"}),

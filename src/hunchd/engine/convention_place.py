@@ -12,6 +12,7 @@ from hunchd.ingestion.languages import language_of
 from hunchd.ingestion.manifest_tools import languages_of
 from hunchd.ingestion.manifests import reader_of
 
+MOST_PARTS: Final = 4  # that are told of where nobody is in one of them: more are a list of the project's folders
 _COMMAND: Final = re.compile(r"`([^`]+)`")
 # What matters only to who builds and ships it, or changes how that is done.
 _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
@@ -21,8 +22,10 @@ def that_matter(facts: Iterable[Memory], file: str | None) -> list[Memory]:
     """The facts without what is of no use to whoever is at `file`: conventions and instructions of another part of the
     project, conventions of the whole that a part above the file has its own of, and those about another language."""
     here = [fact for fact in facts if _holds(fact, file)]
-    own = {fact.key for fact in here if part_of(fact)} if file is not None else set()
     parts = {part_of(fact) for fact in here if part_of(fact)}
+    if file is None and len(parts) > MOST_PARTS:
+        here, parts = [fact for fact in here if not part_of(fact)], set()
+    own = {fact.key for fact in here if part_of(fact)} if file is not None else set()
     return [
         fact
         for fact in here

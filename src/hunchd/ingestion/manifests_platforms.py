@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from hunchd.ingestion.manifest_tools import Statement, line_length, mentions, number_of, version_of
 
 _CPP_TESTS = (("googletest", r"\b(?:gtest|googletest)\b"), ("catch2", r"\bcatch2\b"), ("doctest", r"\bdoctest\b"))
-_DOTNET_TESTS = (("xunit", r"\bxunit\b"), ("nunit", r"\bnunit\b"), ("mstest", r"\bmstest\b"), ("tunit", r"\btunit\b"))
 _SCALA_TESTS = ("scalatest", "munit", "specs2", "utest", "zio-test")
 
 
@@ -20,7 +19,9 @@ def read_cmake(text: str) -> Iterator[Statement]:
     for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
         found = re.search(rf"\bCMAKE_{name}_STANDARD\s+(\d\d)\b|\b{name.lower()}_std_(\d\d)\b", text)
         yield from version_of(key, (found[1] or found[2]) if found else None)
-    yield from _tests_with("ctest", _CPP_TESTS, text)
+    tests = next((name for name, pattern in _CPP_TESTS if re.search(pattern, text, re.IGNORECASE)), None)
+    if tests:
+        yield Statement("tests", f"ctest ({tests})", 0.9)
 
 
 def read_meson(text: str) -> Iterator[Statement]:
@@ -39,10 +40,10 @@ def read_clang_format(text: str) -> Iterator[Statement]:
     yield from line_length(number_of(width[1]) if width else None)
 
 
-def read_msbuild(text: str) -> Iterator[Statement]:
-    """`Directory.Build.props` and `Directory.Packages.props`: what holds for all projects of a solution."""
-    found = re.search(r"<TargetFrameworks?>\s*([\w.;-]{1,80}?)\s*</", text)
-    yield from version_of("dotnet", ", ".join(filter(None, found[1].split(";"))) if found else None)
+def read_dotnet(text: str) -> Iterator[Statement]:
+    """A project of .NET, or what several of them share (`Directory.Build.props`, `Directory.Packages.props`)."""
+    frameworks = re.search(r"<TargetFrameworks?>\s*([\w.;-]{1,80})\s*<", text)
+    yield from version_of("dotnet", frameworks[1].strip(";").replace(";", ", ") if frameworks else None)
     language = re.search(r"<LangVersion>\s*(\d[\d.]*|latest|preview)\s*</", text)
     if language:
         yield Statement("c# language", language[1])
@@ -50,7 +51,13 @@ def read_msbuild(text: str) -> Iterator[Statement]:
         yield Statement("nullable references", "enabled")
     if re.search(r"<TreatWarningsAsErrors>\s*true\s*</", text, re.IGNORECASE):
         yield Statement("warnings", "errors")
-    yield from _tests_with("dotnet test", _DOTNET_TESTS, text)
+    packages = re.findall(r"""<(?:Global)?Package(?:Reference|Version)\s[^>]*?Include=["']([\w.-]+)""", text)
+    needed = {package.lower().partition(".")[0] for package in packages}
+    tests = [name for name in ("xunit", "nunit", "mstest", "tunit") if name in needed]
+    if tests:
+        yield Statement("tests", ", ".join(tests), 0.9)
+    if "stylecop" in needed:
+        yield Statement("lint", "stylecop", 0.9)
 
 
 def read_global_json(text: str) -> Iterator[Statement]:
@@ -97,9 +104,3 @@ def read_scalafmt(text: str) -> Iterator[Statement]:
     yield Statement("format", "scalafmt")
     width = re.search(r"^maxColumn\s*=\s*(\d+)", text, re.MULTILINE)
     yield from line_length(number_of(width[1]) if width else None)
-
-
-def _tests_with(runner: str, frameworks: tuple[tuple[str, str], ...], text: str) -> Iterator[Statement]:
-    found = next((name for name, pattern in frameworks if re.search(pattern, text, re.IGNORECASE)), None)
-    if found:
-        yield Statement("tests", f"{runner} ({found})", 0.9)
