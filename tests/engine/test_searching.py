@@ -16,6 +16,7 @@ from hunchd.domain.memory import Kind, Memory, Scope
 from hunchd.domain.session import Event
 from hunchd.engine.searching import Searching
 from hunchd.engine.session_log import memory_of_message, message_of
+from hunchd.ingestion.conventions import conventions
 from hunchd.protocol.child import Child
 from hunchd.protocol.requests import SearchRequest
 from hunchd.protocol.sessions import MessageDraft
@@ -62,6 +63,29 @@ async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreCl
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
     assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
     assert await found(searching, "when is the quarterly audit of the vault") == []
+
+
+async def test_what_the_files_of_a_project_say_is_found_by_the_words_that_people_ask_with(
+    store: StoreClient, tmp_path: Path
+) -> None:
+    files = {
+        "pyproject.toml": "[project]\nrequires-python = '>=3.9'\n[tool.black]\n[tool.poetry]\n",
+        "pytest.ini": "[pytest]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    told = ("Run positive tests first", "Update Python version info", "Minor style fix", "Drop a new dependency")
+    at = NOW - timedelta(days=100)
+    work = [
+        Memory(id=title, kind=Kind.EPISODE, title=title, content=title, at=at, created=at, updated=at, project="p")
+        for title in told
+    ]
+    await store.put([*work, *conventions(tmp_path, files, project="p", now=NOW)])
+    searching = Searching(HotTier(), store, now=lambda: NOW)
+    assert (await found(searching, "how to run tests"))[0] == "convention:tests"
+    assert (await found(searching, "which python version"))[0] == "convention:python"
+    assert (await found(searching, "coding style"))[0] == "convention:format"
+    assert (await found(searching, "how are dependencies installed"))[0] == "convention:package manager"
 
 
 async def test_the_store_knows_how_long_nobody_has_waited_for_an_answer(store: StoreClient) -> None:

@@ -42,6 +42,22 @@ _IMPORTANCE = {
     "line length": 0.4,
 }
 _OTHER = 0.35
+# What people call it who ask for it.
+_ASKED_AS = {
+    "tests": ("run tests",),
+    "commands": ("run", "build", "how to"),
+    "run everything": ("run tests",),
+    "lint": ("linter", "code style"),
+    "format": ("formatter", "coding style"),
+    "indent": ("coding style",),
+    "line length": ("coding style",),
+    "types": ("type checker",),
+    "package manager": ("install dependencies",),
+    "release": ("publish a new version",),
+    "before a commit": ("hooks",),
+}
+_VERSIONS = ("version", "supported versions")
+_LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _USUAL_SYSTEM = "ubuntu"
 _FOR_ALL = frozenset({"docker", "deploy"})  # folders in which lies what the whole project is run with
 _WORKFLOWS = ".github/workflows/"
@@ -193,6 +209,7 @@ def _fact(statement: Statement, path: str, part: str, language: str, project: st
         importance=_IMPORTANCE.get(statement.key, _OTHER),
         trust=Trust.PROJECT,
         levels=Levels(summary=line, compressed=line, index=key),
+        tags=_VERSIONS if statement.key.removeprefix(CI) in _LANGUAGES else _ASKED_AS.get(statement.key, ()),
     )
 
 
