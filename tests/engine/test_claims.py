@@ -77,6 +77,15 @@ async def test_what_is_said_while_files_are_read_is_not_lost(
     assert (held.value, held.status) == ("pnpm", Status.ACTIVE)
 
 
+async def test_a_fact_that_moves_to_another_file_is_said_to_be_from_there(tmp_path: Path) -> None:
+    moved = replace(OURS, source={"type": BY_FILES, "path": "package.yaml"}, at=NOW, created=NOW, updated=NOW)
+    async with bench(tmp_path, OURS) as it:
+        project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={OURS.id: OURS})
+        await Claims(it.memories, cast(Any, None)).said_by_files(project, [moved])
+        held = (await it.memories.known([OURS.id], "p"))[OURS.id]
+    assert (held.value, held.source["path"], held.at) == ("npm", "package.yaml", EARLIER)
+
+
 class Git:
     """Answers when it is told to: meanwhile others go on."""
 

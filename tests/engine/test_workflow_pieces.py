@@ -10,7 +10,7 @@ from hunchd.domain.context import Focus
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.signal import CommandFinished
 from hunchd.engine.project import Project, Tree
-from hunchd.engine.workflow_pieces import workflow_pieces
+from hunchd.engine.workflow_pieces import predicted_commands, workflow_pieces
 from hunchd.ingestion.workflows.memories import memory_of
 from hunchd.ingestion.workflows.scripts import workflows_in
 from hunchd.repository.layout import Layout
@@ -45,6 +45,18 @@ def test_what_was_done_once_is_not_told_as_what_comes_next(tmp_path: Path) -> No
 
     assert told[:2] == [[], []]
     assert told[2:] == 2 * [["next command: `python3 tools/build.py`"]]
+
+
+def test_a_command_is_said_to_be_done_often_once_it_was(tmp_path: Path) -> None:
+    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    told = []
+    for minute in range(5):
+        next_after(project, "make", minute)
+        (expected,) = predicted_commands(project, project.main, 1, NOW + timedelta(days=9))
+        told.append(expected["reasons"])
+
+    assert told[0] == ["done here before"]
+    assert told[-1] == ["often done here"]
 
 
 def test_that_the_last_command_may_be_run_again_is_told_once_something_was_changed(tmp_path: Path) -> None:

@@ -47,6 +47,10 @@ class Claims:
                     changes += _laid_down(fact, head)
                 elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
                     continue  # as on the main line
+                elif head is not None and _says_it_elsewhere(fact, head):
+                    told = {**head.source, **fact.source}
+                    kept = replace(head, source=told, artifacts=fact.artifacts, updated=self._memories.now())
+                    changes.append(Change((kept,), project=project.id))
                 elif head is None or not await is_no_news(self._memories, fact, head):
                     claims.append(fact)
                 stated.add(fact.id)
@@ -167,6 +171,13 @@ def _holds(head: Memory | None) -> bool:
 def _is_still(fact: Memory, head: Memory | None) -> bool:
     """Whether `fact` holds as it was looked up before, with the same proof."""
     return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
+
+
+def _says_it_elsewhere(fact: Memory, head: Memory) -> bool:
+    """Whether a file says it now that another one said: its settings moved from one to the other."""
+    both = fact.source.get("type") == head.source.get("type") == BY_FILES
+    moved = both and fact.source.get("path") != head.source.get("path")
+    return moved and _holds(head) and same_value(fact, head) and fact.confidence == head.confidence
 
 
 def _laid_down(fact: Memory, head: Memory | None) -> list[Change]:

@@ -149,7 +149,7 @@ def reason_of(expected: Expected, last: Ran | None, workflows: Iterable[Workflow
         case "files":
             return f"usual after such changes{counted}"
         case "always":
-            return "often done here"
+            return "often done here" if round(expected.followed) >= SEEN_BEFORE else "done here before"
         case _ if last is not None:
             failed = " failed" if last.failed else ""
             return f"after `{last.template}`{failed}{counted}"
