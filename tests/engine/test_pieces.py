@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hunchd.consolidation.conflicts import conflict_of
-from hunchd.domain.code import FileView
+from hunchd.domain.code import FileView, ViewLine
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.engine.pieces import Known, pieces, telling
@@ -335,6 +335,25 @@ def test_past_work_tells_a_story_or_is_left_out() -> None:
         narrow,
     ]
     assert telling((narrow, wide), 1) == [wide]
+
+
+def test_a_file_that_only_changed_lately_is_told_where_there_is_nothing_else() -> None:
+    lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
+    near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
+    assert [piece.about for piece in pieces(known(prediction=Prediction((lately, near))))] == [("b.py",)]
+    assert [piece.about for piece in pieces(known(prediction=Prediction((lately,))))] == [("a.py",)]
+
+
+def test_what_two_files_show_alike_is_shown_once() -> None:
+    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
+    keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
+    views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
+    offered = pieces(known(prediction=Prediction(files), views=views))
+    assert [[level for level, _ in piece.forms] for piece in offered] == [
+        ["full", "summary", "compressed"],
+        ["compressed"],
+        ["full", "summary", "compressed"],
+    ]
 
 
 def test_files_keep_the_order_of_their_prediction() -> None:

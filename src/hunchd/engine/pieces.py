@@ -22,6 +22,7 @@ from hunchd.ingestion.errors import understood
 from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
 from hunchd.prediction.files import told_apart
+from hunchd.prediction.reasons import LATELY
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
@@ -94,7 +95,7 @@ def pieces(known: Known) -> list[Piece]:
     """All candidates, unordered; the assembly chooses among them."""
     return [
         *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
-        *(_file(known, file, rank) for rank, file in enumerate(known.prediction.files)),
+        *_files(known),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now, _headlines(known)),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
@@ -185,8 +186,21 @@ def _end_of(text: str) -> str:
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 
-def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
-    view = known.views.get(file.path)
+def _files(known: Known) -> Iterator[Piece]:
+    """The predicted files. One that only changed lately is told where that is said of all; what two of them would show
+    alike, as fixtures do, is shown once."""
+    told: set[tuple[str, ...]] = set()
+    to_the_point = any(file.reasons != (LATELY,) for file in known.prediction.files)
+    for rank, file in enumerate(known.prediction.files):
+        if to_the_point and file.reasons == (LATELY,):
+            continue
+        view = known.views.get(file.path)
+        lines = tuple(line.text for line in view.lines) if view is not None else ()
+        yield _file(known, file, rank, view if not lines or lines not in told else None)
+        told.add(lines)
+
+
+def _file(known: Known, file: PredictedFile, rank: int, view: FileView | None) -> Piece:
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
         stem = PurePosixPath(known.focus.file or "").stem
@@ -195,6 +209,7 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{file.path}\n{view.doc}"))
     forms.append(("compressed", file.path))
+    blob = known.views[file.path].blob if file.path in known.views else None
     return Piece(
         id=f"file:{file.path}",
         kind="file",
@@ -202,7 +217,7 @@ def _file(known: Known, file: PredictedFile, rank: int) -> Piece:
         value=file.confidence,
         forms=tuple(forms),
         reasons=file.reasons,
-        source={"type": "file", "path": file.path, "blob": view.blob if view else None},
+        source={"type": "file", "path": file.path, "blob": blob},
         trust=Trust.PROJECT,
         about=(file.path,),
         rank=rank,

@@ -14,6 +14,7 @@ from hunchd.prediction.state import State
 MOST_REASONS = 3
 OFTEN = 0.3  # of the changes of a file that the words point to: worth telling
 DAY = 86_400  # seconds
+LATELY = "changed lately"  # all that can be said of a file that has nothing to do with what was asked
 
 
 class Reasons:
@@ -155,7 +156,7 @@ def _faint(row: list[float]) -> tuple[float, str]:
         return (0.5, "similar contents")
     if row[_SAME_FOLDER]:
         return (0.4, "same folder")
-    return (0.3, "changed lately")
+    return (0.3, LATELY)
 
 
 def _short(subject: str, most: int = 60) -> str:
