@@ -6,13 +6,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from hunchd.domain.context import Focus
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.signal import CommandFinished
 from hunchd.engine.project import Project, Tree
+from hunchd.engine.routine import reason_of
 from hunchd.engine.workflow_pieces import predicted_commands, workflow_pieces
 from hunchd.ingestion.workflows.memories import memory_of
 from hunchd.ingestion.workflows.scripts import workflows_in
+from hunchd.prediction.next_step import Expected
 from hunchd.repository.layout import Layout
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
@@ -57,6 +61,19 @@ def test_a_command_is_said_to_be_done_often_once_it_was(tmp_path: Path) -> None:
 
     assert told[0] == ["done here before"]
     assert told[-1] == ["often done here"]
+
+
+@pytest.mark.parametrize(
+    ("because", "once", "often"),
+    [
+        ("hour", "done once before at this time", "usual at this time: 3 of 4 times"),
+        ("branch", "done once before on such a branch", "usual on such a branch: 3 of 4 times"),
+        ("files", "done once before after such changes", "usual after such changes: 3 of 4 times"),
+    ],
+)
+def test_what_was_done_once_is_not_called_usual(because: str, once: str, often: str) -> None:
+    assert reason_of(Expected("make", 0.7, because, 1.0, 1.0), None, []) == once
+    assert reason_of(Expected("make", 0.7, because, 4.0, 3.0), None, []) == often
 
 
 def test_that_the_last_command_may_be_run_again_is_told_once_something_was_changed(tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def moment_of(at: float, branch: str, touched: Sequence[str]) -> Moment:
 def reason_of(expected: Expected, last: Ran | None, workflows: Iterable[Workflow]) -> str:
     """Why a step is expected, in words."""
     counted = f": {expected.followed:.0f} of {expected.seen:.0f} times" if expected.seen >= 2 else ""
+    usual = "usual" if counted else "done once before"
     match expected.because:
         case "workflow":
             for workflow in workflows:
@@ -143,11 +144,11 @@ def reason_of(expected: Expected, last: Ran | None, workflows: Iterable[Workflow
                     return f"step {place} of {len(templates)} of what was done {workflow.runs} times"
             return f"next in what you often do{counted}"
         case "hour" | "begin":
-            return f"usual at this time{counted}"
+            return f"{usual} at this time{counted}"
         case "branch":
-            return f"usual on such a branch{counted}"
+            return f"{usual} on such a branch{counted}"
         case "files":
-            return f"usual after such changes{counted}"
+            return f"{usual} after such changes{counted}"
         case "always":
             return "often done here" if round(expected.followed) >= SEEN_BEFORE else "done here before"
         case _ if last is not None:
