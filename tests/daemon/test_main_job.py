@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,25 @@ def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -
         lambda: daemon.get("/status")["prefetch"]["built_ahead"] >= 2, within=60, what="build bundles ahead"
     )
     assert context(daemon, shop, "shop/basket.py")["prefetched"]
+
+
+def test_what_was_opened_yesterday_and_not_touched_since_is_not_at_hand(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    yesterday = {"at": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
+    about = {"project": str(shop), "path": "shop/basket.py"}
+    trace = f"Traceback (most recent call last):\n  File \"{shop}/shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"
+    error = {"kind": "error", "project": str(shop), "text": trace}
+
+    def in_an_open_file(*signals: dict[str, str]) -> bool:
+        daemon.post("/signals", {"signals": signals})
+        items = context(daemon, shop, "shop/checkout.py")["items"]
+        [item] = [item for item in items if item["kind"] == "error"]
+        return "in a file that is open" in item["reasons"]
+
+    assert not in_an_open_file(error, {"kind": "file_opened", **about, **yesterday})
+    assert in_an_open_file({"kind": "file_saved", **about})
+    assert not in_an_open_file({"kind": "file_closed", **about})
+    assert in_an_open_file({"kind": "file_opened", **about})
 
 
 def test_a_topic_that_a_bundle_points_to_leads_to_its_files(daemon: RunningDaemon, shop: Path) -> None:

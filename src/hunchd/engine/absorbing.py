@@ -60,6 +60,7 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
             tree.open(path, signal.at, by_agent=signal.source == signals.BY_AGENT)
             return Effect(prefetch=path)
         case signals.FileSaved(path=path):
+            tree.saved(path, signal.at)
             project.touch()
             return Effect(parse=(path,), prefetch=path if path in tree.opened else None)
         case signals.FileClosed(path=path):

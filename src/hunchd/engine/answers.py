@@ -188,7 +188,8 @@ class Answers:
         project, tree = wish.project, wish.tree
         if project.predictor is None:
             return
-        bundle = self._warm_one(wish, tuple(tree.opened))
+        opened = tree.at_hand(self._now())
+        bundle = self._warm_one(wish, opened)
         self._events.tell("context_ready", project=project.id, file=wish.path or None, tokens=bundle.token_count)
         likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
         now = self._now().timestamp()
@@ -197,9 +198,9 @@ class Answers:
             await asyncio.sleep(0)
             if self._wish is not wish:  # the developer has moved on
                 return
-            self._warm_one(Wish(project, tree, path), (*(open for open in tree.opened if open != path), path))
-        if not wish.path and tree.opened:  # on another branch the open files need other things
-            self._warm_one(Wish(project, tree, next(reversed(tree.opened))), tuple(tree.opened))
+            self._warm_one(Wish(project, tree, path), (*(open for open in opened if open != path), path))
+        if not wish.path and opened:  # on another branch the open files need other things
+            self._warm_one(Wish(project, tree, opened[-1]), opened)
 
     def _warm_one(self, wish: Wish, opened: tuple[str, ...]) -> Bundle:
         focus = Focus(
@@ -222,7 +223,7 @@ class Answers:
         """What the request says, completed by what the session shows."""
         file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
         named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
-        opened = named or list(tree.opened)
+        opened = named or tree.at_hand(self._now())
         errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
         return Focus(
             project=project.id,

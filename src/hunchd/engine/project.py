@@ -26,6 +26,8 @@ from hunchd.store.code import CodeCache
 
 # A person keeps about this many files in mind; older ones say little about what comes next.
 OPEN_FILES = 12
+# Longer than a day's work, shorter than until the next: a tab of yesterday may never have been closed.
+AT_HAND = timedelta(hours=12)
 RECENT_ERRORS = 8
 MENDED_ERRORS = 200
 PROFILE = "/profile/"  # where the documents lie that say who the user is
@@ -91,6 +93,15 @@ class Tree:
         self.opened[path] = at
         while len(self.opened) > OPEN_FILES:
             self.close(next(iter(self.opened)))
+
+    def saved(self, path: str, at: datetime) -> None:
+        """Somebody is at work in it, if it is open."""
+        if path in self.opened:
+            self.opened[path] = max(self.opened[path], at)
+
+    def at_hand(self, now: datetime) -> tuple[str, ...]:
+        """The open files that somebody came to or saved lately; the others say nothing of what is being done now."""
+        return tuple(path for path, at in self.opened.items() if now - at < AT_HAND)
 
     def close(self, path: str) -> None:
         self.opened.pop(path, None)
