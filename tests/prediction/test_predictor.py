@@ -22,6 +22,7 @@ from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
 from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.words import key as words_key
+from hunchd.prediction.words import stem_of
 
 NOW = 1_700_000_000
 DAY = 86_400
@@ -148,6 +149,22 @@ def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:
         for told in reasons.values()
         for reason in ("tests this file", "imports this file", "imported by this file")
     )
+
+
+def test_a_name_that_many_files_have_is_no_reason_but_near_by() -> None:
+    predictor = Predictor()
+    apps = [f"{name}/{kind}" for name in "abcdefghijk" for kind in ("views.py", "tests/test_views.py")]
+    predictor.learn(unit(1, "begin", *apps, status="A"))
+    told = {file.path: file.reasons for file in predictor.predict(focus("a/views.py"), now=NOW, k=30).files}
+
+    assert "tests this file" in told["a/tests/test_views.py"]
+    assert "tests this file" not in told["b/tests/test_views.py"]
+    assert "named alike" not in told["b/views.py"]
+
+
+def test_a_file_of_no_name_of_its_own_is_named_after_its_folder() -> None:
+    paths = ("core/useFetch/index.ts", "core/useFetch/index.browser.test.ts", "core/useMouse/index.browser.test.ts")
+    assert [stem_of(path) for path in paths] == ["usefetch", "usefetch", "usemouse"]
 
 
 def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
@@ -12,6 +14,7 @@ from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
 MOST_REASONS = 3
+MOST_NAMESAKES = 8  # of a name that says something
 OFTEN = 0.3  # of the changes of a file that the words point to: worth telling
 DAY = 86_400  # seconds
 LATELY = "changed lately"  # all that can be said of a file that has nothing to do with what was asked
@@ -41,8 +44,8 @@ class Reasons:
         if row[_MENTIONED]:
             said.append((8.0, "named in the question"))
         said.extend(self._together(file))
-        if row[_SAME_STEM] and self._found.query.seeds:
-            said.append((2.5, self._kinship(file)))
+        if row[_SAME_STEM] and (kinship := self._kinship(file)):
+            said.append((2.5, kinship))
         if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
             subject = _short(self._state.messages.subjects[unit])
             said.append((2.0 + row[_VOTED], f"past work on '{subject}' touched it"))
@@ -69,9 +72,15 @@ class Reasons:
         return self._called[self._state.files.paths[file]]
 
     def _kinship(self, file: int) -> str:
-        """What it is to the newest seed of its stem."""
+        """What it is to the newest seed of its stem; nothing where many files are called so, such as `views.py`, and
+        it lies elsewhere."""
         stem, seeds = self._state.files.stem.view, self._found.query.seeds
-        seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), seeds[-1])
+        seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
+        if seed is None:
+            return ""
+        namesakes = np.count_nonzero((stem == stem[file]) & self._state.files.alive.view)
+        if namesakes > MOST_NAMESAKES and not self._is_near(file, seed):
+            return ""
         traits = self._state.files.traits.view
         if not traits[file] & traits[seed] & CODE:
             return "named alike"
@@ -80,6 +89,11 @@ class Reasons:
         if traits[seed] & TEST and not traits[file] & TEST:
             return f"tested by {self._whom(seed)}"
         return "named alike"
+
+    def _is_near(self, file: int, seed: int) -> bool:
+        """Whether one lies below the folder of the other, or both in folders of one name: sources and their tests."""
+        short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
+        return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _linked(self, file: int, row: list[float]) -> Iterator[tuple[float, str]]:
         """How it is linked to the newest seed that it is linked to in this way."""

@@ -94,7 +94,7 @@ def stem_of(path: str) -> str:
         if middle.lower() not in _PLAIN_MIDDLES:
             stem += "." + middle
     shorter = _TEST.sub("", stem)
-    if shorter.lower() in _FOLDER_NAMES:
+    if shorter.lower().partition(".")[0] in _FOLDER_NAMES:  # `index.browser.test.ts` too is named after its folder
         parent = path.rsplit("/", 2)
         return parent[-2].lower() if len(parent) > 1 else shorter.lower()
     return (shorter or stem).lower().replace("-", "_")
