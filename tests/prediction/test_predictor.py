@@ -18,6 +18,7 @@ from hunchd.domain.errors import StoreError
 from hunchd.domain.history import Change, Unit
 from hunchd.prediction import snapshot, weights
 from hunchd.prediction.adaptation import Correction
+from hunchd.prediction.files import TEST, traits_of
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
 from hunchd.prediction.session import SessionEvent
@@ -160,6 +161,16 @@ def test_a_name_that_many_files_have_is_no_reason_but_near_by() -> None:
     assert "tests this file" in told["a/tests/test_views.py"]
     assert "tests this file" not in told["b/tests/test_views.py"]
     assert "named alike" not in told["b/views.py"]
+
+
+def test_a_test_in_camel_case_is_one_of_what_it_is_named_after(predictor: Predictor) -> None:
+    paths = ("src/Util/Url.php", "checks/Util/UrlTest.php", "Shop/Url.cs", "Shop.Tests/UrlTests.cs", "src/Latest.php")
+    assert [stem_of(path) for path in paths] == ["url", "url", "url", "url", "latest"]
+    assert [bool(traits_of(path) & TEST) for path in paths] == [False, True, False, True, False]
+    predictor.learn(unit(20, "read addresses", *paths, status="A"))
+
+    told = {file.path: file.reasons for file in predictor.predict(focus("src/Util/Url.php"), now=NOW, k=20).files}
+    assert "tests this file" in told["checks/Util/UrlTest.php"]
 
 
 def test_a_file_of_no_name_of_its_own_is_named_after_its_folder() -> None:

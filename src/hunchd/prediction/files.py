@@ -15,7 +15,8 @@ LONG_HALF_LIFE = 2_000.0  # units of change: what a stable project still does
 SHORT_HALF_LIFE = 100.0  # units of change: what is being worked on now
 
 _TEST = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testing|playground|e2e|fixtures)(/|$)|(^|[/_.\-])(tests?|spec)[_.\-]", re.I
+    r"(?i:(^|/)(tests?|specs?|__tests__|testing|playground|e2e|fixtures)(/|$)|(^|[/_.\-])(tests?|spec)[_.\-])"
+    r"|[A-Za-z\d]Tests?\.\w+$|[a-z\d]Spec\.(?:scala|groovy)$|\.Tests?/"
 )
 _GENERATED = re.compile(
     r"(^|/)(vendor|third_party|node_modules|dist|snapshots?|__snapshots__)(/|$)|\.(min\.\w+|snap|lock|map)$"

@@ -10,7 +10,9 @@ from functools import lru_cache
 
 _RUN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\W\d_]{2,}")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
-_TEST = re.compile(r"^(?:tests?[_\-.]|spec[_\-.])|[_\-.](?:tests?|specs?|unit|e2e|bench)$", re.IGNORECASE)
+_TEST = re.compile(
+    r"(?i:^(?:tests?[_\-.]|spec[_\-.])|[_\-.](?:tests?|specs?|unit|e2e|bench)$)|(?<=[A-Za-z\d])(?:Tests?|Specs?)$"
+)
 
 STOP = frozenset(  # one word after the other reads best
     """
