@@ -98,6 +98,15 @@ def test_a_merged_pull_request_is_one_unit_with_its_own_title_and_branch(project
     assert plain_title(unit.subject) == "Reload faster"
 
 
+def test_what_was_mended_out_of_sight_is_called_by_its_first_commit(project: Project) -> None:
+    message = "Merge commit from fork\n\n* Mask tokens in the log\n\nThey were written out.\n\n* Mask long names too"
+    project.commit(message, a_py="a\n")
+    unit = project.units()[-1]
+    assert (unit.subject, unit.body) == ("Mask tokens in the log", "They were written out.\n\n* Mask long names too")
+    project.commit("Merge commit from fork", a_py="b\n")
+    assert project.units()[-1].subject == "Merge commit from fork"
+
+
 def test_bounds_tags_and_coauthors(project: Project) -> None:
     first = project.commit("first", a_py="1\n")
     project.git("tag", "-a", "v1", "-m", "one")

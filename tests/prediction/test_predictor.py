@@ -192,6 +192,17 @@ def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
     assert said_again.confidence > 0.3  # it is worth a line where no file is open
 
 
+def test_past_work_whose_subject_says_nothing_is_no_reason(predictor: Predictor) -> None:
+    predictor.learn(unit(20, "Merge remote-tracking branch 'origin/command-line'", "src/cli.py", "src/models.py"))
+    reasons = [
+        reason
+        for file in predictor.predict(focus(query="origin command line"), now=NOW).files
+        for reason in file.reasons
+    ]
+    assert any("past work on 'parse command line flags" in reason for reason in reasons)
+    assert not any("Merge" in reason for reason in reasons)
+
+
 def test_words_lead_on_to_what_changes_with_the_files_they_name(predictor: Predictor) -> None:
     prediction = predictor.predict(focus(query="cli"), now=NOW)
 

@@ -14,6 +14,7 @@ from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.subjects import tells
 from hunchd.engine.ages import ago
 from hunchd.engine.fact_pieces import told_pieces
 from hunchd.engine.project import SeenError
@@ -33,34 +34,6 @@ GLOSSARY = 0.2  # of the abbreviations in what is shown
 EPISODE = 0.6  # times the confidence that this past work matters now
 NARROW = 0.5  # … and half of that if it touched one file only, or
 WIDEST = 40  # more than so many
-SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
-
-_MERGE = re.compile(
-    r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge", re.IGNORECASE
-)
-# Work on how the code looks, not on what it does.
-_COSMETIC = re.compile(
-    r"\b(?:re)?format(?:s|ted|ting)?\b.*\b(?:code|codebase|files|everything|all|with|using)\b"
-    r"|\b(?:typos?|whitespace|spelling)\b"
-    r"|\b(?:run|ran|apply|applied) "
-    r"(?:black|ruff|isort|prettier|gofmt|rustfmt|cargo fmt|clang-format|pyupgrade|pre-commit)\b"
-    r"|^(?:style|chore\(deps[^)]*\)|build\(deps[^)]*\))\b|\bpre-commit auto(?:fix|update)|\bend of life\b",
-    re.IGNORECASE,
-)
-
-# What only says that somebody was at it, or that all began with it.
-_EMPTY = re.compile(
-    r"^(?:(?:minor|misc\w*|small|some|more|various|general|code|consistency|a few)\s+)*"
-    r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
-    r"improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
-    r"\W*$"
-    r"|^(?:the )?(?:very )?(?:initial|first)"
-    r"(?: (?:public|working|usable|stable|complete|real|proper|big|large|rough|substantial))? "
-    r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[^\W\d_]{2,}")
-FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is none of them
 
 # A file without an outline begins with a sentence that says what it is, or with the first of its entries.
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
@@ -115,20 +88,13 @@ def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
     """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
-    told = [unit for unit in units if _tells(unit.subject)]
+    told = [unit for unit in units if tells(unit.subject)]
     return sorted(told, key=lambda unit: -worth_of(unit))[:most]
 
 
 def worth_of(unit: PredictedUnit) -> float:
     """What the story of a past unit is worth beside a file that will certainly be needed (1.0)."""
     return EPISODE * unit.confidence * _breadth(unit)
-
-
-def _tells(subject: str) -> bool:
-    """Whether a subject says what was done; in scripts without spaces a word is as good as a sentence."""
-    if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
-        return False
-    return not any((_MERGE.match(subject), _COSMETIC.search(subject), _EMPTY.match(subject)))
 
 
 def _breadth(unit: PredictedUnit) -> float:

@@ -44,6 +44,7 @@ _MISSING = re.compile(r"unable to read|missing blob|could not fetch|promisor", r
 
 _GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
 _GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
+_FROM_FORK = "Merge commit from fork"  # GitHub's, of what was mended out of sight
 _GITLAB_NUMBER = re.compile(r"See merge request \S*!(\d+)")
 _COAUTHOR = re.compile(r"^co-authored-by:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -192,6 +193,9 @@ def _message(message: str) -> tuple[str, str, str]:
         title, _, more = body.partition("\n")
         number, branch = merge.groups()
         return (f"{title.strip()} (#{number})", more.strip(), branch) if title else (first, "", branch)
+    if first.strip() == _FROM_FORK and body.startswith("* "):
+        title, _, more = body.removeprefix("* ").partition("\n")
+        return title.strip(), more.strip(), ""
     if merge := _GITLAB_MERGE.match(first):
         branch = merge.group(1)
         title, _, more = body.partition("\n")

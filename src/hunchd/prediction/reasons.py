@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from hunchd.domain.subjects import tells
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
@@ -137,10 +138,10 @@ class Reasons:
         return "" if place > 0 else self._name(int(leads[-place]))
 
     def _supporting_unit(self, file: int) -> int | None:
-        """The nearest past unit that touched the file."""
-        nearest = self._found.nearest
-        places = (nearest.files == file).nonzero()[0]
-        return int(nearest.units[nearest.which[places[0]]]) if len(places) else None
+        """The nearest past unit that touched the file and says what it did."""
+        nearest, subjects = self._found.nearest, self._state.messages.subjects
+        units = nearest.units[nearest.which[nearest.files == file]].tolist()
+        return next((unit for unit in units if tells(subjects[unit])), None)
 
 
 def _weight(reason: tuple[float, str]) -> float:

@@ -1,0 +1,42 @@
+"""Which subjects of past work say what was done: the others say who merged what, or that somebody was at it."""
+
+from __future__ import annotations
+
+import re
+
+SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
+
+_MERGE = re.compile(
+    r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|merge commit from fork$|revert \"merge",
+    re.IGNORECASE,
+)
+# Work on how the code looks, not on what it does.
+_COSMETIC = re.compile(
+    r"\b(?:re)?format(?:s|ted|ting)?\b.*\b(?:code|codebase|files|everything|all|with|using)\b"
+    r"|\b(?:typos?|whitespace|spelling)\b"
+    r"|\b(?:run|ran|apply|applied) "
+    r"(?:black|ruff|isort|prettier|gofmt|rustfmt|cargo fmt|clang-format|pyupgrade|pre-commit)\b"
+    r"|^(?:style|chore\(deps[^)]*\)|build\(deps[^)]*\))\b|\bpre-commit auto(?:fix|update)|\bend of life\b",
+    re.IGNORECASE,
+)
+
+# What only says that somebody was at it, or that all began with it.
+_EMPTY = re.compile(
+    r"^(?:(?:minor|misc\w*|small|some|more|various|general|code|consistency|a few)\s+)*"
+    r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
+    r"improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
+    r"\W*$"
+    r"|^(?:the )?(?:very )?(?:initial|first)"
+    r"(?: (?:public|working|usable|stable|complete|real|proper|big|large|rough|substantial))? "
+    r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is none of them
+
+
+def tells(subject: str) -> bool:
+    """Whether a subject says what was done; in scripts without spaces a word is as good as a sentence."""
+    if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
+        return False
+    return not any((_MERGE.match(subject), _COSMETIC.search(subject), _EMPTY.match(subject)))
