@@ -335,6 +335,13 @@ def test_past_work_tells_a_story_or_is_left_out() -> None:
     assert telling((narrow, wide), 1) == [wide]
 
 
+def test_past_work_names_its_code_before_what_was_written_beside_it() -> None:
+    paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
+    prediction = Prediction(units=(unit("Round the tax down", *paths),))
+    [piece] = pieces(known(prediction=prediction))
+    assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
+
+
 def test_a_file_that_only_changed_lately_is_told_where_there_is_nothing_else() -> None:
     lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
     near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))

@@ -22,7 +22,7 @@ from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.errors import understood
 from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
-from hunchd.prediction.files import told_apart
+from hunchd.prediction.files import ALWAYS_HUB, CODE, GENERATED, told_apart, traits_of
 from hunchd.prediction.reasons import LATELY
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
@@ -192,7 +192,7 @@ def _file(known: Known, file: PredictedFile, rank: int, view: FileView | None) -
 
 def _episode(unit: PredictedUnit, known: Known) -> Piece:
     when = datetime.fromtimestamp(unit.at, UTC)
-    others = [path for path in unit.paths if path != known.focus.file]
+    others = sorted((path for path in unit.paths if path != known.focus.file), key=_aside)
     called = told_apart([*others[:WIDEST], *filter(None, (known.focus.file,))])
     named = ", ".join(called[path] for path in others[:3])
     files = f" ({named}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
@@ -207,6 +207,12 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
         trust=Trust.UNTRUSTED,
     )
+
+
+def _aside(path: str) -> int:
+    """Code says what a change was about; what was written or generated beside it comes after."""
+    traits = traits_of(path)
+    return 2 if traits & (GENERATED | ALWAYS_HUB) else 0 if traits & CODE else 1
 
 
 def _found(memory: Memory, relevance: float, known: Known) -> Piece:
