@@ -544,6 +544,12 @@ def test_topics_are_the_names_most_definitions_stand_under() -> None:
     assert topics(defined) == ("shop", "cart", "row guard", "orders")
 
 
+def test_what_every_folder_has_is_no_topic() -> None:
+    names = ("fetch", "mouse", "scroll", "title", "storage", "image", "swipe", "idle", "fps")
+    defined = [(f"src/{name}/{file}", "vue", 30) for name in names for file in ("demo.vue", f"{name}.ts")]
+    assert set(topics(defined)) == set(names)
+
+
 def test_a_project_made_of_samples_is_about_them_and_files_named_after_tools_are_about_nothing() -> None:
     defined = (
         ("src/main/java/org/samples/clinic/owner/Owner.java", "java", 20),

@@ -209,6 +209,7 @@ def test_words_count_code_and_prose_alike() -> None:
         ("a.md", b"# One\n\n```\n# no\n```\n## Two `x`\n", [("heading", "", "One"), ("heading", "One", "Two x")]),
         ("b.md", b"---\nid: x\ntitle: Page\nref: y\n---\n\n## Part\n", [("heading", "", "Page"), ("heading", "Page", "Part")]),
         ("c.md", b"---\ntitle: Page\n---\n# Top ![ok](https://ci/b.svg)\n", [("heading", "", "Top")]),
+        ("e.md", b"# Case\\.Fold\\(this string\\) `x`\n", [("heading", "", "Case.Fold(this string) x")]),
         ("d.md", b"Name [![ci](https://a/b(c).svg)](https://d) <img src='e'>\n===\n", [("heading", "", "Name")]),
         (
             "a.tf",

@@ -15,6 +15,7 @@ _MARKDOWN_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|source)\b[^<>]*>")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TOP = re.compile(r"^# \S", re.MULTILINE)
@@ -189,7 +190,7 @@ def _definitions(text: str) -> Iterator[Symbol]:
 
 def _plain(title: str) -> str:
     """A heading as it is read: links by their words, badges and other pictures not at all."""
-    words = _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title)))
+    words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 MAX_TOPICS = 24
+MOST_NAMESAKES = 8  # files of one name: what every folder has, such as `demo.vue` or `views.py`, is no part of its own
 LEAST_SHARE = 0.5  # of the definitions but those of tests: where less is ordinary, what is set aside is the project
 
 _TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
@@ -31,13 +32,20 @@ _VAGUE = frozenset(
 def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
     """The names that most definitions stand under, from path, language and number of symbols of each file."""
     weights: Counter[str] = Counter()
-    for path, symbols in _spoken_of(defined):
-        folders, _, file = path.rpartition("/")
+    files = _spoken_of(defined)
+    namesakes = Counter(_called(path) for path, _ in files)
+    for path, symbols in files:
+        folders, name = path.rpartition("/")[0], _called(path)
         weight = min(symbols, 60) + 1
-        weights[_name(file.partition(".")[0])] += weight
+        if namesakes[name] <= MOST_NAMESAKES:
+            weights[name] += weight
         weights[_name(folders.rpartition("/")[2])] += weight // 2
     told = [(name, weight) for name, weight in weights.items() if len(name) > 2 and not _is_vague(name)]
     return tuple(name for name, _ in sorted(told, key=lambda each: (-each[1], each[0]))[:limit])
+
+
+def _called(path: str) -> str:
+    return _name(path.rpartition("/")[2].partition(".")[0])
 
 
 def _spoken_of(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
@@ -53,8 +61,7 @@ def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int)
     """The files that a topic is made of: called so, or in a folder called so; code before what stands aside."""
     wanted, found = _name(topic), []
     for path, language, symbols in defined:
-        folders, _, file = path.rpartition("/")
-        called = _name(file.partition(".")[0]) == wanted
+        folders, called = path.rpartition("/")[0], _called(path) == wanted
         if called or _name(folders.rpartition("/")[2]) == wanted:
             aside = language in _NO_SOURCE or _ASIDE.search(path) is not None
             found.append((aside, not called, -symbols, path))
