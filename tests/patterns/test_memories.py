@@ -150,3 +150,18 @@ def test_what_is_before_ones_eyes_or_about_tests_only_is_not_told_unasked(kept: 
     assert not told("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert told("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert not told("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)
+
+
+def test_a_line_that_several_functions_have_is_told_only_where_there_is_one() -> None:
+    def told(path: str, title: str, kind: str) -> bool:
+        patterns = KnownPatterns()
+        spots = tuple(Spot(one, 1, "load") for one in ("formats/toml.py", "formats/json.py"))
+        pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0), title=title, kind=kind)
+        patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=1.0),), project="p1"))
+        return bool(patterns.pieces(Focus(project="p1", file=path)))
+
+    assert told("formats/new.py", "function create: getScope → report", "function")
+    assert told("tests/test_new.py", "test it: render → getByTestId", "block")
+    assert not told("formats/new.py", "call ‹name›Wait: getScope → report", "block")
+    assert not told("formats/new.py", "statement: getScope → report", "statement")
+    assert told("formats/toml.py", "call ‹name›Wait: getScope → report", "block")

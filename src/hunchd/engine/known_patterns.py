@@ -63,7 +63,7 @@ class KnownPatterns:
             for pattern, value in self._at(path)
             if tells_enough(pattern.title)
             and (building or pattern.paths != {path})  # all of it is before the eyes of who has that file open
-            and (path in pattern.paths or pattern.strength >= LEAST_STRENGTH)
+            and (path in pattern.paths or (pattern.strength >= LEAST_STRENGTH and not pattern.is_part))
             and (_is_test(path) or not _is_of_tests(pattern))
         ][:SHOWN]
 

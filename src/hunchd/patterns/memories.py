@@ -22,6 +22,10 @@ SHOWN_COMPANIONS: Final = 3
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.3, 0.7
 
 
+# Kinds of shapes within definitions; some blocks declare a test.
+_PARTS = frozenset({"statement", "block"})
+
+
 @dataclass(frozen=True, slots=True)
 class KnownPattern:
     """What the front holds of a pattern."""
@@ -34,6 +38,7 @@ class KnownPattern:
     place: Place
     companions: tuple[Companion, ...]
     paths: frozenset[str]  # of its instances, as far as they are kept
+    is_part: bool = False  # a line or a block within a definition: nothing that a file is opened to add
 
     @property
     def line(self) -> str:
@@ -143,6 +148,7 @@ def known_from(memory: Memory) -> KnownPattern | None:
             Place(**told["place"]),
             tuple(Companion(**companion) for companion in told["companions"]),
             frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
+            not _PARTS.isdisjoint(memory.tags) and not memory.title.startswith("test"),
         )
     except (KeyError, TypeError, ValueError):  # of a later version of ours, or imported from elsewhere
         return None
