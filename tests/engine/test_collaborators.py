@@ -65,6 +65,12 @@ def test_co_authors_join_too_and_bots_do_not(project: Project) -> None:
     assert told(project) == ["Alan T joined just now"]
 
 
+def test_only_who_wrote_a_commit_is_called_an_author(project: Project) -> None:
+    collaborators.joined(project, "Grace", "grace@example.org", NOW)
+    learn(project, unit(100, "Alan"))
+    assert [piece.reasons for piece in collaborators.pieces(project, NOW)] == [(), ("new author on the branch",)]
+
+
 def test_what_they_prefer_is_said(project: Project) -> None:
     wish = Memory(
         id="m1",

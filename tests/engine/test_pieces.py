@@ -330,7 +330,7 @@ def test_an_error_in_another_open_file_is_not_said_to_be_in_this_one() -> None:
 def test_past_work_tells_a_story_or_is_left_out() -> None:
     wide = unit("Split the basket", "a.py", "b.py")
     narrow = unit("Mend the sum in it", "a.py")
-    merges = [unit(subject, "a.py", "b.py") for subject in ("Merge branch 'main'", "Merge commit from fork")]
+    merges = [unit(subject, "a.py", "b.py") for subject in ("Merge branch 'main'", "Merge commit 'bd4efa27'")]
     assert telling((*merges, narrow, unit("wip", "a.py"), wide), 4) == [wide, narrow]
     assert telling((narrow, wide), 1) == [wide]
 

@@ -7,7 +7,8 @@ import re
 SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
 
 _MERGE = re.compile(
-    r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|merge commit from fork$|revert \"merge",
+    r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge"
+    r"|merge commit (?:from fork$|'?[\da-f]{7,40}\b)",
     re.IGNORECASE,
 )
 # Work on how the code looks, not on what it does.

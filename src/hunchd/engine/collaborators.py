@@ -31,14 +31,14 @@ def noticed(project: Project, unit: Unit) -> None:
     for name, email in _authors(unit):
         known = people.units_by(predictor.state, email, name) > 0 or email.lower() in project.users
         if not known and name:
-            joined(project, name, email, datetime.fromtimestamp(unit.at, UTC))
+            joined(project, name, email, datetime.fromtimestamp(unit.at, UTC), author=True)
 
 
-def joined(project: Project, name: str, email: str, at: datetime) -> None:
+def joined(project: Project, name: str, email: str, at: datetime, *, author: bool = False) -> None:
     """Somebody joined; the newest few are remembered."""
     key = (email or name).lower()
     project.joined.pop(key, None)
-    project.joined[key] = Collaborator(redact(name).text[:LONGEST_NAME], email, at)
+    project.joined[key] = Collaborator(redact(name).text[:LONGEST_NAME], email, at, author)
     while len(project.joined) > MOST:
         project.joined.popitem(last=False)
     project.touch()
@@ -70,7 +70,7 @@ def _piece(project: Project, one: Collaborator, now: datetime) -> Piece:
         tier=3,
         value=VALUE,
         forms=(("summary", text), ("compressed", short)),
-        reasons=("new author on the branch",),
+        reasons=("new author on the branch",) if one.author else (),
         source={"type": "history", "at": one.at.isoformat()},
         trust=Trust.UNTRUSTED,
     )

@@ -59,6 +59,7 @@ class Collaborator:
     name: str
     email: str
     at: datetime
+    author: bool = False  # of a commit, which is how they were noticed
 
 
 @dataclass(slots=True)
