@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -387,6 +388,29 @@ def test_that_something_ended_some_time_ago_is_true_of_the_time_before_too(daemo
     _, back = daemon.request("POST", f"/memories/{said}/undo", {})
     assert (back["valid_from"], back.get("valid_to")) == (whole["valid_from"], None)
     assert value(daemon, "installer") == "pnpm"
+
+
+def test_what_is_over_or_yet_to_come_is_not_told_as_what_holds(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    here = {"project": str(shop), "category": "decision"}
+    say(daemon, "the basket is kept in cookies", **here, valid_from="2024-01-01", valid_to="2025-01-01")
+    say(daemon, "the basket is kept in Postgres", **here, valid_from="2090-01-01")
+    say(daemon, "the basket is kept in Redis", **here)
+    asked = {"project": str(shop), "query": "where is the basket kept"}
+
+    told = daemon.get("/context", **asked, file="shop/basket.py")["context"]
+    assert [name for name in ("cookies", "Postgres", "Redis") if name in told] == ["Redis"]
+    prompt = json.dumps(daemon.post("/context/compile", {"session": "s", "project": str(shop), "message": "go on"}))
+    assert [name for name in ("cookies", "Postgres", "Redis") if name in prompt] == ["Redis"]
+
+    def found(**more: str) -> list[str]:
+        results = daemon.post("/search", {**asked, **more})["results"]
+        return [name for name in ("cookies", "Redis") if any(name in one["snippet"] for one in results)]
+
+    for _ in ("from memory", "from the store"):
+        assert found() == ["Redis"]
+        assert found(as_of="2024-06-01") == ["cookies"]
+        daemon.restart()
 
 
 def test_a_contradiction_is_settled_and_not_edited(daemon: RunningDaemon) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import LazyEmbedder
-from hunchd.retrieval.answering import Readings, answer, places_on
+from hunchd.retrieval.answering import Readings, answer, lasting, places_on
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
 from hunchd.store.client import filters_of, hit_of
@@ -45,7 +45,9 @@ class Finding:
         the words are read while the question's vector is made. And what could not be used for finding it."""
         filters, readings = filters_of(asked["filters"]), Readings(asked["query"])
         found, degraded = await self.found(asked, readings.read)
-        hits, at_hand = readings.glimpses(found), [hit_of(raw) for raw in asked["at_hand"]]
+        now = datetime.fromisoformat(asked["now"])
+        hits = lasting(readings.glimpses(found), filters.as_of or now)
+        at_hand = lasting([hit_of(raw) for raw in asked["at_hand"]], filters.as_of or now)
         everything: list[Hit | Glimpse] = [*hits, *at_hand]
         if places := places_on(filters.branch, everything):
             otherwise = {*asked["said_on_branch"], *(hit.memory.id for hit in everything)}
@@ -55,9 +57,8 @@ class Finding:
             hits = [hit for hit in hits if places.get(hit.memory.id) not in otherwise]
             at_hand = [hit for hit in at_hand if places.get(hit.memory.id) not in otherwise]
         results = answer(
-            asked["query"], hits, at_hand, depth=asked["depth"], k=int(asked["results"]),
-            now=datetime.fromisoformat(asked["now"]), readings=readings,
-        )  # fmt: skip
+            asked["query"], hits, at_hand, depth=asked["depth"], k=int(asked["results"]), now=now, readings=readings
+        )
         return results, degraded
 
     async def found(

@@ -123,6 +123,17 @@ def valid_at(memory: Memory, moment: datetime) -> bool:
     return since(memory) <= moment and (memory.valid_to is None or moment < memory.valid_to)
 
 
+def is_over(memory: Memory, now: datetime) -> bool:
+    """Whether it held only until a moment that has passed, whatever its status says until the next night."""
+    return memory.valid_to is not None and memory.valid_to <= now
+
+
+def is_told(memory: Memory, now: datetime) -> bool:
+    """Whether it may be told as what holds: it is not over, and was not said of a time to come. What was noted while
+    the clock ran ahead was said of then."""
+    return not is_over(memory, now) and not max(now, memory.created) < since(memory)
+
+
 def holding(family: Iterable[Memory], moment: datetime) -> Memory | None:
     """Of the values of a place, the one that held at `moment`."""
     stated = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and valid_at(one, moment))

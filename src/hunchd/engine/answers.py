@@ -16,6 +16,7 @@ from hunchd.assembly.rendering import title_of
 from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import Bundle, Focus, Piece, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.facts import is_over, is_told
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
@@ -252,7 +253,7 @@ class Answers:
             used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
             errors=errors,
             fixes=project.fixes.shown(error.memory for error in errors),
-            facts=(*project.facts.values(), *self._own.facts.values()),
+            facts=[fact for fact in (*project.facts.values(), *self._own.facts.values()) if is_told(fact, now)],
             conflicts=tuple(project.conflicts.values()),
             profile=tuple(self._own.profile.values()),
             found=self._found(focus),
@@ -287,10 +288,10 @@ class Answers:
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
-        asked, found = terms(focus.query), []
+        asked, found, now = terms(focus.query), [], self._now()
         for hit in self._hot.search(focus.query, filters, LOOKED_AT):
             memory = self._hot.get(hit.memory_id)
-            if memory is not None and (relevance := _relevance(hit, memory, asked)):
+            if memory is not None and not is_over(memory, now) and (relevance := _relevance(hit, memory, asked)):
                 found.append((memory, relevance))
         return sorted(found, key=lambda one: -one[1])[:FOUND]
 

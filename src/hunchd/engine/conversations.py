@@ -14,6 +14,7 @@ from typing import Any
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
 from hunchd.assembly.history import History, View
 from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.facts import is_told
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.domain.session import Turn, turns_of
@@ -208,9 +209,9 @@ class Conversations:
                 folded[tokens] = _Folded(log, History(tokens, digested))
             return folded[tokens].view()
 
-        own = self._hot.list(Filters(kinds=(Kind.FACT, Kind.DOCUMENT)))
-        found, degraded = await self._found(request.message, project, view)
         now = self._now()
+        own = [one for one in self._hot.list(Filters(kinds=(Kind.FACT, Kind.DOCUMENT))) if is_told(one, now)]
+        found, degraded = await self._found(request.message, project, view)
         compiling = partial(
             compiled,
             Ingredients(
@@ -259,7 +260,7 @@ class Conversations:
         if known is None or known.compactions != view.compactions:
             own = session_tag(session)  # what this session stated is in its history, or found when it is asked for
             listed = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
-            facts = [fact for fact in listed if own not in fact.tags]
+            facts = [fact for fact in listed if own not in fact.tags and is_told(fact, self._now())]
             ids = frozenset(fact.id for fact in facts)
             known = self._backgrounds[session] = _Background(view.compactions, ids, fact_lines(facts))
             while len(self._backgrounds) > VIEWS:

@@ -15,7 +15,7 @@ from hunchd.domain.session import refs_beside
 from hunchd.engine.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
 from hunchd.retrieval.answering import answer as answer_of
-from hunchd.retrieval.answering import places_on, whole_documents
+from hunchd.retrieval.answering import lasting, places_on, whole_documents
 from hunchd.retrieval.ranking import told
 from hunchd.retrieval.wording import cleaned
 from hunchd.store.client import StoreClient
@@ -103,7 +103,7 @@ class Searching:
 
     def _from_memory(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
         """What is at hand alone."""
-        hits = self._at_hand(query, filters, waiting=False)
+        hits = lasting(self._at_hand(query, filters, waiting=False), filters.as_of or now)
         places = places_on(filters.branch, hits)
         hits = [hit for hit in hits if (place := places.get(hit.memory.id)) is None or self._hot.get(place) is None]
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hunchd.domain.facts import place_id
 from hunchd.domain.memory import CHUNK, Kind
@@ -12,6 +12,8 @@ from hunchd.retrieval.ranking import Counted, Depth, counted_in, ranked, roots_o
 from hunchd.store.finding import Found
 from hunchd.store.gist import Gist, gist_of
 from hunchd.store.hits import Glimpse, Hit
+
+AnyHit = TypeVar("AnyHit", Hit, Glimpse)
 
 PARTS_OF_ONE: Final = 3  # chunks of one document among the best results, about
 
@@ -66,6 +68,11 @@ def answer(
             counts.pop(new.memory.id, None)
     several = k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in merged.values()) else k
     return ranked(query, list(merged.values()), depth=depth, k=several, now=now, counts=counts)
+
+
+def lasting(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
+    """Without what is over by then; the next night says so in its status."""
+    return [hit for hit in hits if hit.memory.valid_to is None or moment < hit.memory.valid_to]
 
 
 def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, str]:

@@ -45,6 +45,7 @@ class Gist(msgspec.Struct, frozen=True, gc=False):
     artifacts: tuple[_Artifact, ...]
     at_microseconds: int = msgspec.field(name="at")  # since the epoch
     updated_microseconds: int = msgspec.field(name="updated")
+    valid_to_microseconds: int | None = msgspec.field(name="valid_to")
 
     @property
     def at(self) -> datetime:
@@ -53,6 +54,10 @@ class Gist(msgspec.Struct, frozen=True, gc=False):
     @property
     def updated(self) -> datetime:
         return moment(self.updated_microseconds)
+
+    @property
+    def valid_to(self) -> datetime | None:
+        return None if self.valid_to_microseconds is None else moment(self.valid_to_microseconds)
 
     @property
     def usage(self) -> Usage:
