@@ -232,7 +232,15 @@ def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> 
     added = daemon.add(shop)
     canary = "the-zebra-rule-4711"
     daemon.post("/memories", {"kind": "fact", "project": str(shop), "content": canary, "key": "zebra"})
+    rule = {"kind": "decision", "content": "baskets are counted in basket.py", "source": {"path": f"{canary}.py"}}
+    daemon.post("/memories", {**rule, "project": str(shop)})
     daemon.wait_until(lambda: stored(daemon), within=30, what="store the memory")
+    joined = {"kind": "collaborator_joined", "project": str(shop), "name": canary}
+    daemon.post("/signals", {"signals": [joined]})
+    assert {"decision", "collaborator"} <= {item["kind"] for item in context(daemon, shop, "shop/basket.py")["items"]}
+    opened = {"kind": "file_opened", "project": str(shop), "path": f"{canary}.py"}
+    daemon.post("/signals", {"signals": [opened]})
+    daemon.post("/consolidate", {"steps": ["use"]})
     status, _ = daemon.request("DELETE", f"/projects/{added['id']}")
     assert status in (200, 204)
     holding = [path for path in daemon.home.rglob("*") if path.is_file() and canary.encode() in path.read_bytes()]

@@ -61,7 +61,7 @@ class Wish:
 
 
 class Answers:
-    """`answered` is told of each bundle that somebody asked for and was given."""
+    """`answered` is told of each bundle that somebody asked for and was given, and of which project."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Answers:
         secret: bytes,
         now: Callable[[], datetime],
         degraded: Callable[[Project], tuple[str, ...]],
-        answered: Callable[[Bundle], None],
+        answered: Callable[[Bundle, str], None],
     ) -> None:
         self._settings = settings
         self._hot = hot
@@ -103,7 +103,7 @@ class Answers:
         if not _is_wanting(bundle, project):
             self.board.asked(self._now().timestamp(), warm=warm)
             self.bundles.answered(warm=warm, seconds=time.perf_counter() - began)
-            self._answered(bundle)
+            self._answered(bundle, project.id)
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Engine:
             secret=parts.secret,
             now=parts.now,
             degraded=self._degraded,
-            answered=lambda bundle: self._housekeeping.showed(bundle),
+            answered=lambda bundle, project: self._housekeeping.showed(bundle, project),
         )
         self._indexing = Indexing(
             parts.indexer,

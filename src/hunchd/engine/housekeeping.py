@@ -94,12 +94,13 @@ class Housekeeping:
 
     # What happens
 
-    def showed(self, bundle: Bundle) -> None:
-        """Note what is in a bundle that was asked for; the same one again costs a comparison."""
+    def showed(self, bundle: Bundle, project: str) -> None:
+        """Note which memories are in a bundle that was asked for; the same one again costs a comparison. What is none
+        has a kind of its own before a colon, and maybe a person's name behind it."""
         if bundle.etag != self._shown:
             self._shown = bundle.etag
-            items = ((item.id, _paths_in(item.source)) for item in bundle.items if item.kind != "file")
-            self.usage.shown(items, self._now())
+            items = ((item.id, _paths_in(item.source)) for item in bundle.items if ":" not in item.id)
+            self.usage.shown(items, self._now(), project)
 
     def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer to a question, noted."""

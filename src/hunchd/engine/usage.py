@@ -51,7 +51,8 @@ class _Record:
     evidence: float = 0.0
     last: str = ""  # ISO 8601
     days: dict[str, str] = field(default_factory=dict)  # kind of evidence → the day on which it counted last
-    events: list[list[str]] = field(default_factory=list)  # [when, what]
+    events: list[list[str]] = field(default_factory=list)  # [when, what]; some name files of `project`
+    project: str = ""  # where it was shown last; "" outside all
 
     @property
     def counts(self) -> bool:
@@ -81,13 +82,13 @@ class Usage:
 
     # What happens
 
-    def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime) -> None:
-        """These were shown, in this order, each with the paths it is about."""
+    def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None) -> None:
+        """These were shown in a project, in this order, each with the paths it is about."""
         self._settle(at)
         for identifier, about in items:
             self._shown.pop(identifier, None)
             self._shown[identifier] = (at, frozenset(about))
-            self._note(identifier, "shown", at)
+            self._note(identifier, "shown", at, project)
         while len(self._shown) > LAST_SHOWN:
             self._shown.popitem(last=False)
 
@@ -103,7 +104,7 @@ class Usage:
         self._queries[key] = _Asked(query, project, at, tuple(found))
         while len(self._queries) > MOST_QUERIES:
             self._queries.popitem(last=False)
-        self.shown(((identifier, ()) for identifier in found), at)
+        self.shown(((identifier, ()) for identifier in found), at, project)
 
     def used(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
         """It was acted on; `about` are the paths that it is about, as far as is known."""
@@ -179,8 +180,12 @@ class Usage:
         self._changed = True
 
     def forget_project(self, project: str) -> None:
-        """No question about it is known any more; what its memories are called says nothing without them."""
+        """No question about it is known any more, and none of its files is named; what its memories are called says
+        nothing without them."""
         self._queries = OrderedDict((key, asked) for key, asked in self._queries.items() if asked.project != project)
+        for record in self._records.values():
+            if record.project == project:
+                record.events.clear()
         self._changed = True
 
     # What is made of it
@@ -286,8 +291,9 @@ class Usage:
         record.evidence += _WEIGHTS[outcome] * weight
         self._event(record, at, what)
 
-    def _note(self, identifier: str, what: str, at: datetime) -> None:
+    def _note(self, identifier: str, what: str, at: datetime, project: str | None) -> None:
         record = self._record(identifier)
+        record.project = project or ""
         record.last = at.isoformat()
         if self._counts_today(record, what, at):
             record.shown += 1
