@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 from hunchd.domain.errors import Conflict, InvalidInput, NotFound
 from hunchd.domain.facts import (
@@ -31,7 +31,7 @@ from hunchd.engine.rulings import Rulings
 from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft
-from hunchd.protocol.requests import FeedbackItem
+from hunchd.protocol.requests import FeedbackItem, Outcome
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal import Journal
@@ -292,11 +292,15 @@ def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
         )
 
 
-def _counted(usage: Usage, outcome: str) -> Usage:
+def _counted(usage: Usage, outcome: Outcome) -> Usage:
     match outcome:
         case "cited":
             return replace(usage, cited=usage.cited + 1)
-        case "ignored" | "wrong":
+        case "ignored":
             return replace(usage, ignored=usage.ignored + 1)
+        case "wrong":  # it stands in the way as what is ignored does
+            return replace(usage, ignored=usage.ignored + 1, wrong=usage.wrong + 1)
+        case "missed":
+            return replace(usage, missed=usage.missed + 1)
         case _:
-            return replace(usage, retrieved=usage.retrieved + 1)
+            assert_never(outcome)
