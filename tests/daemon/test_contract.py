@@ -59,6 +59,34 @@ def test_a_pointer_leads_on_without_the_name_of_its_project(daemon: RunningDaemo
     assert refused(daemon, "/expand", {"topic": "zeppelins"}) == (404, "topic")
 
 
+def test_who_names_an_unknown_project_in_a_batch_is_told_and_the_rest_is_kept(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    daemon.add(shop)
+    drafts = [
+        {"kind": "fact", "content": f"rule {n}", "project": str(project)} for n, project in enumerate((shop, "/no"))
+    ]
+    kept = daemon.post("/memories", {"memories": [*drafts, {"kind": "fact", "content": "rule 3"}]})
+    [named] = kept["rejected"]
+    assert (len(kept["ids"]), named["index"], named["error"]["field"]) == (2, 1, "memories[1].project")
+    assert named["error"]["code"] == "not_found"
+    assert refused(daemon, "/memories", {"memories": drafts[1:]}) == (404, "memories[0].project")
+    assert refused(daemon, "/memories", drafts[1]) == (404, "project")
+
+    cited = {"outcome": "cited", "id": kept["ids"][0]}
+    told = daemon.post("/feedback", {"items": [cited, {**cited, "project": "/no"}, cited]})
+    assert (told["accepted"], told["rejected"][0]["error"]["field"]) == (2, "items[1].project")
+    assert daemon.get(f"/memories/{cited['id']}")["usage"]["cited"] == 2
+
+
+def test_a_predicted_file_is_judged_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    items = daemon.get("/context", project=str(shop), file="shop/basket.py")["items"]
+    [file] = [item["id"] for item in items if item["source"].get("path") == "shop/checkout.py"]
+    told = [{"id": one, "outcome": "cited"} for one in (file, "file:shop/zeppelin.py")]
+    assert daemon.post("/feedback", {"items": told}) == {"accepted": 1, "unknown": ["file:shop/zeppelin.py"]}
+
+
 def test_what_paths_begin_with_may_be_said_from_the_root_of_the_disk(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     asked = {"project": str(shop), "query": "basket"}

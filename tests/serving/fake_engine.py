@@ -163,6 +163,9 @@ class FakeEngine:
     async def memory_usage(self, identifier: str) -> dict[str, Any]:
         return {"usage": memory_json(await self.memory(identifier))["usage"], "events": [], "changes": []}
 
+    def refuse_unknown(self, project: str) -> None:
+        pass
+
     async def feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
         self._work()
         return {"accepted": len(items)}

@@ -243,6 +243,10 @@ class Engine:
         await self._erasing.erase(project)
         return {"removed": project.id}
 
+    def refuse_unknown(self, project: str) -> None:
+        """Raises NotFound for what names no project."""
+        self._projects.find(project)
+
     # The write path
 
     async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
@@ -350,17 +354,22 @@ class Engine:
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
-        kept = []
-        for item in items:
-            if not item.id.startswith("file:"):
-                kept.append(item)
-            elif item.project is not None:
-                predictor = self._projects.find(item.project)[0].predictor
-                if predictor is not None:
-                    predictor.outcome(item.id.removeprefix("file:"), used=item.outcome in ("cited", "missed"))
-        unknown = await self._memories.used(kept, self._projects.ids)
+        of_files = [item for item in items if item.id.startswith("file:")]
+        kept = [item for item in items if not item.id.startswith("file:")]
+        unknown = [item.id for item in of_files if not self._taught(item)]
+        unknown += await self._memories.used(kept, self._projects.ids)
         self._housekeeping.judged(item for item in kept if item.id not in unknown)
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
+
+    def _taught(self, item: FeedbackItem) -> bool:
+        """Whether a project knows the file, and was told."""
+        path = item.id.removeprefix("file:")
+        named = item.project and self._projects.find(item.project)[0]
+        for project in [named] if named else sorted(self._projects, key=lambda one: -one.asked):
+            if project.predictor is not None and project.predictor.has(path):
+                project.predictor.outcome(path, used=item.outcome in ("cited", "missed"))
+                return True
+        return False
 
     def _noticed(self, change: Change) -> None:
         """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
-from hunchd.domain.errors import InvalidInput
+from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
 from hunchd.protocol.paths import PATH_LIMIT
@@ -28,6 +28,7 @@ _MISSPELLED: Final = 0.8
 
 
 Parsed = TypeVar("Parsed")
+Known = Callable[[str], object]  # raises NotFound for a project that nobody knows
 
 
 class Fields:
@@ -80,12 +81,17 @@ class Fields:
             raise self.refused(name, f"is longer than {limit:,} bytes")
         return value
 
-    def project(self) -> str | None:
+    def project(self, known: Known | None = None) -> str | None:
         """The path or the id of a project; None when left out. An empty one means neither: it is refused, for what it
-        would ask or tell is the user's own."""
+        would ask or tell is the user's own. So is one that is not `known`."""
         named = self.text("project", limit=PATH_LIMIT)
         if named is not None and not named.strip():
             raise self.refused("project", "is empty; name a project or leave it out")
+        if named is not None and known is not None:
+            try:
+                known(named)
+            except NotFound as error:
+                raise NotFound(error.message, field=f"{self._where}project", hint=error.hint) from error
         return named
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
@@ -200,11 +206,11 @@ def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tu
     raised."""
     good: list[Parsed] = []
     rejected: list[dict[str, Any]] = []
-    first: InvalidInput | None = None
+    first: InvalidInput | NotFound | None = None
     for index, entry in enumerate(entries):
         try:
             good.append(parse(entry, index))
-        except InvalidInput as error:
+        except (InvalidInput, NotFound) as error:
             first = first or error
             rejected.append(rejection_json(index, error))
     if first is not None and not good:

@@ -11,7 +11,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, LEAST_CONFIDENCE, LEAST_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, batch_of, each_good
+from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, Known, batch_of, each_good
 from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
 
@@ -67,20 +67,21 @@ class MemoryDraft:
     source: Mapping[str, Any] = field(default_factory=dict)
 
 
-def drafts_of_body(raw: Any) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
-    """One memory, or {"memories": […]}: the good ones, and the refused by index. InvalidInput when none is good."""
+def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
+    """One memory, or {"memories": […]}: the good ones, and the refused by index. InvalidInput, or NotFound for a
+    project that is not `known`, when none is good."""
     if not isinstance(raw, dict) or "memories" not in raw:
-        return [memory_draft(raw)], []
+        return [memory_draft(raw, known=known)], []
     entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
-    return each_good(entries, lambda entry, index: memory_draft(entry, where=f"memories[{index}]."))
+    return each_good(entries, lambda entry, index: memory_draft(entry, where=f"memories[{index}].", known=known))
 
 
-def memory_draft(raw: Any, *, where: str = "") -> MemoryDraft:
+def memory_draft(raw: Any, *, where: str = "", known: Known | None = None) -> MemoryDraft:
     """`kind` and `content` are enough; a fact also by `key` and `value`."""
     fields = Fields(raw, DRAFT_FIELDS, where=where)
     called = fields.choice("kind", DRAFT_KINDS)
     kind = Kind.FACT if called in CATEGORIES else Kind(called)
-    project = fields.project()
+    project = fields.project(known)
     key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
     content = _content(fields, key, value)
     return MemoryDraft(

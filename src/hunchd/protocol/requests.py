@@ -11,7 +11,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shortened
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, batch_of, each_good, shortened
 from hunchd.protocol.messages import SIGNALS_LIMIT
 from hunchd.protocol.paths import PATH_LIMIT
 
@@ -107,6 +107,8 @@ class ExpandRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackItem:
+    """Without a project, a predicted file (`file:path`) is one of that which was asked about last and knows it."""
+
     id: str
     outcome: Outcome
     note: str = ""
@@ -235,10 +237,11 @@ def expand_of_body(raw: Any) -> ExpandRequest:
     return request
 
 
-def feedback_of_body(raw: Any) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
-    """The good items, and the refused ones by index. InvalidInput when none is good."""
+def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
+    """The good items, and the refused ones by index. InvalidInput, or NotFound for a project that is not `known`, when
+    none is good."""
     items = batch_of(raw, "items", most=FEEDBACK_LIMIT)
-    return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}]."))
+    return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}].", known))
 
 
 def signals_of_body(raw: Any) -> list[Any]:
@@ -339,13 +342,13 @@ def share_of_body(raw: Any) -> ShareRequest:
     )
 
 
-def _feedback_item(raw: Any, where: str) -> FeedbackItem:
+def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:
     fields = Fields(raw, FEEDBACK_FIELDS, where=where)
     return FeedbackItem(
         id=fields.required_text("id"),
         outcome=cast(Outcome, fields.choice("outcome", OUTCOMES)),
         note=fields.text("note", limit=QUERY_LIMIT) or "",
-        project=fields.project(),
+        project=fields.project(known),
     )
 
 

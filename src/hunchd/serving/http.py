@@ -204,7 +204,7 @@ class Doors:
         return json_answer(await self._engine.predict(predict_of_body(await self._body(request))))
 
     async def remember(self, request: web.Request) -> web.Response:
-        drafts, rejected = drafts_of_body(await self._body(request))
+        drafts, rejected = drafts_of_body(await self._body(request), self._engine.refuse_unknown)
         return json_answer(await self._engine.file(drafts) | _named(rejected), status=201)
 
     async def list_memories(self, request: web.Request) -> web.Response:
@@ -238,7 +238,7 @@ class Doors:
         return json_answer(await self._engine.search(search_of_body(await self._body(request))))
 
     async def feedback(self, request: web.Request) -> web.Response:
-        items, rejected = feedback_of_body(await self._body(request))
+        items, rejected = feedback_of_body(await self._body(request), self._engine.refuse_unknown)
         return json_answer(await self._engine.feedback(items) | _named(rejected), status=202)
 
     async def export(self, request: web.Request) -> web.StreamResponse:

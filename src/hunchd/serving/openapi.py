@@ -159,7 +159,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         errors=(404,),
     ),
     ("POST", "/feedback"): Operation(
-        id="feedback", summary="Tell what helped and what did not.", body=ref("Feedback"), status=202, errors=(507,)
+        id="feedback", summary="Tell what helped and what did not.", body=ref("Feedback"), status=202, errors=(404, 507)
     ),
     ("GET", "/export"): Operation(
         id="export",

@@ -341,7 +341,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "items": list_of(
                 record(
-                    {"id": words(), "outcome": one_of(OUTCOMES), "note": text(), "project": PROJECT},
+                    {
+                        "id": words("of a memory, or `file:path` as a bundle calls a file"),
+                        "outcome": one_of(OUTCOMES),
+                        "note": text(),
+                        "project": words("of a file; left out: the one that was asked about last and knows it"),
+                    },
                     required=("id", "outcome"),
                 ),
                 most=FEEDBACK_LIMIT,
