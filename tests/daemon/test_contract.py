@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.daemon.running import RunningDaemon
@@ -77,6 +78,44 @@ def test_who_names_an_unknown_project_in_a_batch_is_told_and_the_rest_is_kept(
     told = daemon.post("/feedback", {"items": [cited, {**cited, "project": "/no"}, cited]})
     assert (told["accepted"], told["rejected"][0]["error"]["field"]) == (2, "items[1].project")
     assert daemon.get(f"/memories/{cited['id']}")["usage"]["cited"] == 2
+
+
+def test_every_list_has_pages(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    daemon.add(shop)
+    daemon.add(make_shop(tmp_path / "other"))
+    [fact] = daemon.post("/memories", {"kind": "fact", "key": "installer", "value": "pnpm"})["ids"]
+    daemon.request("PATCH", f"/memories/{fact}", {"value": "yarn"})
+    for _ in range(2):
+        daemon.post("/consolidate", {"steps": ["links"]})
+
+    for path in ("/projects", f"/memories/{fact}/history", "/consolidate"):
+        whole = daemon.get(path)
+        assert (len(whole["items"]), whole["next"], whole["total"]) == (2, None, 2), path
+        first = daemon.get(path, limit=1)
+        second = daemon.get(path, limit=1, cursor=first["next"])
+        assert (first["items"] + second["items"], second["next"], second["total"]) == (whole["items"], None, 2), path
+        for wrong in ({"limit": 0}, {"limit": "x"}, {"cursor": "x"}):
+            status, answer = daemon.request("GET", path, query=wrong)
+            assert (status, answer["error"]["field"]) == (400, *wrong), path
+
+
+def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    document = daemon.get("/openapi.json")
+
+    def is_described(schema: str, answer: Any) -> None:
+        jsonschema.validate(answer, {"$ref": f"#/components/schemas/{schema}", "components": document["components"]})
+
+    daemon.post("/sessions/s/messages", {"messages": [{"role": "user", "content": "word " * 20_000}]})
+    [message] = daemon.get("/memories", kind="message")["items"]
+    assert len(message["content"]) == 100_000
+    is_described("Memory", message)
+    work = [{"kind": "episode", "content": f"Counted in bag {n}", "at": "2025-01-01"} for n in range(6)]
+    files = {"project": str(shop), "artifacts": [{"type": "file", "ref": "shop/basket.py"}]}
+    daemon.post("/memories", {"memories": [{**one, **files, "trust": "derived"} for one in work]})
+    run = daemon.post("/consolidate", {"dry_run": True, "steps": ["summarise", "compress", "history"]})
+    assert any(edit["was"] is None for change in run["changes"] for edit in change["edits"])
+    is_described("Run", run)
 
 
 def test_a_predicted_file_is_judged_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:

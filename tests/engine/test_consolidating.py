@@ -19,6 +19,7 @@ from hunchd.engine.making import Making
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Record, Verdict
 from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.protocol.requests import Part
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW
 
@@ -142,13 +143,13 @@ async def test_only_what_has_not_ended_is_gone_on_with(tmp_path: Path) -> None:
     began(log, NOW - timedelta(hours=3))
     open_one = began(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
-    assert [run["status"] for run in (await runs.runs())["items"]] == ["done", "interrupted"]
+    assert [run["status"] for run in (await runs.runs(Part()))["items"]] == ["done", "interrupted"]
 
     await runs._look()
     assert await runs._resume()
 
     assert [run for run, _, _ in work.asked] == [open_one]
-    assert [run["status"] for run in (await runs.runs())["items"]] == ["done", "done"]
+    assert [run["status"] for run in (await runs.runs(Part()))["items"]] == ["done", "done"]
     assert (runs.status() or {})["run"] == open_one
 
 
@@ -200,10 +201,10 @@ async def test_an_undo_that_a_crash_cut_short_is_gone_on_with_by_the_next_start(
     work.ends = (2, 0)
     runs = consolidation(log, work)
     await runs._look()
-    assert (await runs.runs())["items"][0]["status"] == "interrupted"  # whoever waits for the end waits for this
+    assert (await runs.runs(Part()))["items"][0]["status"] == "interrupted"  # whoever waits for the end waits for this
     assert await runs._resume()
     assert work.back == [(run, change)] * 2
-    assert (await runs.runs())["items"][0]["status"] == ("undone" if change is None else "done")
+    assert (await runs.runs(Part()))["items"][0]["status"] == ("undone" if change is None else "done")
     with pytest.raises(Conflict, match="already"):
         await runs.undo(run, change)
     assert await consolidation(log, work)._resume()
@@ -268,5 +269,5 @@ async def test_what_waits_for_room_is_gone_on_with_however_long_that_takes(tmp_p
     work.refuses, work.ends = None, (3, 0)
     assert await consolidation(log, work)._resume()
 
-    [told] = (await consolidation(log, work).runs())["items"]
+    [told] = (await consolidation(log, work).runs(Part()))["items"]
     assert told["status"] == ("undone" if undoes else "done")

@@ -7,6 +7,7 @@ from typing import Any
 from hunchd.domain.errors import NotFound
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.protocol.requests import Part
 
 
 class FakeRuns:
@@ -31,6 +32,6 @@ class FakeRuns:
             raise NotFound(f"there is no run {run!a}")
         return {"run": run, "status": "done", "changes": [{"change": after}][:limit]}
 
-    async def runs(self) -> dict[str, Any]:
+    async def runs(self, part: Part) -> dict[str, Any]:
         told = [{"run": f"r{number}", "status": "done"} for number in range(len(self.asked), 0, -1)]
         return page_json(told, next_cursor=None, total=len(told))

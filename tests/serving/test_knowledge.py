@@ -64,7 +64,7 @@ async def test_a_page_of_contradictions_begins_where_the_last_one_ended(daemon: 
 
     assert (found.status, many.status, elsewhere.status) == (200, 400, 400)
     [asked] = daemon.engine.knowledge.asked
-    assert (asked.limit, asked.offset) == (5, 10)
+    assert (asked.part.limit, asked.part.offset) == (5, 10)
 
 
 async def test_a_fact_is_asked_for_by_its_key(daemon: Daemon) -> None:

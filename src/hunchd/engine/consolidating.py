@@ -25,8 +25,9 @@ from hunchd.engine.events import Events
 from hunchd.engine.making import Making
 from hunchd.engine.owners import Owner
 from hunchd.engine.run_records import Ended, Record, recorded, without
-from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.answers import iso, part_json
 from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.protocol.requests import Part
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
@@ -139,16 +140,16 @@ class Consolidation:
         changes = await asyncio.to_thread(self._changes, run, after, limit)
         return record.json() | {"changes": changes}
 
-    async def runs(self) -> dict[str, Any]:
+    async def runs(self, part: Part) -> dict[str, Any]:
         """The runs that are kept, the newest first."""
         ids = (await asyncio.to_thread(self._log.runs))[:MOST_RUNS]
-        told = []
-        for run in ids:
+        told = {}
+        for run in ids[part.offset : part.offset + part.limit]:
             if self._current is not None and self._current.run == run:
-                told.append(self._current.json() | {"status": "running"} | self._current.counts)
+                told[run] = self._current.json() | {"status": "running"} | self._current.counts
             else:
-                told.append((await asyncio.to_thread(recorded, self._log, run)).json())
-        return page_json(told, next_cursor=None, total=len(told))
+                told[run] = (await asyncio.to_thread(recorded, self._log, run)).json()
+        return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
 
     async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
         """What runs did to one memory, the newest first."""

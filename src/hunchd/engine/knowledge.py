@@ -158,7 +158,7 @@ class Knowledge:
             filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
             found += await self._memories.all_of(filters)
         found.sort(key=lambda one: (one.created, one.id), reverse=True)
-        return part_json(found, conflict_json, offset=request.offset, limit=request.limit)
+        return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
 
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
         """Settle a contradiction; what loses holds no more. `undo` takes it back."""

@@ -146,11 +146,18 @@ class ShareRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Of a list."""
+
+    limit: int = LARGEST_PAGE
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictsRequest:
     status: str = "open"  # open, resolved or all
     project: str | None = None  # None: everywhere
-    limit: int = LARGEST_PAGE
-    offset: int = 0
+    part: Part = Part()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +314,11 @@ def fact_of_query(query: str) -> FactRequest:
     )
 
 
+def part_of_query(query: str) -> Part:
+    """Which part of a list that is all at hand is wanted: all of it, as a rule. A cursor is a position."""
+    return _part(Fields.of_query(query, ("limit", "cursor")))
+
+
 def as_of_query(query: str) -> datetime | None:
     """The optional moment of GET /memories/{id}."""
     return Fields.of_query(query, ("as_of",)).time("as_of")
@@ -318,8 +330,7 @@ def conflicts_of_query(query: str) -> ConflictsRequest:
     return ConflictsRequest(
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
         project=fields.project(),
-        limit=fields.integer("limit", LARGEST_PAGE, low=1, high=LARGEST_PAGE),
-        offset=fields.integer("cursor", 0, low=0, high=2**31),
+        part=_part(fields),
     )
 
 
@@ -369,6 +380,13 @@ def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
     if len(called) > 1:
         raise fields.refused(names[0], f"may hold '{categories[0]}', a category of facts, but nothing beside it")
     return (Kind.FACT,), categories[0]
+
+
+def _part(fields: Fields) -> Part:
+    return Part(
+        limit=fields.integer("limit", LARGEST_PAGE, low=1, high=LARGEST_PAGE),
+        offset=fields.integer("cursor", 0, low=0, high=2**31),
+    )
 
 
 def _budget(fields: Fields) -> int:

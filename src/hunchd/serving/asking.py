@@ -18,6 +18,7 @@ from hunchd.protocol.requests import (
     ExpandRequest,
     FactRequest,
     FeedbackItem,
+    Part,
     PredictRequest,
     Resolution,
     SearchRequest,
@@ -72,7 +73,7 @@ class AskedRuns(Protocol):
     async def undo(self, run: str, change: int | None, /) -> Json: ...
     async def stop(self, run: str, /) -> Json: ...
     async def run(self, run: str, /, *, after: int, limit: int) -> Json: ...
-    async def runs(self) -> Json: ...
+    async def runs(self, part: Part, /) -> Json: ...
 
 
 class Asked(Protocol):

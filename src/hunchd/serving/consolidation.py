@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from hunchd.protocol.consolidation import changes_of_query, consolidate_of_body, undo_of_body
+from hunchd.protocol.requests import part_of_query
 from hunchd.serving.answering import json_answer
 from hunchd.serving.asking import AskedRuns
 from hunchd.serving.bodies import is_bodiless
@@ -34,8 +35,8 @@ class ConsolidationDoors:
     async def consolidate(self, request: web.Request) -> web.Response:
         return json_answer(await self._runs.consolidate(consolidate_of_body(await self._body(request))))
 
-    async def list_runs(self, _: web.Request) -> web.Response:
-        return json_answer(await self._runs.runs())
+    async def list_runs(self, request: web.Request) -> web.Response:
+        return json_answer(await self._runs.runs(part_of_query(request.raw_path.partition("?")[2])))
 
     async def run(self, request: web.Request) -> web.Response:
         after, limit = changes_of_query(request.raw_path.partition("?")[2])

@@ -12,6 +12,7 @@ from hunchd.serving.schemas import (
     FLAG,
     NUMBER,
     OPEN,
+    PART,
     PROJECT,
     TIME,
     Schema,
@@ -25,6 +26,7 @@ from hunchd.serving.schemas import (
 )
 
 _JSON: Final = "application/json"
+_STATE: Final[Schema] = {"type": ["object", "null"], "description": "null: there is no such memory then"}
 
 CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
     "ConsolidateRequest": record(
@@ -62,7 +64,7 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "why": text(),
             "counts": one_of(COUNTS),
             "project": {"type": ["string", "null"], "description": "its name; null: yours, of no project"},
-            "edits": list_of(record({"id": text(), "was": OPEN, "now": OPEN}), "the fields that differ"),
+            "edits": list_of(record({"id": text(), "was": _STATE, "now": _STATE}), "the fields that differ"),
         }
     ),
     "MemoryUsage": record(
@@ -89,6 +91,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/consolidate"): {
         "id": "listRuns",
         "summary": "The runs that are kept, the newest first.",
+        "query": PART,
         "answers": ((_JSON, page_of(ref("Run"))),),
     },
     ("GET", "/consolidate/{id}"): {

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from hunchd import PROTOCOL, __version__
 from hunchd.domain.errors import HunchError, NotFound, StorageFull
-from hunchd.protocol.answers import page_json
+from hunchd.protocol.answers import part_json
 from hunchd.protocol.decoding import refuse_unstorable
 from hunchd.protocol.memories import drafts_of_body, memory_json, memory_patch
 from hunchd.protocol.requests import (
@@ -24,6 +24,7 @@ from hunchd.protocol.requests import (
     feedback_of_body,
     import_of_query,
     memories_of_query,
+    part_of_query,
     predict_of_body,
     project_of_body,
     project_of_query,
@@ -182,9 +183,9 @@ class Doors:
     async def add_project(self, request: web.Request) -> web.Response:
         return json_answer(await self._engine.add_project(project_of_body(await self._body(request))))
 
-    async def list_projects(self, _: web.Request) -> web.Response:
-        projects = await self._engine.projects()
-        return json_answer(page_json(projects, next_cursor=None, total=len(projects)))
+    async def list_projects(self, request: web.Request) -> web.Response:
+        part = part_of_query(_query(request))
+        return json_answer(part_json(await self._engine.projects(), dict, offset=part.offset, limit=part.limit))
 
     async def remove_project(self, request: web.Request) -> web.Response:
         return json_answer(await self._engine.remove_project(_identifier(request)))
@@ -225,8 +226,8 @@ class Doors:
         return json_answer({"forgotten": _identifier(request)})
 
     async def history(self, request: web.Request) -> web.Response:
-        versions = await self._engine.memory_history(_identifier(request))
-        return json_answer(page_json(versions, next_cursor=None, total=len(versions)))
+        part, versions = part_of_query(_query(request)), await self._engine.memory_history(_identifier(request))
+        return json_answer(part_json(versions, dict, offset=part.offset, limit=part.limit))
 
     async def usage(self, request: web.Request) -> web.Response:
         return json_answer(await self._engine.memory_usage(_identifier(request)))

@@ -10,6 +10,7 @@ from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
     OPEN,
+    PART,
     TEXTS,
     TIME,
     Schema,
@@ -177,8 +178,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "query": (
             ("status", one_of(("open", "resolved", "all"), default="open"), False),
             ("project", text("left out: everywhere"), False),
-            ("limit", integer(1, LARGEST_PAGE, default=LARGEST_PAGE), False),
-            ("cursor", text("`next` of the page before"), False),
+            *PART,
         ),
         "answers": ((_JSON, page_of(ref("Contradiction"))),),
         "errors": (404,),

@@ -9,7 +9,20 @@ from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS_CALLED, LARGEST_PAGE, PAGE, SCOPES, STATUSES
 from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
-from hunchd.serving.schemas import BUDGET, PROJECT, SCHEMAS, TIME, Schema, integer, list_of, one_of, page_of, ref, text
+from hunchd.serving.schemas import (
+    BUDGET,
+    PART,
+    PROJECT,
+    SCHEMAS,
+    TIME,
+    Schema,
+    integer,
+    list_of,
+    one_of,
+    page_of,
+    ref,
+    text,
+)
 from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
 
 _JSON: Final = "application/json"
@@ -75,7 +88,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="addProject", summary="Know a project; again is no error.", body=ref("NewProject"), answers=_json("Project")
     ),
     ("GET", "/projects"): Operation(
-        id="listProjects", summary="All known projects.", answers=((_JSON, page_of(ref("Project"))),)
+        id="listProjects", summary="All known projects.", query=PART, answers=((_JSON, page_of(ref("Project"))),)
     ),
     ("DELETE", "/projects/{id}"): Operation(
         id="removeProject", summary="Erase all that is kept of a project, from disk too.", errors=(404,)
@@ -140,7 +153,11 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("DELETE", "/memories/{id}"): Operation(id="forget", summary="Erase a memory.", errors=(404, 507)),
     ("GET", "/memories/{id}/history"): Operation(
-        id="memoryHistory", summary="What it said before.", answers=((_JSON, page_of(ref("Answer"))),), errors=(404,)
+        id="memoryHistory",
+        summary="What it says, and what it said before, the newest first.",
+        query=PART,
+        answers=((_JSON, page_of(ref("Memory"))),),
+        errors=(404,),
     ),
     ("GET", "/memories/{id}/usage"): Operation(
         id="memoryUsage",

@@ -17,6 +17,7 @@ from hunchd.protocol.requests import (
     KINDS,
     KINDS_CALLED,
     LARGEST_BUDGET,
+    LARGEST_PAGE,
     LEVELS,
     OPEN_FILES_LIMIT,
     OUTCOMES,
@@ -75,6 +76,11 @@ TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
 PROJECT: Final[Schema] = words("the path or the id of a project")
 TEXTS: Final[Schema] = list_of({"type": "string"})
 BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", default=DEFAULT_BUDGET)
+# Which part of a list that is all at hand.
+PART: Final = (
+    ("limit", integer(1, LARGEST_PAGE, default=LARGEST_PAGE), False),
+    ("cursor", text("`next` of the page before"), False),
+)
 LIMIT_K: Final[Schema] = integer(1, 100, default=10)
 
 _DRAFT: Final[dict[str, Schema]] = {
@@ -258,6 +264,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         _DRAFT
         | {
             "kind": one_of(KINDS),
+            "content": text(),  # what was said in a session may be longer than what may be told
+            "value": text(),
             "id": text(),
             "superseded_by": text(),
             "usage": _USAGE,
