@@ -22,6 +22,11 @@ def test_chunks_are_the_text_in_pieces_that_fit(text: str, most: int) -> None:
     assert all(count(chunk.text) <= most for chunk in chunks)
 
 
+def test_a_chunk_says_something() -> None:
+    text = "\n\n".join(f"## Part {n}\n" + "The cedar speaks about cedars " * 200 for n in range(3))
+    assert all(chunk.text.strip() for chunk in chunks_of(text))
+
+
 def test_a_chunk_stands_under_its_headings() -> None:
     text = "# Store\n\nIntro.\n\n## Journal\n\n" + "Durable. " * 300 + "\n\n# Doors\n\nThin.\n"
     chunks = chunks_of(text)

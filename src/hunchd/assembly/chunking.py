@@ -56,7 +56,8 @@ def _within(text: str, most: int) -> list[str]:
     for mark in ("\n", ". ", " "):
         before = text.rfind(mark, 1, middle + len(mark))
         after = text.find(mark, middle, len(text) - len(mark))
-        places = [at + len(mark) for at in (before, after) if at > 0]
+        cuts = [at + len(mark) for at in (before, after) if at > 0]
+        places = [at for at in cuts if text[:at].strip() and text[at:].strip()]  # a part says something
         if places:
             cut = min(places, key=lambda at: abs(at - middle))
             break
