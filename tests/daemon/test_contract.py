@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,21 @@ def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemo
     run = daemon.post("/consolidate", {"dry_run": True, "steps": ["summarise", "compress", "history"]})
     assert any(edit["was"] is None for change in run["changes"] for edit in change["edits"])
     is_described("Run", run)
+
+
+def test_every_moment_is_told_in_one_form(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    tell = {"project": str(shop), "at": "2026-05-01T12:00:00+02:00"}
+    joined = {"kind": "collaborator_joined", "name": "Ada"}
+    daemon.post("/signals", {"signals": [{**tell, "kind": "error", "text": "KeyError: 'x'"}, {**tell, **joined}]})
+    [fact] = daemon.post("/memories", {"kind": "fact", "content": "we use uv", "project": str(shop)})["ids"]
+    daemon.post("/feedback", {"items": [{"id": fact, "outcome": "cited"}]})
+
+    asked = {"project": str(shop), "file": "shop/basket.py", "query": "basket"}
+    answers = (daemon.get("/context", **asked), daemon.get(f"/memories/{fact}/usage"), daemon.get(f"/memories/{fact}"))
+    moments = re.findall(r"\d{4}-\d\d-\d\dT[^\"]*", json.dumps(answers))
+    assert len(moments) > 3
+    assert [moment for moment in moments if not moment.endswith("Z")] == []
 
 
 def test_a_predicted_file_is_judged_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:

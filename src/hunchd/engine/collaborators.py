@@ -14,6 +14,7 @@ from hunchd.engine.ages import ago
 from hunchd.engine.project import Collaborator, Project
 from hunchd.ingestion.redaction import redact
 from hunchd.prediction import people
+from hunchd.protocol.answers import iso
 
 NEWS = timedelta(days=14)  # after two weeks everybody has met
 MOST = 3  # that are told of; more at once is a merge of strangers, not a new colleague
@@ -71,7 +72,7 @@ def _piece(project: Project, one: Collaborator, now: datetime) -> Piece:
         value=VALUE,
         forms=(("summary", text), ("compressed", short)),
         reasons=("new author on the branch",) if one.author else (),
-        source={"type": "history", "at": one.at.isoformat()},
+        source={"type": "history", "at": iso(one.at)},
         trust=Trust.UNTRUSTED,
     )
 

@@ -24,6 +24,7 @@ from hunchd.ingestion.fixes import Fix, excerpt
 from hunchd.ingestion.skeleton import shown
 from hunchd.prediction.files import ALWAYS_HUB, CODE, GENERATED, told_apart, traits_of
 from hunchd.prediction.reasons import LATELY
+from hunchd.protocol.answers import iso
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
@@ -130,7 +131,7 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
         reasons=tuple(reasons),
         source={
             "type": "signal",
-            "last": error.last.isoformat(),
+            "last": iso(error.last),
             "path": error.path,
             "line": error.line,
             "command": error.command,
@@ -204,7 +205,7 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
         value=worth_of(unit),
         forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
         reasons=unit.reasons,
-        source={"type": "commit", "sha": unit.sha, "at": when.isoformat()},
+        source={"type": "commit", "sha": unit.sha, "at": iso(when)},
         trust=Trust.UNTRUSTED,
     )
 

@@ -19,6 +19,7 @@ from hunchd.config.places import make_private
 from hunchd.consolidation.reverting import EVERYTHING
 from hunchd.consolidation.usefulness import CITED, IGNORED, MISSED, REVERTED, WRONG, Tally, examined
 from hunchd.ingestion.redaction import redact
+from hunchd.protocol.answers import iso
 
 logger = logging.getLogger(__name__)
 
@@ -225,7 +226,8 @@ class Usage:
     def events(self, identifier: str) -> list[dict[str, str]]:
         """What happened to one memory, the newest first."""
         record = self._records.get(identifier)
-        return [{"at": at, "what": what} for at, what in reversed(record.events)] if record is not None else []
+        told = reversed(record.events) if record is not None else ()
+        return [{"at": iso(datetime.fromisoformat(at)), "what": what} for at, what in told]
 
     # Kept
 
