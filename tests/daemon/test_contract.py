@@ -119,6 +119,18 @@ def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemo
     is_described("Run", run)
 
 
+def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemon) -> None:
+    for path in ("memories/m0/undo", "contradictions/x0/resolve", "consolidate/r0/undo", "sessions/s0/compact"):
+        assert refused(daemon, f"/{path}", {"resolution": "a_wins"} if "resolve" in path else {}) == (404, "id"), path
+    for path in ("/memories/m0", "/memories/m0/history", "/memories/m0/usage", "/sessions/s0", "/consolidate/r0"):
+        status, answer = daemon.request("GET", path)
+        assert (status, answer["error"]["field"]) == (404, "id"), path
+    assert refused(daemon, "/expand", {"id": "m0"}) == (404, "id")
+    [fact] = daemon.post("/memories", {"kind": "fact", "content": "we use uv"})["ids"]
+    status, answer = daemon.request("GET", f"/memories/{fact}", query={"as_of": "2020-01-01"})
+    assert (status, answer["error"]["field"]) == (404, "as_of")
+
+
 def test_every_moment_is_told_in_one_form(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     tell = {"project": str(shop), "at": "2026-05-01T12:00:00+02:00"}

@@ -119,7 +119,7 @@ class Consolidation:
         if record.undone or (change is not None and change in record.undone_changes):
             raise Conflict("that is taken back already")
         if change is not None and not 0 <= change < record.changes:
-            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}")
+            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
         current = self._current = _Current(run, False, self._now(), step="undo")
         return await _answer_of(self._start(self._undo(current, record, change)))
 
@@ -127,7 +127,7 @@ class Consolidation:
         """Have the run under way stop after the change it is at; it can be gone on with or taken back."""
         current = self._current
         if current is None or current.run != run:
-            raise NotFound(f"run '{run}' is not under way")
+            raise NotFound(f"run '{run}' is not under way", field="id")
         current.stopping.set()
         await self._stopped(current)
         return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)

@@ -291,7 +291,7 @@ class Engine:
             owner = self._projects.find(request.project)[0].id if request.project else None
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
             if owner is not None and memory.project not in (owner, None):
-                raise NotFound(f"there is no memory '{request.id}' in this project")
+                raise NotFound(f"there is no memory '{request.id}' in this project", field="id")
             return memory_at(memory, request.level)
         if request.project is not None:
             return await self._expanded(request, self._projects.find(request.project)[0])

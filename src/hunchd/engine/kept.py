@@ -28,13 +28,13 @@ class Kept:
         """The memory of that id, wherever it is kept. Raises NotFound."""
         await self._writer.begun()
         if self._hot.is_tombstoned(identifier):
-            raise NotFound(f"there is no memory '{identifier}'")
+            raise NotFound(f"there is no memory '{identifier}'", field="id")
         if (memory := self._hot.get(identifier)) is not None:
             return memory
         for project in (None, *projects):
             if found := await self._store.get([identifier], project):
                 return found[0]
-        raise NotFound(f"there is no memory '{identifier}'")
+        raise NotFound(f"there is no memory '{identifier}'", field="id")
 
     async def known(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
         """Those of the memories that there are, of one project, by id."""

@@ -93,7 +93,7 @@ class Knowledge:
         memory = await self._memories.get(identifier, self._projects.ids)
         held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
         if held is None:
-            raise NotFound(f"'{identifier}' said nothing on {moment:%Y-%m-%d}")
+            raise NotFound(f"'{identifier}' said nothing on {moment:%Y-%m-%d}", field="as_of")
         return held
 
     # Facts
@@ -185,7 +185,7 @@ class Knowledge:
         with suppress(NotFound):
             conflict = await self._memories.get(identifier, self._projects.ids)
         if conflict is None or conflict.kind is not Kind.CONTRADICTION:
-            raise NotFound(f"'{identifier}' is no contradiction", hint="GET /contradictions lists them")
+            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
         return conflict
 
     async def _concerned(self, conflict: Memory) -> dict[str, Memory]:

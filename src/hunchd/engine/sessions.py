@@ -187,7 +187,7 @@ class Sessions:
         await self.begun()
         head = self.heads.get(session)
         if head is None and not new:
-            raise NotFound(f"there is no session '{session}'", hint="GET /sessions lists them")
+            raise NotFound(f"there is no session '{session}'", field="id", hint="GET /sessions lists them")
         while True:
             shelf = self._shelves.setdefault(session, _Shelf())
             self._shelves.move_to_end(session)

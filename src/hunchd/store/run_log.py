@@ -145,7 +145,7 @@ class RunLog:
 
 
 def _unknown(run: str) -> NotFound:
-    return NotFound(f"there is no run '{run}'", hint="GET /consolidate lists them")
+    return NotFound(f"there is no run '{run}'", field="id", hint="GET /consolidate lists them")
 
 
 def _read(raw: bytes, path: Path) -> Line | None:
