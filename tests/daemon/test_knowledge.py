@@ -94,12 +94,14 @@ def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) 
 def test_what_was_wrong_and_what_was_missed_are_counted_as_that(daemon: RunningDaemon) -> None:
     identifier = say(daemon, "we use pnpm, not npm")["id"]
 
-    told = [{"id": identifier, "outcome": outcome} for outcome in ("wrong", "missed")]
+    told = [{"id": identifier, "outcome": outcome, "note": f"so {outcome}"} for outcome in ("wrong", "missed")]
     assert daemon.post("/feedback", {"items": told}) == {"accepted": 2, "unknown": []}
 
     used = {"retrieved": 0, "cited": 0, "ignored": 1, "wrong": 1, "missed": 1}
     assert daemon.get(f"/memories/{identifier}")["usage"] == used
     assert daemon.restart().get(f"/memories/{identifier}")["usage"] == used
+    events = daemon.get(f"/memories/{identifier}/usage")["events"]
+    assert [event["what"] for event in events] == ["you said: missed (so missed)", "you said: wrong (so wrong)"]
 
 
 def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningDaemon) -> None:

@@ -231,13 +231,15 @@ def test_what_is_counted_follows_what_happens(daemon: RunningDaemon, shop: Path)
 def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> None:
     added = daemon.add(shop)
     canary = "the-zebra-rule-4711"
-    daemon.post("/memories", {"kind": "fact", "project": str(shop), "content": canary, "key": "zebra"})
+    rule = {"kind": "fact", "project": str(shop), "content": canary, "key": "zebra"}
+    kept = daemon.post("/memories", rule)["ids"]
     rule = {"kind": "decision", "content": "baskets are counted in basket.py", "source": {"path": f"{canary}.py"}}
     daemon.post("/memories", {**rule, "project": str(shop)})
     daemon.wait_until(lambda: stored(daemon), within=30, what="store the memory")
     joined = {"kind": "collaborator_joined", "project": str(shop), "name": canary}
     daemon.post("/signals", {"signals": [joined]})
     assert {"decision", "collaborator"} <= {item["kind"] for item in context(daemon, shop, "shop/basket.py")["items"]}
+    daemon.post("/feedback", {"items": [{"id": item, "outcome": "wrong", "note": f"not {canary}"} for item in kept]})
     opened = {"kind": "file_opened", "project": str(shop), "path": f"{canary}.py"}
     daemon.post("/signals", {"signals": [opened]})
     daemon.post("/consolidate", {"steps": ["use"]})

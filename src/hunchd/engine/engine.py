@@ -354,16 +354,18 @@ class Engine:
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
-        of_files = [item for item in items if item.id.startswith("file:")]
-        kept = [item for item in items if not item.id.startswith("file:")]
-        unknown = [item.id for item in of_files if not self._taught(item)]
-        unknown += await self._memories.used(kept, self._projects.ids)
-        self._housekeeping.judged(item for item in kept if item.id not in unknown)
+        known = await self._memories.used(
+            [item for item in items if not item.id.startswith("file:")], self._projects.ids
+        )
+        self._housekeeping.judged((item, known[item.id].project) for item in items if item.id in known)
+        unknown = [item.id for item in items if item.id not in known and not self._taught(item)]
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
 
     def _taught(self, item: FeedbackItem) -> bool:
-        """Whether a project knows the file, and was told."""
+        """Whether it is a file that a project knows, and that was told."""
         path = item.id.removeprefix("file:")
+        if path == item.id:
+            return False
         named = item.project and self._projects.find(item.project)[0]
         for project in [named] if named else sorted(self._projects, key=lambda one: -one.asked):
             if project.predictor is not None and project.predictor.has(path):

@@ -131,9 +131,10 @@ class Housekeeping:
                 self.usage.reverted(sha, self._now())
             self.usage.committed(unit.sha, self._now())
 
-    def judged(self, items: Iterable[FeedbackItem]) -> None:
-        for item in items:
-            self.usage.told(item.id, item.outcome, self._now())
+    def judged(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
+        """What was said of memories, each with the project it is of."""
+        for item, project in items:
+            self.usage.told(item.id, item.outcome, self._now(), note=item.note, project=project)
 
     async def told_of(self, memory: Memory) -> dict[str, Any]:
         """How a memory was used, and what became of it: for whoever asks why it is shown, or is not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
@@ -185,21 +186,17 @@ class Memories(Kept):
             hint=f"'hunch why {memory.id}' tells how: take back that run, that contradiction, or what '{by}' says now",
         )
 
-    async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> list[str]:
-        """Count what was cited or ignored; returns the ids that are not memories."""
-        unknown: list[str] = []
+    async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
+        """Count what was cited or ignored; returns those that are memories, by id."""
         changed: dict[str, Memory] = {}  # one may be named twice
         async with self.changing:
             for item in items:
-                try:
+                with suppress(NotFound):
                     memory = changed.get(item.id) or await self.get(item.id, projects)
-                except NotFound:
-                    unknown.append(item.id)
-                    continue
-                changed[item.id] = replace(memory, usage=_counted(memory.usage, item.outcome))
+                    changed[item.id] = replace(memory, usage=_counted(memory.usage, item.outcome))
             if changed:
                 await self.keep(list(changed.values()))
-        return unknown
+        return changed
 
     # Forgotten
 

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from hunchd.assembly.fencing import single_line
 from hunchd.config.places import make_private
 from hunchd.consolidation.reverting import EVERYTHING
 from hunchd.consolidation.usefulness import CITED, IGNORED, MISSED, REVERTED, WRONG, Tally, examined
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 MOST: Final = 20_000  # memories that something happened to since they were counted; the oldest are not
 MOST_QUERIES: Final = 200
+LONGEST_NOTE: Final = 200  # characters
 MOST_EVENTS: Final = 12  # of one memory, for whoever asks why
 # Who asks the same again so soon has not found it.
 AGAIN_WITHIN: Final = timedelta(minutes=10)
@@ -156,10 +158,12 @@ class Usage:
                 del self._acted[identifier]
                 self._judge(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
 
-    def told(self, identifier: str, outcome: str, at: datetime) -> None:
-        """Somebody said so, and the memory counts it already."""
+    def told(self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None) -> None:
+        """Somebody said so of a memory of the project, which counts it already."""
         record = self._record(identifier)
-        self._event(record, at, f"you said: {outcome}")
+        record.project = project or record.project
+        said = single_line(redact(note).text, LONGEST_NOTE)
+        self._event(record, at, f"you said: {outcome}" + (f" ({said})" if said else ""))
         if self._counts_today(record, f"told {outcome}", at):
             record.evidence += _WEIGHTS.get(outcome, 0.0) * 2
         record.last = at.isoformat() if outcome in ("cited", "missed") else record.last
