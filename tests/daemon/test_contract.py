@@ -119,6 +119,17 @@ def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemo
     is_described("Run", run)
 
 
+def test_what_is_sent_again_under_its_ref_is_the_same(daemon: RunningDaemon) -> None:
+    draft = {"kind": "episode", "content": "the export moved to polars", "ref": "note-1"}
+    for _ in ("while it waits", "from the store"):
+        sent = [daemon.post("/memories", one)["understood"][0] for one in (draft, draft, {**draft, "tags": ["export"]})]
+        assert len({one["id"] for one in sent}) == 1
+        assert sent[1]["verdict"] == "same"
+        daemon.restart()
+    [kept] = daemon.get("/memories", kind="episode")["items"]
+    assert (kept["tags"], daemon.get(f"/memories/{kept['id']}/history")["total"]) == (["export"], 1)
+
+
 def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemon) -> None:
     for path in ("memories/m0/undo", "contradictions/x0/resolve", "consolidate/r0/undo", "sessions/s0/compact"):
         assert refused(daemon, f"/{path}", {"resolution": "a_wins"} if "resolve" in path else {}) == (404, "id"), path

@@ -51,6 +51,8 @@ class Rulings:
     async def _by_place(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
         if place_of(claim) is None:
             memory = claim if head is None else _renewed(head, claim)
+            if memory is head:  # sent again as it was
+                return Ruling(Verdict.SAME, memory, Change((), project=memory.project), against=head)
             if head is not None and _says_else(head, memory):
                 change = revised(head, memory, now)
                 return Ruling(Verdict.REPLACED, change.memories[-1], change, against=head)
