@@ -130,6 +130,20 @@ def test_what_is_sent_again_under_its_ref_is_the_same(daemon: RunningDaemon) -> 
     assert (kept["tags"], daemon.get(f"/memories/{kept['id']}/history")["total"]) == (["export"], 1)
 
 
+def test_a_folder_belongs_to_the_innermost_project_around_it(daemon: RunningDaemon, tmp_path: Path) -> None:
+    inner = tmp_path / "notes" / "work"
+    (inner / "plans").mkdir(parents=True)
+    (inner / "plans" / "plan.md").write_text("# Plan\n")
+    outer_one, inner_one = daemon.add(tmp_path / "notes"), daemon.add(inner)
+    assert outer_one["id"] != inner_one["id"]
+
+    saved = {"kind": "file_saved", "project": str(inner / "plans"), "path": str(inner / "plans" / "plan.md")}
+    daemon.post("/signals", {"signals": [saved]})
+    lines = [json.loads(line) for line in daemon.request("GET", "/export")[1].splitlines()]
+    [kept] = [line["data"] for line in lines if line["type"] == "signal"]
+    assert (kept["project"], kept["data"]["path"]) == (inner_one["id"], "plans/plan.md")
+
+
 def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemon) -> None:
     for path in ("memories/m0/undo", "contradictions/x0/resolve", "consolidate/r0/undo", "sessions/s0/compact"):
         assert refused(daemon, f"/{path}", {"resolution": "a_wins"} if "resolve" in path else {}) == (404, "id"), path

@@ -126,7 +126,8 @@ class Projects:
             ):
                 return project, self._tree(project, layout)
         outer = [p for p in self._projects.values() if layout is None and root.is_relative_to(p.root)]
-        return (outer[0], outer[0].main) if outer else None
+        innermost = max(outer, key=lambda project: len(project.root.parts), default=None)
+        return (innermost, innermost.main) if innermost is not None else None
 
     async def remove(self, identifier: str) -> Project:
         """Forget the project: nothing of it stays in memory, in the registry or in the cache."""
