@@ -216,6 +216,24 @@ def test_strange_repositories_are_answered_for_or_refused_in_words(
     assert all(task["failures"] == 0 for task in small.get("/status")["tasks"])
 
 
+def test_a_project_whose_worktree_is_gone_goes_on_in_another(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    git(shop, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    added = small.add(tmp_path / "side")
+    git(shop, "worktree", "remove", str(tmp_path / "side"))
+    small.wait_until(lambda: small.get("/projects")["items"][0]["state"] == "missing", within=60, what="miss it")
+
+    moved = small.add(shop)
+    assert (moved["id"], moved["path"], moved["branch"], moved["worktrees"]) == (added["id"], str(shop), "main", [])
+    assert context(small, shop)["status"] == "ok"
+    commit(shop, "A till", {"shop/till.py": "def ring() -> int: ...\n"})
+    done = moved["progress"]["commits"]["done"] + 1
+    small.wait_until(
+        lambda: project(small, shop)["progress"]["commits"]["done"] == done,
+        within=60,
+        what="see what is committed there",
+    )
+
+
 def test_a_repository_that_is_replaced_under_it_is_read_anew(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     small.add(shop)
     shutil.rmtree(shop)

@@ -96,7 +96,7 @@ class Engine:
             lambda project: self._learning.indexed(project),
         )
         self._watching = Watching(parts, self._seen, self.accept_signals)
-        self._projects = Projects(parts, self._indexing, self._watching.watch)
+        self._projects = Projects(parts, self._indexing, self._watching.watch, self._watching.unwatch)
         self._learning = Learning(
             parts,
             self._memories,

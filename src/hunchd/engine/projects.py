@@ -20,10 +20,13 @@ ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
 
 
 class Projects:
-    def __init__(self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None]) -> None:
+    def __init__(
+        self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None], unwatch: Callable[[Project], None]
+    ) -> None:
         self._parts = parts
         self._indexing = indexing
         self._watch = watch
+        self._unwatch = unwatch
         self._projects: dict[str, Project] = {}
         self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
         self._caches = parts.places.cache / "projects"
@@ -70,9 +73,21 @@ class Projects:
         record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]
-            self._tree(project, layout)
+            tree = self._tree(project, layout)
+            if record.path == str(tree.root) != str(project.root):
+                self._move(project, tree)
             return project
         return self._adopt(record, layout)
+
+    def _move(self, project: Project, tree: Tree) -> None:
+        """Its own folder is gone, a linked worktree maybe: it goes on in another one of its repository."""
+        self._unwatch(project)
+        project.trees.pop(project.root, None)
+        project.main = tree
+        self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
+        project.touch()
+        self.index(project)
+        self._watch(project)
 
     def _refuse_everything(self, layout: Layout) -> None:
         """All that is on a machine, or all that somebody has, is no project: reading and watching it never ends. Who
