@@ -115,6 +115,32 @@ def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
     assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []
 
 
+def test_a_forgotten_message_is_the_title_of_its_session_no_more(daemon: RunningDaemon) -> None:
+    talk = [said(1, f"the {CANARY} is not to be told"), said(2, "anything else is")]
+    [first, second] = daemon.post("/sessions/titled/messages", {"messages": talk})["ids"]
+    assert CANARY in daemon.get("/sessions/titled")["title"]
+
+    daemon.request("DELETE", f"/memories/{first}")
+
+    assert daemon.get("/sessions/titled")["title"] == "anything else is"
+    data = daemon.places.data
+    assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []
+    assert daemon.restart().get("/sessions/titled")["title"] == "anything else is"
+    daemon.request("DELETE", f"/memories/{second}")
+    told = daemon.get("/sessions/titled")
+    assert (told["title"], told["messages"]) == ("session titled", 0)
+
+
+def test_what_was_said_in_a_session_is_forgotten_and_not_edited(daemon: RunningDaemon) -> None:
+    [message] = daemon.post("/sessions/kept/messages", {"messages": [said(1, "tabs, please")]})["ids"]
+    [head] = [one["id"] for one in daemon.get("/memories", kind="document", tag="session:kept")["items"]]
+    for identifier in (message, head):
+        for patch in ({"content": "spaces, please"}, {"tags": []}, {"status": "archived"}):
+            status, answer = daemon.request("PATCH", f"/memories/{identifier}", patch)
+            assert (status, "as it was said" in answer["error"]["message"]) == (409, True)
+    assert [one["content"] for one in daemon.get("/sessions/kept/messages")["items"]] == ["tabs, please"]
+
+
 def test_what_an_erased_session_stated_is_told_in_no_bundle_and_in_no_other_session(
     daemon: RunningDaemon, shop: str
 ) -> None:

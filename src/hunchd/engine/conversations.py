@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +17,7 @@ from hunchd.assembly.history import History, View
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.facts import is_told
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind
+from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, turns_of
 from hunchd.engine.extracting import Extract, episode_id, extracted, facts_in, finished
 from hunchd.engine.known import (
@@ -31,8 +32,8 @@ from hunchd.engine.known import (
 from hunchd.engine.memories import Memories
 from hunchd.engine.reading import Reading
 from hunchd.engine.searching import Searching
-from hunchd.engine.session_log import Head, Log, head_id, session_tag
-from hunchd.engine.sessions import Sessions, head_json
+from hunchd.engine.session_log import Head, Log, head_id, message_of_memory, session_tag
+from hunchd.engine.sessions import Sessions, head_json, title_of_session
 from hunchd.ingestion.digesting import digested
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.requests import Depth, SearchRequest
@@ -188,6 +189,21 @@ class Conversations:
         for session, known in list(self._backgrounds.items()):
             if not known.facts.isdisjoint(identifiers):
                 del self._backgrounds[session]
+
+    async def retell(self, memory: Memory) -> None:
+        """A message is about to be forgotten: neither title nor summary of its session say any more what it said."""
+        message = message_of_memory(memory)
+        if message is None:
+            return
+        with suppress(NotFound):
+            async with self._sessions.held(str(memory.source["session"])) as log:
+                left = [one for one in log.messages if one.id != memory.id]
+                summary = ""
+                if log.head.summary and (turns := turns_of(left)):
+                    extract = await asyncio.to_thread(extracted, log.head, turns, self._now(), ended=True)
+                    summary = extract.summary
+                title = title_of_session(left) or f"session {log.head.session}"
+                await self._sessions.write_head(log, replace(log.head, title=title, summary=summary))
 
     async def compile(self, request: CompileRequest) -> dict[str, Any]:
         """The prompt for the session's next request. Nothing is added to the log."""

@@ -345,6 +345,7 @@ class Engine:
         memory = await self.memory(identifier)
         others = await self._memories.known(quoting(memory), memory.project)
         meant = [identifier, *(one.id for one in others.values() if says_it(one, memory))]
+        await self.conversations.retell(memory)
         async with self._memories.unfinished.promised(meant, memory.project):
             done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
             await self._housekeeping.forgotten(meant)

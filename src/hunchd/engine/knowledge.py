@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hunchd.consolidation.aging import restored
 from hunchd.consolidation.conflicts import conflict_json, reopened, settled
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Scope, Status
@@ -19,6 +19,7 @@ from hunchd.engine.documents import Documents
 from hunchd.engine.filing import filed, reread
 from hunchd.engine.memories import Memories
 from hunchd.engine.projects import Projects
+from hunchd.engine.session_log import head_of_memory, message_of_memory
 from hunchd.engine.sharing import Sharing
 from hunchd.engine.writing import Writer
 from hunchd.ingestion.redaction import taken_out
@@ -58,6 +59,11 @@ class Knowledge:
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
         """Change some fields; a text that says something else than before is read again."""
         memory = await self._memories.get(identifier, self._projects.ids)
+        if message_of_memory(memory) is not None or head_of_memory(memory) is not None:
+            raise Conflict(
+                f"'{identifier}' is part of a session's log, which is kept as it was said",
+                hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
+            )
         if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
             return await self.documents.rewrite(memory, patch)
         return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)

@@ -29,6 +29,7 @@ from hunchd.engine.kept import Kept
 from hunchd.engine.purging import Purges
 from hunchd.engine.records import record_of, record_of_forgetting, tells_of
 from hunchd.engine.rulings import Rulings
+from hunchd.engine.session_log import head_id
 from hunchd.engine.unfinished import Unfinished
 from hunchd.engine.writing import Write, Writer
 from hunchd.protocol.memories import MemoryDraft
@@ -238,7 +239,10 @@ class Memories(Kept):
         with self.purges.coming():
             memory, sequence = await self.forget(identifier, projects)
             await self._writer.drained()
-            await self._journal.rewrite(lambda record: tells_of(record, memory.id), up_to=sequence)
+            told = [memory.id]
+            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # its title may have been what was said
+                told.append(head_id(str(memory.source["session"]), memory.project))
+            await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in told), up_to=sequence)
         await self.purges.purge(memory.project)
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:

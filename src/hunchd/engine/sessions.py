@@ -15,7 +15,7 @@ from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound, U
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.session import Message
+from hunchd.domain.session import Event, Message
 from hunchd.engine.memories import Memories
 from hunchd.engine.records import holds_one_of
 from hunchd.engine.session_log import (
@@ -174,7 +174,7 @@ class Sessions:
         now, head = self._now(), log.head
         kept = [memory_of_message(message, head.session, head.project, now) for message in fresh]
         if head.session not in self.heads or head.ended is not None:  # a session may be taken up again
-            head = replace(head, title=head.title or _title(fresh), ended=None, outcome=None)
+            head = replace(head, title=head.title or title_of_session(fresh), ended=None, outcome=None)
             kept.insert(0, memory_of_head(head, now))
         await self._keep_own(kept)
         log.extend(fresh)
@@ -389,10 +389,10 @@ def head_json(head: Head) -> dict[str, Any]:
     }
 
 
-def _title(messages: Sequence[Message]) -> str:
-    """The first thing that the user says."""
-    first = next((message for message in messages if message.event.value == "user_message"), messages[0])
-    return title_of(redact(first.text).text)
+def title_of_session(messages: Sequence[Message]) -> str:
+    """The first thing that the user says; "" where nobody says anything."""
+    said = [message for message in messages if message.event is Event.USER] or messages
+    return title_of(redact(said[0].text).text) if said else ""
 
 
 def _number(cursor: str | None) -> int:
