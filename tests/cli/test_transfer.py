@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -116,6 +117,31 @@ def test_export_writes_a_file_for_this_user_alone(fake: FakeDaemon, tmp_path: Pa
     assert file.read_bytes() == LINES
     assert file.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
+
+
+def test_a_program_is_told_what_was_exported_and_erased(
+    fake: FakeDaemon, repository: Path, tmp_path: Path, capsys: Output
+) -> None:
+    fake.routes["GET /export"] = (200, LINES)
+    fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
+    fake.routes["DELETE /projects/p1"] = (200, {"removed": "p1"})
+    file = str(tmp_path / "export.jsonl")
+
+    def told(*command: str) -> object:
+        assert main([*command, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert told("export", file) == {"file": file, "lines": 3}
+    assert told("erase", "--project", ".", "--yes") == {"removed": "p1"}
+
+
+def test_erased_folders_are_told_to_a_program(hunchd_home: Path, capsys: Output) -> None:
+    data = make_private(places().data)
+
+    assert main(["erase", "--everything", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"erased": [str(data)]}
+    assert main(["erase", "--everything", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"erased": []}
 
 
 def test_an_export_that_is_refused_leaves_the_old_file_alone(fake: FakeDaemon, tmp_path: Path) -> None:

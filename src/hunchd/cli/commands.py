@@ -343,7 +343,6 @@ COMMANDS: Final = (
         f"{RUN}.transfer:export",
         _export,
         ("hunch export hunchd.jsonl", "hunch export --project . | wc -l"),
-        prints_data=False,
     ),
     Command(
         "import",
@@ -363,6 +362,5 @@ COMMANDS: Final = (
         f"{RUN}.transfer:erase",
         _erase,
         ("hunch erase --project .", "hunch erase --everything"),
-        prints_data=False,
     ),
 )

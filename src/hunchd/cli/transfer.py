@@ -7,7 +7,7 @@ import secrets
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -36,7 +36,10 @@ def export(arguments: Namespace) -> int:
         sys.stdout.buffer.flush()
         return 0
     count = _written_whole(Path(arguments.file), lines)
-    note(f"{number(count)} lines in {arguments.file}")
+    if arguments.json:
+        print_json({"file": arguments.file, "lines": count})
+    else:
+        note(f"{number(count)} lines in {arguments.file}")
     return 0
 
 
@@ -92,14 +95,15 @@ def _readable(name: str) -> BinaryIO:
 
 def erase(arguments: Namespace) -> int:
     if arguments.project:
-        return erase_project(connect(start=not arguments.no_start), arguments.project, yes=arguments.yes, as_json=False)
+        client = connect(start=not arguments.no_start)
+        return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
     from hunchd.cli.hooks import recorded, uninstall_all
     from hunchd.cli.service import installed, uninstall, wanted_files
 
     where = places()
     folders = [folder for folder in everything(where) if folder.exists()]
     if not folders:
-        print("There is nothing to erase.")
+        _tell_erased(folders, as_json=arguments.json)
         return 0
     print("hunchd keeps its files in:", *(f"  {folder}" for folder in folders), sep="\n", file=sys.stderr)
     manager, hooked = installed(where), list(recorded(where))
@@ -117,8 +121,15 @@ def erase(arguments: Namespace) -> int:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=False)
     _remove_empty_home()
-    print("Everything is erased.")
+    _tell_erased(folders, as_json=arguments.json)
     return 0
+
+
+def _tell_erased(folders: Sequence[Path], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"erased": [str(folder) for folder in folders]})
+    else:
+        print("Everything is erased." if folders else "There is nothing to erase.")
 
 
 def everything(where: Places) -> tuple[Path, ...]:
