@@ -307,6 +307,24 @@ def test_what_is_forgotten_leaves_no_byte_with_its_past_its_parts_and_what_quote
     assert not any(word in str(exported) for word in ("marmot", "ocelot", "quokka", "numbat"))
 
 
+def test_an_error_that_is_forgotten_goes_with_the_signals_that_told_of_it(daemon: RunningDaemon, shop: Path) -> None:
+    added = daemon.add(shop)
+    errors = ["QuaggaError: the stable is empty", "PandaError: no bamboo was delivered"]
+    told = [
+        {"kind": kind, "project": str(shop), "text": text} for text in errors for kind in ("error", "error_cleared")
+    ]
+    daemon.post("/signals", {"signals": told})
+    listed = daemon.get("/memories", project=str(shop), kind="error")["items"]
+    [forgotten] = [one["id"] for one in listed if "QuaggaError" in one["content"]]
+
+    daemon.request("DELETE", f"/memories/{forgotten}")
+
+    assert holding(daemon, ["QuaggaError"]) == []
+    exported = daemon.request("GET", "/export", query={"project": added["id"]})[1]
+    kept = [line["data"]["data"]["text"] for line in map(json.loads, exported.splitlines()) if line["type"] == "signal"]
+    assert kept == errors[1:] * 2
+
+
 @pytest.mark.slow
 def test_a_fact_of_a_file_is_superseded_when_the_file_changes_and_a_branch_keeps_its_own(
     daemon: RunningDaemon, shop: Path

@@ -51,6 +51,7 @@ class StoreService:
             "search": self._search,
             "answer": self._answer,
             "delete": self._delete,
+            "delete_signals": self._delete_signals,
             "forget_signals": self._forget_signals,
             "purge": self._purge,
             "erase": self._erase,
@@ -62,6 +63,7 @@ class StoreService:
             "stats": self._stats,
             "export": self._export,
             "scan": self._scan,
+            "signals": self._signals,
             "contradict": self._contradict,
         }
         return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
@@ -124,6 +126,17 @@ class StoreService:
         if not self.collections.has(asked["project"]):
             return {"deleted": 0}
         return {"deleted": await (await self.collections.of(asked["project"])).delete(asked["ids"])}
+
+    async def _delete_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self.collections.has(asked["project"]):
+            await (await self.collections.of(asked["project"])).delete_signals(asked["ids"])
+        return {}
+
+    async def _signals(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        if self.collections.has(asked["project"]):
+            collection = await self.collections.of(asked["project"])
+            async for rows in _batches(collection.rows(SIGNALS)):
+                yield {"signals": [signal_of(row) for row in rows]}
 
     async def _forget_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
         await self.collections.each(lambda collection: collection.forget_signals(asked["before"]))

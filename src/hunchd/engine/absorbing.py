@@ -174,6 +174,14 @@ def error_id(project: str, fingerprint: str) -> str:
     return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
 
 
+def error_told_by(told: Mapping[str, Any], project: str) -> str | None:
+    """The id of the error whose text a kept signal holds, if it holds one."""
+    text = told.get("text")
+    if told.get("kind") not in ("error", "error_cleared") or not isinstance(text, str):
+        return None
+    return error_id(project, understood(unprefixed(text)).fingerprint)
+
+
 def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
     text = unprefixed(signal.text)
     read = understood(text)

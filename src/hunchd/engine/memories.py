@@ -24,6 +24,7 @@ from hunchd.domain.facts import (
     without,
 )
 from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.engine.absorbing import error_told_by
 from hunchd.engine.drafts import memory_of, without_secrets
 from hunchd.engine.kept import Kept
 from hunchd.engine.purging import Purges
@@ -242,8 +243,23 @@ class Memories(Kept):
             told = [memory.id]
             if memory.kind is Kind.MESSAGE and "session" in memory.source:  # its title may have been what was said
                 told.append(head_id(str(memory.source["session"]), memory.project))
-            await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in told), up_to=sequence)
+            signals = (
+                await self._drop_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
+            )
+            await self._journal.rewrite(
+                lambda record: record.id in signals or any(tells_of(record, one) for one in told), up_to=sequence
+            )
         await self.purges.purge(memory.project)
+
+    async def _drop_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
+        """Signals that hold the text of errors that are forgotten go with them; their ids."""
+        if project is None:
+            return frozenset()
+        kept = [(signal["id"], signal["data"]) async for signal in self._store.signals(project)]
+        gone = frozenset(identifier for identifier, told in kept if error_told_by(told, project) in errors)
+        if gone:
+            await self._store.delete_signals(list(gone), project)
+        return gone
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
         """What an earlier start began: those of `ids` that are forgotten, of which no file of ours tells any more when
@@ -253,7 +269,10 @@ class Memories(Kept):
         if gone:
             last = self._journal.last
             await self._writer.drained()
-            await self._journal.rewrite(lambda record: any(tells_of(record, one) for one in gone), up_to=last)
+            signals = await self._drop_signals(gone, project)
+            await self._journal.rewrite(
+                lambda record: record.id in signals or any(tells_of(record, one) for one in gone), up_to=last
+            )
             await self.purges.purge(project)
         return gone
 

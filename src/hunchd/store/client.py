@@ -195,6 +195,16 @@ class StoreClient:
         answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
         return int(answer["deleted"])
 
+    async def signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
+        """What is kept of the signals of a project, as `put_signals` takes them."""
+        async for batch in self._child.stream("signals", {"project": project}):
+            for signal in batch["signals"]:
+                yield signal
+
+    async def delete_signals(self, ids: Sequence[str], project: str) -> None:
+        """They are kept no longer; their bytes leave the disk with the next purge."""
+        await self._call("delete_signals", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
+
     async def forget_signals(self, before: datetime) -> None:
         """Signals from before that time are kept no longer, of any project."""
         await self._call("forget_signals", {"before": microseconds(before)}, timeout=WRITE_TIMEOUT)

@@ -97,6 +97,10 @@ class Collection:
         """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
         return await self._turns.write(lambda: self._delete(ids), mending=True)
 
+    async def delete_signals(self, ids: Sequence[str]) -> None:
+        """They are kept no longer. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
+        await self._turns.write(lambda: self._delete_signals(ids), mending=True)
+
     async def forget_signals(self, before: int) -> None:
         """Those from before that time (microseconds) are gone; compaction frees their place."""
         await self._turns.write(lambda: self._forget_signals(before), mending=True)
@@ -265,6 +269,12 @@ class Collection:
         self._note_erasing([])  # they may be put again now, and must not be deleted again then
         self._quarantine.release(ids)
         return found
+
+    async def _delete_signals(self, ids: Sequence[str]) -> None:
+        self._note_erasing(ids)
+        await self._tables[SIGNALS].delete(expressions.ids_among(ids))
+        await self._tables.committed()
+        self._note_erasing([])
 
     async def _forget_signals(self, before: int) -> None:
         await self._tables[SIGNALS].delete(expressions.older(before))
