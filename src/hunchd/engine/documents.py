@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hunchd.assembly.chunking import chunks_of
 from hunchd.assembly.tokens import count
-from hunchd.domain.errors import Conflict, NotFound, TooLarge
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
 from hunchd.domain.facts import Change, holding, revised, undone
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import CHUNK, Kind, Levels, Memory, Scope, Status, Trust
@@ -19,6 +19,7 @@ from hunchd.engine.drafts import without_secrets
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import PROFILE
 from hunchd.engine.projects import Projects
+from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import part_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
 from hunchd.protocol.memories import title_of
@@ -40,6 +41,8 @@ class Documents:
 
     async def put(self, draft: DocumentDraft) -> Memory:
         """Keep a text under its path, and what was there as history. The same text again changes nothing."""
+        if redacted_name(draft.path) != draft.path:
+            raise InvalidInput("the path holds what looks like a secret, which is not kept", field="path")
         async with self._memories.changing:
             now = self._now()
             head = await self._head(draft.path)

@@ -22,7 +22,7 @@ from hunchd.engine.projects import Projects
 from hunchd.engine.session_log import head_of_memory, message_of_memory
 from hunchd.engine.sharing import Sharing
 from hunchd.engine.writing import Writer
-from hunchd.ingestion.redaction import taken_out
+from hunchd.ingestion.redaction import redact, redact_values, taken_out
 from hunchd.protocol.answers import iso, part_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
@@ -171,6 +171,9 @@ class Knowledge:
         async with self._memories.changing:
             conflict = await self._conflict(identifier)
             present = await self._concerned(conflict)
+            # The value is judged by its key too.
+            [value] = redact_values({conflict.key or "": redact(asked.value).text})[0].values()
+            asked = replace(asked, note=redact(asked.note).text, value=value)
             closed, change = settled(conflict, asked, present, self._now())
             await self._memories.commit([change])
         return conflict_json(closed)
