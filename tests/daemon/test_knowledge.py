@@ -83,7 +83,7 @@ def test_who_tells_a_secret_hears_that_it_was_not_kept(daemon: RunningDaemon) ->
     assert "redacted" not in say(daemon, "a [redacted:password] stands where one was")
 
 
-def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_a_path(daemon: RunningDaemon, shop: Path) -> None:
+def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_an_address(daemon: RunningDaemon, shop: Path) -> None:
     secret = "gh" + "p_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     daemon.add(shop)
     for text in ("sessions are kept in Redis", "sessions are kept in Memcached"):
@@ -93,6 +93,7 @@ def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_a_path(daemon: Runn
     ending = {"resolution": "merged", "note": f"as {secret} says", "value": f"both, with {secret}"}
     assert daemon.post(f"/contradictions/{found['id']}/resolve", ending)["note"] == "as [redacted:github-token] says"
 
+    daemon.post("/memories", {"kind": "episode", "content": "it replaces", "supersedes": secret})
     status, refused = daemon.request("PUT", f"/documents/reference/{secret}", {"content": "a page"})
     assert (status, refused["error"]["field"]) == (422, "path")
     assert holding(daemon, [secret]) == []

@@ -76,6 +76,7 @@ def without_secrets(memory: Memory) -> Memory:
         ref=redacted_name(memory.ref) if memory.ref is not None else None,
         category=redacted_name(memory.category) if memory.category is not None else None,
         branch=redacted_name(memory.branch) if memory.branch is not None else None,
+        supersedes=redacted_name(memory.supersedes) if memory.supersedes is not None else None,
     )
 
 
