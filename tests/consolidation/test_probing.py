@@ -80,3 +80,4 @@ def test_probes_are_made_of_what_must_stay_by_the_words_that_tell_it_apart() -> 
     assert "zeppelin" in probes[0][0]
     assert not must_stay(stale, NOW)
     assert must_stay(memory("young", age=2), NOW)
+    assert not must_stay(memory("lapsed", trust=Trust.USER, valid_to=NOW), NOW)

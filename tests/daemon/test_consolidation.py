@@ -101,6 +101,21 @@ def test_a_dry_run_tells_what_a_run_then_does_and_undo_restores_the_store_exactl
     assert exported(filled) == before
 
 
+def test_what_has_lapsed_is_retired_and_no_reason_to_take_a_run_back(hunchd_home: Path) -> None:
+    """It was one of three answers, and so lost every night: nothing was ever condensed beside it."""
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        said: dict[str, Any] = {"kind": "fact", "trust": "user"}
+        lapsed = said | {"content": "the trial of the zeppelin runs until spring", "valid_to": days_ago(3)}
+        lasting = [said | {"content": f"the {name} has an owner"} for name in ("gateway", "mailer")]
+        ids = daemon.post("/memories", {"memories": [lapsed, *lasting]})["ids"]
+        assert daemon.post("/search", {"query": "trial zeppelin"})["results"]
+
+        done = daemon.post("/consolidate", {})
+
+        assert (done["status"], done["retired"]) == ("done", 1), done
+        assert daemon.get(f"/memories/{ids[0]}")["status"] == "superseded"
+
+
 @pytest.mark.slow
 def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {"steps": ["summarise"]})

@@ -13,6 +13,7 @@ from hunchd.consolidation.condensing import Vocabulary, levels_of
 from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.work import plain_title
 
 SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown unasked from now on
 ARCHIVED: Final = "archived"  # source field: when and why it went
@@ -79,11 +80,16 @@ def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
         if newer is not None and newer.id != memory.id:
             after = replace(memory, status=Status.SUPERSEDED, superseded_by=newer.id, valid_to=memory.valid_to or now)
             why = f"{newer.title!r} takes its place"
-        elif memory.valid_to is not None and memory.valid_to <= now:
+        elif has_lapsed(memory, now):
             after, why = replace(memory, status=Status.SUPERSEDED), f"it was valid until {memory.valid_to:%Y-%m-%d}"
         else:
             continue
         yield Planned(Step.RETIRE, "retired", f"retire {memory.title!r}", why, (memory,), (after,))
+
+
+def has_lapsed(memory: Memory, now: datetime) -> bool:
+    """Whether it was true until a day that has passed."""
+    return memory.valid_to is not None and memory.valid_to <= now
 
 
 def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[Planned]:
@@ -173,10 +179,9 @@ def _written(memory: Memory, vocabulary: Vocabulary) -> Any:
 
 def _prose(memory: Memory) -> str:
     """The text of an episode without its title and without the list of files, which it has as artifacts."""
-    text = memory.content
-    if text.startswith(memory.title):
-        text = text[len(memory.title) :]
-    return _FILES.sub("", text)
+    first, _, rest = memory.content.partition("\n")
+    named = memory.title in (first.strip(), plain_title(first))
+    return _FILES.sub("", rest if named else memory.content)
 
 
 _FILES = re.compile(r"^[AMDRTC] \S.*$", re.MULTILINE)

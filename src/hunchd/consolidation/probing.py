@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from hunchd.consolidation.aging import FORGETTABLE, last_use
+from hunchd.consolidation.aging import FORGETTABLE, has_lapsed, last_use
 from hunchd.consolidation.chronicling import HISTORY, PART_OF
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.plan import Entry
@@ -101,8 +101,10 @@ def drawn(
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
-    """Whether a memory is one that may be merged into a like one, but never be lost."""
+    """Whether a memory is one that may be merged into a like one, but never be lost; what has lapsed is to go."""
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
+        return False
+    if has_lapsed(memory, now):
         return False
     return (
         memory.trust is Trust.USER

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import erasable
+from hunchd.consolidation.aging import erasable, has_lapsed
 from hunchd.consolidation.plan import Entry, Step
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, Trace, compared, traced
 from hunchd.consolidation.usefulness import Tally
@@ -257,12 +257,13 @@ class CarryingOut:
     async def _found(
         self, query: str, project: str | None, k: int = FOUND, stood: Callable[[Memory], bool] = lambda _: True
     ) -> list[str]:
-        """The first answers by words, of those that `stood` lets through: vectors change with the words, and a model
-        need not be loaded for this."""
+        """The first answers by words, of those that `stood` lets through and that still hold: vectors change with the
+        words, and a model need not be loaded for this."""
+        now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
         findings = await self._store.search(query, filters, SOUGHT, mode="lexical")
-        hits = [hit for hit in findings.hits if stood(hit.memory)]
-        return [one.memory.id for one in ranking(query, hits, depth="shallow", k=k, now=self._now())]
+        hits = [hit for hit in findings.hits if stood(hit.memory) and not has_lapsed(hit.memory, now)]
+        return [one.memory.id for one in ranking(query, hits, depth="shallow", k=k, now=now)]
 
     # The store's own work
 
