@@ -73,3 +73,31 @@ def test_a_word_of_every_text_tells_nothing_and_a_rare_one_much() -> None:
 def test_a_cut_ends_at_a_word_and_never_within_code() -> None:
     assert cut("one two three", 9) == "one two…"
     assert "`" not in cut("see `a very long piece of code here` now", 20)
+
+
+def test_sentences_are_told_whole_and_in_their_order() -> None:
+    text = """\
+Instances with static folders were creating a reference cycle
+via their view function, which prevented an instance of
+CPython from freeing the memory.
+
+Now use a weakref to avoid this.
+
+Co-authored-by: Ada <ada@example.org>
+"""
+    levels = levels_of("Break the cycle.", text, Vocabulary(), when="2020-10", paths=("docs/a.rst", "src/app.py"))
+
+    assert levels.summary == (
+        "Break the cycle. Instances with static folders were creating a reference cycle via their view function, "
+        "which prevented an instance of CPython from freeing the memory. Now use a weakref to avoid this. "
+        "In docs/a.rst, src/app.py"
+    )
+    assert levels.compressed == "2020-10 Break the cycle: Now use a weakref to avoid this (app.py, a.rst)"
+
+
+def test_a_reason_is_not_told_of_what_it_is_no_reason_for() -> None:
+    text = (
+        "Per the notes, this release of the runtime was the last one to support the old threads, so we use that one "
+        "for the tests of the first generation. For the second we pin one anyway."
+    )
+    assert levels_of("ci: pin the version", text, Vocabulary()).compressed == "ci: pin the ver"

@@ -47,6 +47,11 @@ def test_the_shorter_levels_name_sources_before_papers() -> None:
     assert len(levels.summary) > len(levels.compressed) > len(levels.index)
 
 
+def test_files_of_one_name_are_told_apart() -> None:
+    twice = replace(UNIT, changes=(Change("M", "src/app.py"), Change("M", "src/sansio/app.py"), Change("M", "cli.py")))
+    assert episode(twice, "p", now=NOW).levels.compressed.endswith("(src/app.py, sansio/app.py +1)")
+
+
 def test_artifacts_name_commit_request_tag_and_files() -> None:
     found = {(artifact.type, artifact.ref) for artifact in episode(UNIT, "p", now=NOW).artifacts}
     assert {("commit", "a" * 40), ("pr", "4688"), ("tag", "2.2.0"), ("file", "src/app.py")} <= found
@@ -82,10 +87,13 @@ def test_secrets_in_messages_are_taken_out_of_every_level() -> None:
         ("- first thing\n- second thing", "first thing. second thing"),
         ("Closes #4\n\nIt was slow.", "It was slow."),
         ("It reads a file.\nWe cache it so that it is fast.", "We cache it so that it is fast."),
+        ("The file is read twice.\n\nNow keep it to avoid this.", "The file is read twice. Now keep it to avoid this."),
+        ("Improve the cache\n\n* Read ahead\n\n* Write behind", "Read ahead. Write behind"),
+        ("It was slow. The numbers are these:\n\nhttps://example.org", "It was slow."),
     ],
 )
 def test_the_reason_is_found_in_the_body(body: str, reason: str) -> None:
-    assert reason_in(body) == reason
+    assert reason_in(body, "perf: Improve the cache") == reason
 
 
 def test_bots_and_version_bumps_matter_least() -> None:

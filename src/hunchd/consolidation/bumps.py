@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hunchd.consolidation.condensing import cut
 from hunchd.domain.memory import Artifact, Memory
 from hunchd.domain.work import plain_title
+from hunchd.ingestion.prose import cut
 
 # Tags of an episode: done by a bot; made for a release, which is asked for as what people did; kept going by people.
 BOT: Final = "bot"

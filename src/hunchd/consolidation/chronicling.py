@@ -13,11 +13,12 @@ from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.bumps import Series, bumps_of, manifests_of, series_in, series_of
-from hunchd.consolidation.condensing import INDEX, Vocabulary, cut
+from hunchd.consolidation.condensing import INDEX, Vocabulary
 from hunchd.consolidation.merging import MERGED_FROM
 from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.ingestion.prose import cut
 
 HISTORY: Final = "history"  # the category of such a memory
 PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it

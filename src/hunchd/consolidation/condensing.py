@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from hunchd.consolidation.abbreviations import shortened
 from hunchd.domain.memory import Levels
+from hunchd.ingestion.prose import cut, joined, sentences
+from hunchd.ingestion.whereabouts import names_of, places_of
 from hunchd.retrieval.wording import terms
 
 SUMMARY: Final = 320  # characters: two or three sentences
 COMPRESSED: Final = 150  # … one line
 INDEX: Final = 60
+TELLING: Final = 3  # words: "because of it" gives no reason
+SHORTEST_SENTENCE: Final = 12
 LONGEST_SENTENCE: Final = 400  # a longer one is a list or a trace
-MOST_SENTENCES: Final = 200  # of one text that are looked at
 DECIDES: Final = 2.0  # weights, beside a salience between 0 and 1
 REASONS: Final = 1.5
 CONCLUDES: Final = 1.0
@@ -38,12 +41,12 @@ _REASON = re.compile(
     r"caused by|the (?:cause|reason|problem) (?:was|is)|turned out)\b",
     re.IGNORECASE,
 )
+# What gives a reason for the rest of its sentence, whatever that says.
+_BECAUSE = re.compile(r"\b(?:because|so that|in order to)\b", re.IGNORECASE)
 _OUTCOME = re.compile(
     r"\b(?:fix(?:ed|es)?|solved|resolved|works now|passes|passed|failed|reverted|root cause|finally|result(?:ed)?)\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*\d])|\n+")
-_MARK = re.compile(r"^\s*(?:[-*+>]|\d+[.)])\s+|^#{1,6}\s+")
 
 
 @dataclass(slots=True)
@@ -80,72 +83,47 @@ class Gist:
     subject: str
     decision: str = ""
     reason: str = ""
-    others: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # in the order of the text
+    best: tuple[str, ...] = ()  # the same: decision, reason, and what else distinguishes it
 
 
 def gist_of(title: str, text: str, vocabulary: Vocabulary) -> Gist:
-    """Subject, decision and reason of a text, and what else distinguishes it, best first."""
+    """Subject, decision and reason of a text, and what else distinguishes it."""
     named = set(terms(title))
-    read = [(one, terms(one)) for one in sentences(text)]
+    read = [(one, terms(one)) for one in sentences(text) if _speaks(one)]
     found = [(one, words) for one, words in read if not _says_the_same(words, named)]
     scored = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(found)]
     decisions = [one for one in scored if _DECISION.search(one[2])]
     decision = max(decisions)[2] if decisions else ""
     reasons = [one for one in scored if _REASON.search(one[2]) and one[2] != decision]
     reason = "" if _REASON.search(decision) else max(reasons)[2] if reasons else ""
-    rest = sorted((one for one in scored if one[2] not in (decision, reason)), reverse=True)
-    return Gist(title, decision, reason, tuple(one[2] for one in rest))
+    rest = (one[2] for one in sorted(scored, reverse=True))
+    best = dict.fromkeys(one for one in (decision, reason, *rest) if one)
+    return Gist(title, decision, reason, tuple(one for one, _ in found), tuple(best))
 
 
 def levels_of(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
     """The three shorter forms; none says a name or a number that the text does not."""
     gist = gist_of(title, text, vocabulary)
-    told = [gist.subject, *(part for part in (gist.decision, gist.reason) if part)]
-    for other in gist.others:
-        if len(". ".join(told)) + len(other) > SUMMARY:
+    room = SUMMARY - len(gist.subject)
+    told = set(gist.best[:1])
+    for sentence in gist.best:
+        room -= len(sentence) + 2
+        if room < 0:
             break
-        told.append(other)
-    where = f"In {', '.join(paths[:3])}{f' and {len(paths) - 3} more' if len(paths) > 3 else ''}" if paths else ""
-    summary = _joined((*_within(told, SUMMARY), where))
+        told.add(sentence)
+    what = cut(joined([sentence for sentence in gist.said if sentence in told]), SUMMARY)
+    where = f"In {places_of(paths)}" if paths else ""
+    summary = joined([part for part in (gist.subject, what, where) if part])
     return Levels(summary, compressed_of(gist, when=when, paths=paths), cut(gist.subject, INDEX))
 
 
 def compressed_of(gist: Gist, *, when: str = "", paths: Sequence[str] = ()) -> str:
     """One line: when, what, why and where, shortened by the glossary."""
-    why = gist.reason or gist.decision
-    clause = _clause(why)
-    line = " ".join(part for part in (when, shortened(gist.subject)) if part)
-    if clause and len(line) + len(clause) < COMPRESSED:
-        line = f"{line}: {shortened(clause)}"
-    names = ", ".join(path.rpartition("/")[2] for path in paths[:2])
-    return cut(line, COMPRESSED) + (f" ({names}{f' +{len(paths) - 2}' if len(paths) > 2 else ''})" if names else "")
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences and list items of a text, each on one line, once; code blocks are left out."""
-    found: dict[str, None] = {}
-    fenced = False
-    for part in _SENTENCE_END.split(text):
-        if part.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        plain = " ".join(_MARK.sub("", part).split())
-        if not fenced and 12 <= len(plain) <= LONGEST_SENTENCE:
-            found[plain] = None
-        if len(found) >= MOST_SENTENCES:
-            break
-    return list(found)
-
-
-def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, ending at a word and never within a name."""
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    kept = text[: limit - 1].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
-    if kept.count("`") % 2:
-        kept = kept[: kept.rindex("`")]
-    return kept.rstrip(" ,.;:(") + "…"
+    line = " ".join(part for part in (when, shortened(gist.subject.rstrip(". "))) if part)
+    clause = _clause(gist.reason or gist.decision, room=COMPRESSED - len(line))
+    line = f"{line}: {shortened(clause)}" if clause else line
+    return cut(line, COMPRESSED) + (f" ({names_of(paths)})" if paths else "")
 
 
 def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary) -> float:
@@ -160,25 +138,19 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
     )
 
 
-def _clause(sentence: str) -> str:
-    """From the word that gives the reason on, if there is one."""
-    found = _REASON.search(sentence)
-    return sentence[found.start() :].rstrip(". ") if found else sentence.rstrip(". ")
+def _clause(sentence: str, *, room: int) -> str:
+    """The sentence if there is room for it, else its reason, where that says something by itself."""
+    whole = sentence.rstrip(".: ")
+    if len(whole) < room:
+        return whole
+    found = _BECAUSE.search(whole)
+    clause = whole[found.start() :] if found else ""
+    return clause if len(clause) < room and len(terms(clause)) >= TELLING else ""
 
 
-def _within(parts: Iterable[str], limit: int) -> list[str]:
-    kept: list[str] = []
-    room = limit
-    for part in parts:
-        if kept and len(part) > room:
-            continue
-        kept.append(cut(part, limit))
-        room -= len(part) + 2
-    return kept
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return ". ".join(part.rstrip(". ") for part in parts if part)
+def _speaks(sentence: str) -> bool:
+    """Whether it can stand alone: what ends in a colon leads to something else."""
+    return SHORTEST_SENTENCE <= len(sentence) <= LONGEST_SENTENCE and not sentence.endswith(":")
 
 
 def _says_the_same(words: Sequence[str], named: Collection[str]) -> bool:

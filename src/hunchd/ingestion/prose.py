@@ -1,0 +1,129 @@
+"""What somebody wrote about a change → its sentences: wrapped lines are one again, what is no prose is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+MOST: Final = 200  # sentences of one text that are looked at
+NARROWEST: Final = 50  # characters: no narrower text was wrapped by an editor
+WIDEST: Final = 120  # … nor a wider one: its lines end where somebody wanted them to
+
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_QUOTED = re.compile(r"\s*>\s?")
+_TRAILER = re.compile(
+    r"^[A-Z][\w-]+(?:-by|-on|-id|-to)?: \S+(?: \S+)*(?: <\S+@\S+>| \S+://\S+)\s*$|"
+    r"^(?:[\w-]+-(?:by|on|to)|Change-Id|PiperOrigin[\w-]*|Cc|Bug|Test): \S|"
+    r"^\(?(?:cherry[ -]picked|backported) from (?:commit )?[0-9a-f]{7,}\)?$",
+    re.IGNORECASE,
+)
+_REFERENCE = r"(?:[\w./-]*(?:#|GH-|!)\d+|https?://\S+|[A-Z]{2,10}-\d+|[0-9a-f]{8,40})"
+_REFERS = r"(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|related to|part of|follow[ -]?up (?:to|of)|refs?|see(?: also)?|cc)"
+_NOISE = re.compile(
+    r"^(?:[-=*_~]{3,}|#+ .*|See merge request .*|Conflicts?:|git-svn-id.*|\|.*|!\[.*|\[[^\]]+\]: \S+|"
+    r"</?(?:a|br|details|div|h\d|hr|img|p|picture|summary|table|t[dhr]|ul|li)\b.*|"
+    rf"[\W_]*(?:(?:(?:this |and )?{_REFERS}|and|issues?|prs?|pull requests?)\W*)*{_REFERENCE}"
+    rf"(?:(?:\W|and|fix(?:es)?|close[sd]?)+{_REFERENCE})*\W*)$",
+    re.IGNORECASE,
+)
+_MENDED = r"(?:typos?|lint(?:s|er|ing)?|clippy|ci|build|fmt|rustfmt|format(?:ting)?|tests?|review|comments?)"
+# Steps on the way to a change, which a squashed commit lists; they say nothing about it.
+_ON_THE_WAY = re.compile(
+    r"^(?:\w+(?:\([^)]*\))?!?: )?(?:wip|tmp|nits?|cargo fmt|cleanup|update \S+\.\w{1,5}|"
+    r"merge (?:branch|remote|pull) .*|"
+    rf"(?:(?:fix|run|apply|make) (?:the |some |more )?)?{_MENDED}(?: happy| errors?| warnings?| issues?| failures?)?|"
+    r"(?:(?:address|apply|incorporate|resolve)\w*|updates? (?:per|from|after|based on)) .{0,20}"
+    r"(?:review|suggestions?|feedback|comments?).{0,40})\W*$",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"^\s*(?://|/\*|\$ |>>> |#\[|@@ |(?:pub|let|const|var|import) .*;\s*$)|[{}]\s*$|[=(].*;\s*$")
+_ADDRESS = re.compile(r"\W*https?://\S+\s*")
+_UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # what goes on with the address in the next line, which is left out
+_LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
+_ENDS = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\.\.\.)[\"')\]]*\s+(?=[A-Z`\"'(*\[\d])"
+)
+
+
+def sentences(text: str, *, most: int = MOST) -> list[str]:
+    """The sentences and list items of a text, in its order, each on one line, once."""
+    found: dict[str, None] = {}
+    for stretch in _stretches(text):
+        for sentence in _ENDS.split(stretch):
+            plain = sentence.strip()
+            if plain and not _is_noise(plain) and not _ON_THE_WAY.match(plain):
+                found[plain] = None
+            if len(found) >= most:
+                return list(found)
+    return list(found)
+
+
+def joined(parts: list[str]) -> str:
+    """Sentences on one line, with a full stop where one does not end by itself."""
+    ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
+    return " ".join((*ended, *parts[-1:]))
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, ending at a word and never within a name."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
+    if kept.count("`") % 2:
+        kept = kept[: kept.rindex("`")]
+    return kept.rstrip(" ,.;:(") + "…"
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Paragraphs and list items, each on one line."""
+    lines = _HIDDEN.sub("", text).splitlines()
+    width = max((len(line) for line in lines if "://" not in line), default=0)
+    open_, last, item, fenced = "", "", False, False
+    for line in lines:
+        if _FENCE.match(line):
+            fenced = not fenced
+        if fenced or _is_no_prose(line, within=item and bool(open_)):
+            if _ADDRESS.fullmatch(line):
+                open_ = _UNFINISHED.sub("", open_)
+            if open_:
+                yield open_
+            open_, item = "", item and not line.strip()
+            continue
+        mark = _ITEM.match(line) or _QUOTED.match(line)
+        plain = " ".join((line[mark.end() :] if mark else line).split())
+        if open_ and not mark and _goes_on(last, line, width):
+            open_ = f"{open_} {plain}"
+        else:
+            if open_:
+                yield open_
+            open_, item = plain, bool(mark) or (item and line.startswith(" "))
+        last = line
+    if open_:
+        yield open_
+
+
+def _is_no_prose(line: str, *, within: bool) -> bool:
+    """Whether a line is empty, a trailer, a reference, a rule or code; `within` a list item, code is not told by
+    its indent."""
+    plain = line.strip()
+    if not plain or _FENCE.match(line):
+        return True
+    if _is_noise(plain) or (len(plain) <= WIDEST and (_TRAILER.match(plain) or _CODE.search(plain))):
+        return True
+    return not within and line.startswith(("    ", "\t")) and not _ITEM.match(line)
+
+
+def _is_noise(line: str) -> bool:
+    return len(line) <= WIDEST and _NOISE.match(line) is not None
+
+
+def _goes_on(last: str, line: str, width: int) -> bool:
+    """Whether a line goes on with the sentence of the `last`: an editor broke it where the next word had no room."""
+    if width > WIDEST or _LABEL.match(line):
+        return False
+    begins = line.split(None, 1)[0]
+    return begins[0].islower() or len(last) + 1 + len(begins) > max(width, NARROWEST)

@@ -1,0 +1,75 @@
+"""The sentences of a message are whole, in their order, and nothing else is among them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hunchd.ingestion.prose import joined, sentences
+
+WRAPPED = """\
+As SVG files are a type of XML file and are similar in nearly
+all aspects to XML, .svg should also be autoescaped. See RFC 3076.
+
+This is needed by
+https://example.org/issues/1575
+
+- Removed dropzone.js, it hasn't been around long enough, maybe
+  we need to update this again
+- The link is a proper one
+* wip
+* Apply suggestions from code review
+
+```
+do_not_read(this)
+```
+
+    nor = this
+
+Fixes #12, #14
+This closes #15.
+(cherry picked from commit 06d7d650f870dfe55e02bc091f6f344df2762ef9)
+Signed-off-by: Ada Lovelace <ada@example.org>
+Co-authored-by: 翠 / green <green@example.org>
+"""
+
+
+def test_wrapped_lines_are_one_sentence_and_trailers_references_and_code_are_none() -> None:
+    assert sentences(WRAPPED) == [
+        "As SVG files are a type of XML file and are similar in nearly all aspects to XML, .svg should also be "
+        "autoescaped.",
+        "See RFC 3076.",
+        "Removed dropzone.js, it hasn't been around long enough, maybe we need to update this again",
+        "The link is a proper one",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Read the header first\nKeep the cache", ["Read the header first", "Keep the cache"]),
+        ("what: the cache\nwhy: it was slow", ["what: the cache", "why: it was slow"]),
+        (
+            f"{'A line that nobody wrapped ' * 6}\nand another",
+            [("A line that nobody wrapped " * 6).strip(), "and another"],
+        ),
+        ("Names, e.g. Ada, come first. Then numbers.", ["Names, e.g. Ada, come first.", "Then numbers."]),
+        ("<!-- a template\nof many lines -->\nIt works.", ["It works."]),
+        ("1. Read it\n\n   Slowly, that is.\n2. Write it", ["Read it", "Slowly, that is.", "Write it"]),
+        ("Note: this stays", ["Note: this stays"]),
+    ],
+)
+def test_a_line_ends_a_sentence_where_somebody_ended_it(text: str, found: list[str]) -> None:
+    assert sentences(text) == found
+
+
+def test_sentences_on_one_line_end_each() -> None:
+    assert joined(["Read it", "Is it slow?", "Yes:", "very"]) == "Read it. Is it slow? Yes: very"
+
+
+def test_a_text_of_one_kind_of_character_is_read_quickly() -> None:
+    began = time.perf_counter()
+    for character in ("-", "#1 ", "/", "a ", "fixes ", "(", "[", "\n", "`", "."):
+        sentences(character * (20_000 // len(character)))
+    assert time.perf_counter() - began < 2.0
