@@ -86,6 +86,9 @@ def test_what_a_bot_brought_from_which_version_to_which(
         ("release: v6.0.3", ("maintenance",), []),
         ("bump ruff to 0.8.1 and rework the reader for it", ("maintenance",), []),
         ("chore(deps)!: migrate `fast-glob` to `tinyglobby`", ("deps", "maintenance"), []),
+        ("Merge branch 'stable'", ("maintenance",), [("Merge branch 'stable'", "", "")]),
+        ("Merge branch '3.0.x'", ("maintenance",), [("Merge branch '3.0.x'", "", "")]),
+        ("Merge branch 'stable'", (), []),
         ("Update the cache to 2 levels", (), []),
         ("Bump tox from 3.21.4 to 3.22.0", ("bot", "release"), []),
     ],
@@ -133,6 +136,19 @@ def test_one_line_tells_what_from_first_to_newest_how_often_and_when_last_with_e
 )
 def test_a_line_says_all_that_is_known_of_a_series(series: Series) -> None:
     assert series_in(series.line) == series
+
+
+def test_merges_of_a_long_lived_branch_are_one_line_however_many() -> None:
+    merges = [
+        memory(
+            f"m{number}", title="Merge branch '3.0.x'", content="Merge branch '3.0.x'", tags=("maintenance",),
+            artifacts=(Artifact("commit", f"{number}" * 40),), at=NOW - timedelta(days=90 - number),
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    line = following(*merges).line
+    assert line == "2026-03-05 Merge branch '3.0.x', 3 times since 2026-03-03 [22222222 11111111 00000000]"
+    assert series_in(line) == following(*merges)
 
 
 def test_a_bump_that_is_told_already_changes_nothing() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hunchd.domain.memory import Artifact, Memory
-from hunchd.domain.work import plain_title
+from hunchd.domain.work import is_forward_port_subject, plain_title
 from hunchd.ingestion.prose import cut
 
 # Tags of an episode: done by a bot; made for a release, which is asked for as what people did; kept going by people.
@@ -118,13 +118,17 @@ class Series:
 
 def bumps_of(memory: Memory) -> tuple[Bump, ...]:
     """What an episode brought to other versions, if that is all it did: whatever a bot does, and what people do as bots
-    do it. A release is no bump: it is asked for by its own name."""
+    do it; of a merge of one long-lived branch into another, of which everything is told already, that it was done. A
+    release is no bump: it is asked for by its own name."""
     if RELEASE in memory.tags:
         return ()
     if BOT in memory.tags:
         title = _title(memory)
         return _of_body(memory.content) or _of_title(title) or (_chore(title),)
-    return _of_title(_title(memory)) if MAINTENANCE in memory.tags else ()
+    if MAINTENANCE not in memory.tags:
+        return ()
+    title = _title(memory)
+    return (Bump(cut(title, NAME)),) if is_forward_port_subject(title) else _of_title(title)
 
 
 def series_of(memory: Memory) -> Iterator[Series]:

@@ -272,7 +272,7 @@ def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
         return memory.importance + sum(vocabulary.weight(word) for word in words) / 8 + memory.usage.cited
 
     best = sorted(episodes, key=lambda one: (-worth(one), one.id))[:NAMED]
-    return "; ".join(cut(one.title, 70) for one in sorted(best, key=lambda one: (one.at, one.id)))
+    return "; ".join(cut(one.title, 70).rstrip(".") for one in sorted(best, key=lambda one: (one.at, one.id)))
 
 
 def _refs(known: Memory | None) -> set[str]:
