@@ -116,6 +116,28 @@ def test_what_has_lapsed_is_retired_and_no_reason_to_take_a_run_back(hunchd_home
         assert daemon.get(f"/memories/{ids[0]}")["status"] == "superseded"
 
 
+def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_told_as_that(
+    hunchd_home: Path,
+) -> None:
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        gone = {"type": "session", "archived": "not used for 120 days", "goes_after": days_ago(1)}
+        take(daemon, *(episode(number, age=40) for number in range(3)))
+        take(daemon, episode(9, age=160, status="archived", source=gone))
+
+        foreseen = daemon.post("/consolidate", {"dry_run": True})
+        done = daemon.post("/consolidate", {})
+
+        assert (foreseen["erased"], done["erased"]) == (1, 1)
+        [told] = [change for change in foreseen["changes"] if change["step"] == "erase"]
+        assert told["what"] == "erase 'Rework the billing for case 9'"
+        assert "cannot be taken back" in told["why"]
+
+        assert [one["undone"] for one in daemon.get("/memories/m0001/usage")["changes"]] == [False]
+        daemon.post(f"/consolidate/{done['run']}/undo", {})
+        [told] = daemon.get("/memories/m0001/usage")["changes"]
+        assert (told["step"], told["run"], told["undone"]) == ("compress", done["run"], True)
+
+
 @pytest.mark.slow
 def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {"steps": ["summarise"]})
@@ -138,7 +160,9 @@ def test_what_was_changed_since_is_left_alone_by_undo_and_all_else_is_as_it_was(
     done = filled.post("/consolidate", {})
     told = exported(filled)
     [history, *_] = [one for one in told.values() if one["id"] not in before]
-    mine = next(one for one, said in told.items() if {"type": "part_of", "ref": history["id"]} in said.get("links", ()))
+    part_of = {"type": "part_of", "ref": history["id"]}
+    standing = (one for one in told.values() if one["status"] == "active")  # what was archived is not edited
+    mine = next(one["id"] for one in standing if part_of in one.get("links", ()))
     assert filled.request("PATCH", f"/memories/{mine}", {"importance": 0.9})[0] == 200
 
     undone = filled.post(f"/consolidate/{done['run']}/undo", {})

@@ -32,6 +32,18 @@ def test_a_log_tells_how_far_a_run_is(tmp_path: Path) -> None:
     assert recorded(log, "r1").json()["status"] == "undone"
 
 
+def test_a_log_tells_quickly_which_changes_hold_no_more(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    begun = {"type": "begun", "at": "2026-01-01T03:00:00Z", "trigger": "nightly", "steps": [], "owners": ["p", "q"]}
+    log.append("r1", [begun, change("m1"), change("m2"), change("m3", project="q")])
+    log.append("r1", [{"type": "verdict", "owner": "q", "rolled_back": True, "gate": {}}])
+    log.append("r1", [{"type": "undone", "at": "2026-01-01T04:00:00Z", "change": 1, "left": 0}])
+
+    record = recorded(log, "r1", changes=False)
+
+    assert [record.took_back(number, owner) for number, owner in enumerate(("p", "p", "q"))] == [False, True, True]
+
+
 def test_what_was_erased_is_in_no_line_whether_as_itself_a_version_or_quoted() -> None:
     own = change("m1", importance=0.9)
     version = change("m1.abc", importance=0.9)

@@ -70,7 +70,8 @@ def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) ->
     log.prune(3)
     assert log.runs() == ["r4", "r3", "r2"]
 
-    assert [(run, line["id"]) for run, line in log.about("m3", 9)] == [("r3", "m3")]
+    assert [(run, number, line["id"]) for run, number, line in log.about("m3", 9)] == [("r3", 0, "m3")]
+    assert [number for _, number, _ in log.about("secret", 9)] == [1, 1, 1]
     log.rewrite(lambda line: None if line["id"] == "secret" else line)
 
     assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())

@@ -98,7 +98,8 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
         note(f"and {number(total - len(rows))} more; --json prints {'them' if dry else 'the first 500'}.")
     if answer["status"] == "done" and total:
         run = clean(answer["run"])
-        note(f"hunch consolidate --undo {run} takes all of it back, --undo {run} --change NO one change.")
+        gone = ", but what is erased" if answer.get("erased") else ""
+        note(f"hunch consolidate --undo {run} takes all of it back{gone}; --undo {run} --change NO one change.")
     return 0
 
 

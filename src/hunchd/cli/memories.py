@@ -189,7 +189,11 @@ def why(arguments: Namespace) -> int:
         return 0
     print(_described(memory))
     for name, value in (memory.get("source") or {}).items():
-        print(f"source {clean(name)}: {line(value)}")
+        if name != "goes_after":
+            print(f"source {clean(name)}: {line(value)}")
+        elif memory.get("status") == "archived":
+            back = f"unless hunch undo {clean(memory['id'])} brings it back"
+            print(f"erased for good after {line(str(value)[:10])}, {back}")
     usage = memory.get("usage") or {}
     counts = [f"{name} {number(count)} times" for name, count in usage.items() if name != "last"]
     print(", ".join([*counts, *([f"last {ago(usage['last'])}"] if usage.get("last") else [])]))
@@ -197,7 +201,8 @@ def why(arguments: Namespace) -> int:
         print(f"{ago(event['at'])}: {line(event['what'])}")
     for change in used["changes"]:
         why = line(change["why"], 60)
-        print(f"{clean(change['step'])} in run {clean(change['run'])}: {line(change['what'], 70)} ({why})")
+        undone = ", taken back" if change.get("undone") else ""
+        print(f"{clean(change['step'])} in run {clean(change['run'])}{undone}: {line(change['what'], 70)} ({why})")
     for version in history:
         print(
             f"{ago(version.get('at'))}: {line(version.get('value') or version.get('title') or version.get('content'))}"

@@ -288,7 +288,7 @@ class CarryingOut:
     async def _erase(self, record: Record, owner: Owner, planned: Sequence[str]) -> None:
         """What was archived long ago leaves the disk, the logs and the copies: this is not taken back. What somebody
         has brought back since it was planned stays."""
-        going = await self._erasable(planned, owner)
+        going = [memory.id for memory in await self.erasable(planned, owner)]
         if not going:
             return
         async with self._memories.unfinished.promised(going, owner.id):
@@ -300,7 +300,7 @@ class CarryingOut:
         gone, last = [], 0
         for identifier in going:
             with suppress(NotFound):
-                if await self._erasable([identifier], owner):
+                if await self.erasable([identifier], owner):
                     _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
                     gone.append(identifier)
         if not gone:
@@ -311,7 +311,7 @@ class CarryingOut:
         self._usage.forget(gone)
         await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
 
-    async def _erasable(self, identifiers: Sequence[str], owner: Owner) -> list[str]:
+    async def erasable(self, identifiers: Sequence[str], owner: Owner) -> list[Memory]:
         """Those that are there, and archived for so long."""
         known = await self._memories.known(identifiers, owner.id)
-        return [memory.id for memory in erasable(known.values(), self._now())]
+        return list(erasable(known.values(), self._now()))

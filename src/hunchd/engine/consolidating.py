@@ -18,8 +18,10 @@ from functools import partial
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import ARCHIVED
 from hunchd.consolidation.plan import COUNTS, Entry, Step
 from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
+from hunchd.domain.memory import Memory
 from hunchd.engine.carrying_out import CarryingOut, Gone, Stopped
 from hunchd.engine.events import Events
 from hunchd.engine.making import Making
@@ -152,9 +154,17 @@ class Consolidation:
         return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
 
     async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
-        """What runs did to one memory, the newest first."""
-        found = await asyncio.to_thread(self._log.about, identifier, MOST_ABOUT)
-        return [{"run": run, "step": line["step"], "what": line["what"], "why": line["why"]} for run, line in found]
+        """What runs did to one memory, the newest first, and whether it was taken back."""
+        return await asyncio.to_thread(self._changes_of, identifier)
+
+    def _changes_of(self, identifier: str) -> list[dict[str, Any]]:
+        found = self._log.about(identifier, MOST_ABOUT)
+        records = {run: recorded(self._log, run, changes=False) for run in {run for run, _, _ in found}}
+        return [
+            {name: line[name] for name in ("step", "what", "why")}
+            | {"run": run, "undone": records[run].took_back(number, line["project"])}
+            for run, number, line in found
+        ]
 
     def status(self) -> dict[str, Any] | None:
         """For `GET /status`: the run under way, or the last one."""
@@ -295,6 +305,10 @@ class Consolidation:
                         changes += [_shown(entry, number) for number, entry in enumerate(entries, start=len(changes))]
                         if current.stopping.is_set():
                             raise Conflict("the run was stopped")
+                if Step.ERASE in steps:
+                    going = await self._work.erasable(await planning.erasable(), owner)
+                    current.counts["erased"] += len(going)
+                    changes += [_goes(memory, number) for number, memory in enumerate(going, start=len(changes))]
         more = max(0, len(changes) - SHOWN_CHANGES)
         told = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
         return told | {"changes": changes[:SHOWN_CHANGES], "more": more}
@@ -451,6 +465,13 @@ def _is_over(log: RunLog, run: str) -> bool:
     """Whether a run ended, told by its last line: a log may be of a hundred megabytes."""
     last = log.last(run)
     return last is not None and last["type"] in ("ended", "undone", "left half done")
+
+
+def _goes(memory: Memory, number: int) -> dict[str, Any]:
+    """What a run would erase, as a change; of what a run did erase nothing is told."""
+    why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be taken back"
+    entry = Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
+    return {"change": number, **entry.json()}
 
 
 def _shown(entry: Entry, number: int) -> dict[str, Any]:

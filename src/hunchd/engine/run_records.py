@@ -60,6 +60,11 @@ class Record:
     taking_back: bool = False  # an undo began, and has not ended
     change: int | None = None  # … of this change; None: of all
 
+    def took_back(self, number: int, owner: str | None) -> bool:
+        """Whether a change of an owner's holds no more: by an undo, or because its run cost answers."""
+        lost = self.owners.get(owner)
+        return self.undone or number in self.undone_changes or (lost is not None and lost.rolled_back)
+
     def json(self) -> dict[str, Any]:
         """The contract's answer, without the changes."""
         rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
@@ -80,10 +85,10 @@ class Record:
         }
 
 
-def recorded(log: RunLog, run: str) -> Record:
-    """What is known of a run. Raises NotFound."""
+def recorded(log: RunLog, run: str, *, changes: bool = True) -> Record:
+    """What is known of a run; without its `changes` quickly, and not how many there are. Raises NotFound."""
     record = Record(run, datetime.fromtimestamp(0, UTC), "", (), ())
-    for line in log.lines(run):
+    for line in log.lines(run, changes=changes):
         match line["type"]:
             case "begun":
                 record.began = datetime.fromisoformat(line["at"])

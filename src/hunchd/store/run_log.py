@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
 ENDING: Final = ".jsonl"
+_CHANGE: Final = b'{"type":"change",'  # how a line of a change begins
 _READ_BACK: Final = 64 * 1024  # bytes at a time
 
 
@@ -70,12 +71,14 @@ class RunLog:
         """Where a plan waits until it is carried out; no run knows it after a crash. Raises StorageFull."""
         return Aside(self._folder)
 
-    def lines(self, run: str) -> Iterator[Line]:
-        """In the order in which they were written. Raises NotFound."""
+    def lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
+        """In the order in which they were written; the `changes`, nearly all, only if wanted. Raises NotFound."""
         path = self._path(run)
         try:
             with path.open("rb") as file:
                 for raw in file:
+                    if not changes and raw.startswith(_CHANGE):
+                        continue
                     if raw.endswith(b"\n") and (line := _read(raw, path)) is not None:
                         yield line
         except FileNotFoundError:
@@ -113,14 +116,15 @@ class RunLog:
         except FileNotFoundError:
             raise _unknown(run) from None
 
-    def about(self, identifier: str, most: int) -> list[tuple[str, Line]]:
-        """The newest changes of one memory, with the runs that made them."""
-        found: list[tuple[str, Line]] = []
+    def about(self, identifier: str, most: int) -> list[tuple[str, int, Line]]:
+        """The newest changes of one memory, with the runs that made them and their numbers there."""
+        found: list[tuple[str, int, Line]] = []
         told = json.dumps(identifier).encode()
         for run in self.runs():
             with suppress(NotFound), self._path(run).open("rb") as file:
-                mine = [_read(raw, self._path(run)) for raw in file if told in raw and raw.endswith(b"\n")]
-                found += [(run, line) for line in reversed(mine) if line is not None and line["type"] == "change"]
+                changes = (raw for raw in file if raw.startswith(_CHANGE) and raw.endswith(b"\n"))
+                mine = [(number, _read(raw, self._path(run))) for number, raw in enumerate(changes) if told in raw]
+                found += [(run, number, line) for number, line in reversed(mine) if line is not None]
             if len(found) >= most:
                 break
         return found[:most]
