@@ -127,6 +127,7 @@ def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_
         foreseen = daemon.post("/consolidate", {"dry_run": True})
         done = daemon.post("/consolidate", {})
 
+        assert (len(foreseen["changes"]), foreseen["more"]) == (4, 0)
         assert (foreseen["erased"], done["erased"]) == (1, 1)
         [told] = [change for change in foreseen["changes"] if change["step"] == "erase"]
         assert told["what"] == "erase 'Rework the billing for case 9'"
@@ -136,6 +137,26 @@ def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_
         daemon.post(f"/consolidate/{done['run']}/undo", {})
         [told] = daemon.get("/memories/m0001/usage")["changes"]
         assert (told["step"], told["run"], told["undone"]) == ("compress", done["run"], True)
+
+
+def test_what_would_be_archived_is_told_however_much_is_shortened_before(
+    hunchd_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hunchd.cli.main import main
+
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        take(daemon, *(episode(number, age=100 + number) for number in range(120)))
+
+        foreseen = daemon.post("/consolidate", {"dry_run": True})
+        assert main(["consolidate", "--dry-run"]) == 0
+
+    steps = [change["step"] for change in foreseen["changes"]]
+    assert (foreseen["compressed"], steps.count("compress")) == (120, 100)
+    assert steps.count("forget") == foreseen["forgotten"] == 12
+    assert foreseen["more"] == 20
+    printed = capsys.readouterr().out
+    assert "compress 'Rework" in printed
+    assert "archive 'Rework" in printed
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from hunchd.cli.client import Client, part
@@ -15,7 +16,8 @@ from hunchd.cli.targets import items, root_or_none
 
 LOOK: Final = 0.3  # seconds between two looks at a run
 PATIENCE: Final = 900.0  # seconds
-MOST_ROWS: Final = 60  # changes printed; --json prints all
+MOST_ROWS: Final = 60  # changes printed
+FEWEST_ROWS: Final = 5  # … of each step
 _COUNTS: Final = {
     "deduped": "merged",
     "contradictions_found": "contradictions found",
@@ -89,18 +91,29 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
         print(f"  lost: {told}, by {clean(loss['step'])}: {line(loss['change'], 70)}")
     rows = [
         (str(each["change"]), clean(each["step"]), line(each["what"], 76), line(each["why"], 44))
-        for each in answer.get("changes", ())[:MOST_ROWS]
+        for each in _of_each_step(answer.get("changes", ()))
     ]
     if rows:
         print(table(("no", "step", "what", "why"), rows, right=(0,)))
     total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
     if total > len(rows):
-        note(f"and {number(total - len(rows))} more; --json prints {'them' if dry else 'the first 500'}.")
+        note(f"and {number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}.")
     if answer["status"] == "done" and total:
         run = clean(answer["run"])
         gone = ", but what is erased" if answer.get("erased") else ""
         note(f"hunch consolidate --undo {run} takes all of it back{gone}; --undo {run} --change NO one change.")
     return 0
+
+
+def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """All of a few; the first of each step of many: what is archived comes after all that is shortened."""
+    steps = Counter(change["step"] for change in changes)
+    most = MOST_ROWS if len(changes) <= MOST_ROWS else max(FEWEST_ROWS, MOST_ROWS // len(steps))
+    shown = Counter[str]()
+    for change in changes:
+        shown[change["step"]] += 1
+        if shown[change["step"]] <= most:
+            yield change
 
 
 def done(run: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from hunchd.store.run_log import RunLog
 logger = logging.getLogger(__name__)
 
 SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
+SHOWN_OF_STEP: Final = 100  # … of a dry run, whose others cannot be asked for
 MOST_RUNS: Final = 200  # in the list
 MOST_ABOUT: Final = 20  # changes of one memory
 # Seconds before an interrupted run is tried again: at first it may only be that a helper process took long to start.
@@ -294,24 +296,30 @@ class Consolidation:
             task.exception()  # told where it happened; nobody may be waiting for it
 
     async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
+        """What a run would do: the first changes of each step, what is forgotten comes last."""
         changes: list[dict[str, Any]] = []
+        shown = Counter[str]()
+
+        def show(entries: Sequence[Entry]) -> None:
+            for number, entry in enumerate(entries, start=current.done):
+                if shown[entry.step] < SHOWN_OF_STEP:
+                    changes.append(_shown(entry, number))
+                shown[entry.step] += 1
+            self._count(current, entries)
+
         for owner in owners:
             self._at(current, owner, "")
             async with self._work.planning(owner, self._work.tallies()) as planning:
                 for step in planning.steps(steps):
                     self._at(current, owner, str(step))
                     async for entries in planning.plan(step):
-                        self._count(current, entries)
-                        changes += [_shown(entry, number) for number, entry in enumerate(entries, start=len(changes))]
+                        show(entries)
                         if current.stopping.is_set():
                             raise Conflict("the run was stopped")
                 if Step.ERASE in steps:
-                    going = await self._work.erasable(await planning.erasable(), owner)
-                    current.counts["erased"] += len(going)
-                    changes += [_goes(memory, number) for number, memory in enumerate(going, start=len(changes))]
-        more = max(0, len(changes) - SHOWN_CHANGES)
+                    show([_going(memory) for memory in await self._work.erasable(await planning.erasable(), owner)])
         told = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
-        return told | {"changes": changes[:SHOWN_CHANGES], "more": more}
+        return told | {"changes": changes, "more": current.done - len(changes)}
 
     async def _run(
         self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step], trigger: str
@@ -467,11 +475,10 @@ def _is_over(log: RunLog, run: str) -> bool:
     return last is not None and last["type"] in ("ended", "undone", "left half done")
 
 
-def _goes(memory: Memory, number: int) -> dict[str, Any]:
+def _going(memory: Memory) -> Entry:
     """What a run would erase, as a change; of what a run did erase nothing is told."""
     why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be taken back"
-    entry = Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
-    return {"change": number, **entry.json()}
+    return Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
 def _shown(entry: Entry, number: int) -> dict[str, Any]:
