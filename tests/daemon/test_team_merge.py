@@ -98,6 +98,27 @@ def test_what_two_colleagues_say_comes_together_and_what_cannot_both_hold_is_ask
     assert merge(daemon, "Bob", folder, *bob)[1]["contradictions"] == 0
 
 
+def test_a_colleague_who_says_something_else_now_says_it_in_place_of_what_he_said(shop: Any) -> None:
+    daemon, folder = shop
+    daemon.post("/memories", {"kind": "fact", "content": "Redis", "key": "queue", "category": "decision",
+                              "project": str(folder)})  # fmt: skip
+    merge(daemon, "Ada", folder, said("ada", "queue", "Kafka"), said("ada", "database", "PostgreSQL"))
+
+    later = {"at": "2026-05-02T12:00:00+00:00"}
+    changed = (said("ada", "queue", "NATS", **later), said("ada", "database", "MySQL", **later))
+    counts = merge(daemon, "Ada", folder, *changed)[1]
+
+    assert (counts["memories"], counts["contradictions"]) == (1, 1)
+    asked = daemon.get("/contradictions", project=str(folder))["items"]
+    assert [(one["a"]["value"], one["b"]["value"]) for one in asked] == [("Redis", "NATS")]
+    held = daemon.get("/facts", key="database", project=str(folder))
+    assert held["fact"]["value"] == "MySQL"
+    assert [(one["from"], one["to"]) for one in held["changes"]] == [(None, "PostgreSQL"), ("PostgreSQL", "MySQL")]
+
+    merge(daemon, "Ada", folder, said("ada", "queue", "Redis", **later))
+    assert daemon.get("/contradictions", project=str(folder))["items"] == []
+
+
 def test_an_export_of_several_projects_is_nobodys_word_on_one(shop: Any) -> None:
     daemon, folder = shop
     status, answer = merge(daemon, "Ada", folder, said("ada", "database", "MySQL"), said("bob", "queue", "Redis"))
