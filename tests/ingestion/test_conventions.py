@@ -258,7 +258,8 @@ def test_a_superseded_decision_says_so(tmp_path: Path) -> None:
     ("path", "record"),
     [("docs/adr/001.md", True), ("doc/adr/x.rst", True), ("rfcs/0001-a.md", True), ("docs/decisions/README.md", False),
      ("docs/decisions/template.md", False), ("docs/adr/adr000-template.md", False),
-     ("docs/decisions/adr-template.md", False), ("docs/adr/0007-templates.md", True), ("src/decisions.py", False), ("docs/guide.md", False)],
+     ("docs/decisions/adr-template.md", False), ("docs/adr/0007-templates.md", True), ("src/decisions.py", False), ("docs/guide.md", False),
+     (".hunch/decisions/session-storage.md", False)],
 )  # fmt: skip
 def test_records_are_known_by_their_place(path: str, record: bool) -> None:
     assert is_record(path) is record

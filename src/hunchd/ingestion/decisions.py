@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hunchd.domain.sharing import FOLDER
 from hunchd.ingestion.headings import parted, title_in
 
 MAX_DECISION = 280  # characters of the sentence that decides
@@ -93,8 +94,8 @@ class Decision:
 
 
 def is_record(path: str) -> bool:
-    """Whether a path looks like an architecture decision record."""
-    return bool(_PLACES.search(path)) and not _NO_RECORD.search(path)
+    """Whether a path looks like an architecture decision record; what is shared in `.hunch/decisions` is none."""
+    return bool(_PLACES.search(path)) and not _NO_RECORD.search(path) and not path.startswith(f"{FOLDER}/")
 
 
 def is_page(path: str) -> bool:
