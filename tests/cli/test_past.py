@@ -52,13 +52,15 @@ def test_history_tells_when_a_key_changed(fake: FakeDaemon, repository: Path, ca
         {"at": "2023-01-05T00:00:00Z", "from": None, "to": "npm", "source": {"type": "commit", "sha": "a" * 40}},
         {"at": "2025-03-01T00:00:00Z", "from": "npm", "to": "pnpm", "source": {"path": "package.json"}},
     ]
-    fake.routes["GET /facts"] = (200, {"fact": None, "changes": changes, "rejected": []})
+    rejected = [{"value": "yarn", "source": {"type": "client"}}]
+    fake.routes["GET /facts"] = (200, {"fact": None, "changes": changes, "rejected": rejected})
 
     assert main(["history", "package manager"]) == 0
 
     assert capsys.readouterr().out.splitlines() == [
         "2023-01-05  – → npm  (commit aaaaaaaa)",
         "2025-03-01  npm → pnpm  (package.json)",
+        "not taken: yarn  (you)",
     ]
 
 

@@ -175,7 +175,9 @@ def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys
 
 def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
-    fake.routes["POST /import"] = (200, {"memories": 3, "rejected": [{"index": 6, "error": refused}]})
+    newer = {"code": "invalid", "message": "a newer hunchd wrote it: it is of format 2, this one reads 1"}
+    rejected = [{"index": 6, "error": refused}, *({"index": index, "error": newer} for index in range(7, 10))]
+    fake.routes["POST /import"] = (200, {"memories": 3, "rejected": rejected})
     file = tmp_path / "export.jsonl"
     file.write_bytes(LINES)
 
@@ -184,6 +186,8 @@ def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Pa
     told = capsys.readouterr()
     assert told.out == "memories 3\n"
     assert "line 7: 'm1' is the id of a memory of /shop already" in told.err
+    assert "line 8 and 2 more: a newer hunchd wrote it" in told.err
+    assert "line 9" not in told.err
 
 
 def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:

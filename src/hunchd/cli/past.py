@@ -47,7 +47,7 @@ def history(arguments: Namespace) -> int:
             f"{clean(change['at'][:10])}  {clean(before)} → {coloured(clean(after), BOLD)}  {_origin(change['source'])}"
         )
     for claim in told["rejected"]:
-        print(coloured(f"not taken: {line(claim['value'])} ({_origin(claim['source'])})", DIM))
+        print(coloured(f"not taken: {line(claim['value'])}  {_origin(claim['source'])}", DIM))
     return 0
 
 
@@ -110,5 +110,7 @@ def _identity(client: Client, subject: str) -> str:
 
 
 def _origin(source: dict[str, Any]) -> str:
-    told = source.get("path") or (f"commit {str(source['sha'])[:8]}" if source.get("sha") else source.get("type"))
+    asked = "an agent" if source.get("client") == "mcp" else "you"
+    said = asked if source.get("type") == "client" else source.get("type")
+    told = source.get("path") or (f"commit {str(source['sha'])[:8]}" if source.get("sha") else said)
     return coloured(f"({clean(told)})", DIM) if told else ""

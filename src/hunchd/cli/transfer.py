@@ -7,10 +7,11 @@ import secrets
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from hunchd.cli.errors import CommandError, WrongUsage
@@ -79,11 +80,24 @@ def import_(arguments: Namespace) -> int:
         print_json(answer)
     else:
         print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
-        for one in answer.get("rejected", ())[:_SHOWN]:
-            note(f"line {number(one['index'] + 1)}: {clean(one['error']['message'])}")
+        for told in _refusals(answer.get("rejected", ()))[:_SHOWN]:
+            note(told)
     if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
-        raise CommandError("nothing in it was an export of hunchd.", hint="`hunch export FILE` writes one.")
+        raise CommandError(
+            "nothing in it was an export that this hunchd reads.", hint="`hunch export FILE` writes one."
+        )
     return 0
+
+
+def _refusals(rejected: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Why lines were refused, each reason once."""
+    lines = defaultdict[str, list[int]](list)
+    for one in rejected:
+        lines[clean(one["error"]["message"])].append(one["index"] + 1)
+    return [
+        f"line {number(which[0])}{f' and {number(len(which) - 1)} more' if len(which) > 1 else ''}: {why}"
+        for why, which in lines.items()
+    ]
 
 
 def _readable(name: str) -> BinaryIO:

@@ -153,6 +153,11 @@ def parse_export_line(raw: Any) -> tuple[str, dict[str, Any]]:
     """The type and the data of one export line. InvalidInput for another version or an unknown type."""
     if not isinstance(raw, dict) or not isinstance(raw.get("data"), dict):
         raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")
+    if isinstance(raw.get("version"), int) and raw["version"] > EXPORT_VERSION:
+        raise InvalidInput(
+            f"a newer hunchd wrote it: it is of format {ascii(raw['version'])[:20]}, this one reads {EXPORT_VERSION}",
+            field="version",
+        )
     if raw.get("version") != EXPORT_VERSION:
         raise InvalidInput(
             f"export version {EXPORT_VERSION} is understood; got {ascii(raw.get('version'))[:40]}", field="version"
