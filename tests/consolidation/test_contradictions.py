@@ -55,6 +55,16 @@ def opposition(one: Memory, other: Memory) -> Opposition | None:
     return next(iter(held_against(one, (other,)).opposed), None)
 
 
+def filed(identifier: str, key: str, value: str) -> Memory:
+    return replace(said(identifier, f"{key}: {value}"), key=key, value=value, category="decision")
+
+
+def test_two_of_a_number_of_things_may_differ() -> None:
+    first, second = filed("m1", "port of worker 1", "8080"), filed("m2", "port of worker 2", "8081")
+    assert opposition(first, second) is None
+    assert opposition(filed("m1", "database port", "5432"), filed("m2", "db port", "5433")) is not None
+
+
 OPPOSED = [
     ("Drop support for Python 3.7", "requires-python is >=3.7"),
     ("Dropped Python 2 support", "Python 2.7 is supported"),

@@ -37,6 +37,7 @@ _OF_HISTORY: Final = frozenset({"git", "commit", "signal", "session", "consolida
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE})
 # Entries read in files that list what else there is, and decide nothing.
 _LISTS: Final = frozenset({"run everything", "before a commit", "commands", "ci systems"})
+_DIGITS: Final = re.compile(r"\d+")
 # Two files of one project seldom oppose each other: of 3,037 pairs of what those of fourteen projects state, not one
 # did, and nine were called opposed before.
 SURE_OF_FILES: Final = 0.85
@@ -161,6 +162,12 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
     )
 
 
+def _are_two_of_a_number(one: Memory, other: Memory) -> bool:
+    """Whether their keys name two of many things, "port of worker 1" and "port of worker 2"."""
+    mine, others = normal_key(one.key or ""), normal_key(other.key or "")
+    return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
+
+
 def may_oppose(one: Memory, other: Memory) -> bool:
     """Whether two memories speak of the same scope and time, and are not settled by the rule of one value a key."""
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
@@ -185,7 +192,7 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
         if not states(other) or not may_oppose(memory, other):
             continue
         a, b = _by_age(memory, other)
-        if _are_entries_of_two_keys(a, b):
+        if _are_entries_of_two_keys(a, b) or _are_two_of_a_number(a, b):
             continue
         judgement = judged(statement(a), statement(b))
         if judgement.kind == "negation" and not words & words_of(other):  # what is denied is not what is said
