@@ -181,7 +181,7 @@ def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: Fake
         {
             "usage": {},
             "events": [{"at": "2026-01-01T00:00:00Z", "what": "was acted on"}],
-            "changes": [{"run": "r1", "step": "use", "what": "promote it", "why": "cited 2"}],
+            "changes": [{"run": "r1", "step": "use", "what": "promote it", "why": "cited 2", "undone": True}],
         },
     )
 
@@ -189,8 +189,21 @@ def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: Fake
 
     told = capsys.readouterr().out
     assert "source type: client" in told
-    assert "retrieved 4 times, cited 1 times" in told
+    assert "retrieved 4 times, cited once" in told
     assert "never: server side" in told
+    assert "use in run r1, taken back: promote it (cited 2)" in told
+
+
+def test_why_takes_the_path_of_a_document_and_says_what_gave_way(fake: FakeDaemon, capsys: Output) -> None:
+    page = MEMORY | {"id": "m7", "superseded_by": "m8"}
+    fake.routes["GET /documents/profile/preferences"] = (200, page)
+    fake.routes["GET /memories/m7"] = (200, page)
+    fake.routes["GET /memories/m7/history"] = (200, {"items": []})
+    fake.routes["GET /memories/m7/usage"] = (200, {"usage": {}, "events": [], "changes": []})
+
+    assert main(["why", "/profile/preferences"]) == 0
+
+    assert "gave way to m8" in capsys.readouterr().out
 
 
 def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
@@ -215,7 +228,7 @@ def test_why_something_unknown_is_wrong_usage(fake: FakeDaemon, repository: Path
 
     assert main(["why", "nothing"]) == 2
 
-    assert "is neither a file here nor the id of a memory" in capsys.readouterr().err
+    assert "is neither a file here, nor a document, nor the id of a memory" in capsys.readouterr().err
 
 
 def test_expand_takes_an_id_or_a_topic(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

@@ -344,6 +344,19 @@ def test_an_edit_holds_from_now_on_and_what_it_said_before_until_now() -> None:
     assert [kept.value(head.id, now + days * DAY) for days in (-8, -1, 0, 1)] == [None, "npm", "pnpm", "pnpm"]
 
 
+def test_what_took_the_place_of_another_memory_is_taken_back_without_it() -> None:
+    first = replace(claim("the first way"), id="m1", key=None, status=Status.SUPERSEDED, superseded_by="m2")
+    second = replace(claim("the second way"), id="m2", key=None, supersedes="m1")
+    kept = Kept({one.id: one for one in (first, second)})
+
+    restored, change = undone(second, first, START + DAY)
+    kept.apply(change)
+
+    assert restored == kept.rows["m1"]
+    assert (restored.status, restored.superseded_by) == (Status.ACTIVE, None)
+    assert (kept.rows["m2"].status, kept.rows["m2"].value) == (Status.ARCHIVED, "the second way")
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_what_is_withdrawn_can_be_said_again(steps: int) -> None:
     kept, place = Kept(), claim("npm").id

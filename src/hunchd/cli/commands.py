@@ -87,7 +87,9 @@ def _forget(parser: ArgumentParser) -> None:
 
 
 def _why(parser: ArgumentParser) -> None:
-    parser.add_argument("subject", metavar="ID|FILE", help="a memory, or a file whose context you wonder about")
+    parser.add_argument(
+        "subject", metavar="ID|FILE|PATH", help="a memory, a file whose context you wonder about, or a document"
+    )
 
 
 def _expand(parser: ArgumentParser) -> None:

@@ -174,20 +174,28 @@ def forget(arguments: Namespace) -> int:
 def why(arguments: Namespace) -> int:
     if Path(arguments.subject).exists():
         return _why_file(arguments)
-    address = _address(arguments.subject)
     client = connect(start=not arguments.no_start)
     try:
+        identity = arguments.subject
+        if is_document(identity):
+            identity = str(client.get(address_of(identity))["id"])
+        address = _address(identity)
         memory = client.get(address)
     except Refused as refusal:
         if refusal.status != 404:
             raise
-        raise WrongUsage(f"{arguments.subject!r} is neither a file here nor the id of a memory.") from refusal
+        raise WrongUsage(
+            f"{arguments.subject!r} is neither a file here, nor a document, nor the id of a memory."
+        ) from refusal
     history = items(client.get(f"{address}/history"))
     used = client.get(f"{address}/usage")
     if arguments.json:
         print_json({"memory": memory, "history": history, **used})
         return 0
     print(_described(memory))
+    for name, said in (("superseded_by", "gave way to"), ("supersedes", "took the place of")):
+        if memory.get(name):
+            print(f"{said} {clean(memory[name])}")
     for name, value in (memory.get("source") or {}).items():
         if name != "goes_after":
             print(f"source {clean(name)}: {line(value)}")
@@ -195,7 +203,7 @@ def why(arguments: Namespace) -> int:
             back = f"unless hunch undo {clean(memory['id'])} brings it back"
             print(f"erased for good after {line(str(value)[:10])}, {back}")
     usage = memory.get("usage") or {}
-    counts = [f"{name} {number(count)} times" for name, count in usage.items() if name != "last"]
+    counts = [f"{name} {_times(count)}" for name, count in usage.items() if name != "last"]
     print(", ".join([*counts, *([f"last {ago(usage['last'])}"] if usage.get("last") else [])]))
     for event in used["events"]:
         print(f"{ago(event['at'])}: {line(event['what'])}")
@@ -205,9 +213,13 @@ def why(arguments: Namespace) -> int:
         print(f"{clean(change['step'])} in run {clean(change['run'])}{undone}: {line(change['what'], 70)} ({why})")
     for version in history:
         print(
-            f"{ago(version.get('at'))}: {line(version.get('value') or version.get('title') or version.get('content'))}"
+            f"{ago(version.get('valid_from') or version.get('at'))}: {line(version.get('value') or version['content'])}"
         )
     return 0
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{number(count)} times"
 
 
 def _why_file(arguments: Namespace) -> int:

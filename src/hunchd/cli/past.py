@@ -23,7 +23,8 @@ def undo(arguments: Namespace) -> int:
     if arguments.json:
         print_json(memory)
     else:
-        gone = "nothing is there any more" if memory.get("status") == "archived" else line(memory.get("title"))
+        said = memory.get("title") if is_document(arguments.id) else memory.get("content")
+        gone = "nothing is there any more" if memory.get("status") == "archived" else line(said)
         print(f"{clean(arguments.id)}: as before: {gone}")
     return 0
 

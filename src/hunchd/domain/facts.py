@@ -250,6 +250,10 @@ def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, 
     if before is None:
         nothing = replace(head, status=Status.ARCHIVED, valid_to=since(head), updated=now)
         return nothing, Change((nothing,), project=head.project)
+    if not _is_version(before, head):  # a memory of its own, with an id of its own
+        gone = replace(head, status=Status.ARCHIVED, supersedes=None, valid_to=since(head), updated=now)
+        back = brought_back(before, now)
+        return back, Change((gone, back), project=head.project)
     aside = replace(
         head,
         id=version_id(head, "undone", now.isoformat()),
@@ -295,6 +299,11 @@ def version_id(memory: Memory, *more: str) -> str:
     place = memory.id.partition(".")[0]
     told = (since(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
     return f"{place}.{blake2b(chr(31).join(told).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+
+
+def _is_version(one: Memory, head: Memory) -> bool:
+    """Whether it is what `head` said before, not another memory that `head` took the place of."""
+    return one.id.partition(".")[0] == head.id.partition(".")[0]
 
 
 def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
