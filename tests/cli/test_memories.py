@@ -195,7 +195,8 @@ def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: Fake
 
 
 def test_why_takes_the_path_of_a_document_and_says_what_gave_way(fake: FakeDaemon, capsys: Output) -> None:
-    page = MEMORY | {"id": "m7", "superseded_by": "m8"}
+    source = {"type": "client", "before": [{"id": "m1"}], "a": {"id": "m2"}}
+    page = MEMORY | {"id": "m7", "superseded_by": "m8", "supersedes": "m7.0123", "source": source}
     fake.routes["GET /documents/profile/preferences"] = (200, page)
     fake.routes["GET /memories/m7"] = (200, page)
     fake.routes["GET /memories/m7/history"] = (200, {"items": []})
@@ -203,7 +204,11 @@ def test_why_takes_the_path_of_a_document_and_says_what_gave_way(fake: FakeDaemo
 
     assert main(["why", "/profile/preferences"]) == 0
 
-    assert "gave way to m8" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "gave way to m8" in told
+    assert "source type: client" in told
+    assert "m7.0123" not in told
+    assert "{" not in told
 
 
 def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

@@ -194,9 +194,11 @@ def why(arguments: Namespace) -> int:
         return 0
     print(_described(memory))
     for name, said in (("superseded_by", "gave way to"), ("supersedes", "took the place of")):
-        if memory.get(name):
+        if "." not in (memory.get(name) or "."):  # a version of its own is told below
             print(f"{said} {clean(memory[name])}")
     for name, value in (memory.get("source") or {}).items():
+        if isinstance(value, dict | list):  # what programs need to take it back
+            continue
         if name != "goes_after":
             print(f"source {clean(name)}: {line(value)}")
         elif memory.get("status") == "archived":

@@ -104,7 +104,7 @@ def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now
     `present` holds what lies under the ids of both sides now. Raises Conflict if it is resolved already.
     """
     if conflict.status is not Status.ACTIVE:
-        raise Conflict(f"'{conflict.id}' is resolved already", hint=f"POST /contradictions/{conflict.id}/undo first")
+        raise Conflict(f"'{conflict.id}' is resolved already", hint=f"undo {conflict.id} first")
     a, b = sides(conflict)
     place = place_of(b) if of_one_place(conflict) else None
     effect = _on_place(a, b, place, asked, present, now) if place is not None else _on_two(a, b, asked, present, now)
