@@ -18,6 +18,7 @@ from hunchd.consolidation.plan import (
     entry_of,
     in_batches,
     outcome,
+    remaining,
 )
 from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
@@ -83,6 +84,32 @@ def test_only_what_differs_is_written_down() -> None:
     entry = planned((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
 
     assert [(edit.id, edit.was, edit.now) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
+
+
+def test_two_changes_of_one_field_are_taken_back_in_either_order() -> None:
+    before = memory("m1", source={"type": "git"})
+    between = replace(before, source={"type": "git", "shown_as": "compressed"})
+    after = replace(between, status=Status.ARCHIVED, source={**between.source, "archived": "not used"})
+    first, second = planned((before,), (between,)), planned((between,), (after,))
+
+    present = after
+    for entry in (first, second):  # the older one first
+        rest, whole = remaining(entry.inverse, by_id(present))
+        assert whole
+        [present], gone = outcome(rest, by_id(present))
+        assert gone == ()
+    assert replace(present, updated=before.updated) == before
+
+
+def test_what_somebody_noted_himself_is_left_in_a_field_that_is_taken_back() -> None:
+    before = memory("m1", source={"type": "git"})
+    after = replace(before, source={"type": "git", "shown_as": "summary", "by": "rules"})
+    theirs = replace(after, source={"type": "git", "shown_as": "mine", "by": "rules"})
+
+    rest, whole = remaining(planned((before,), (after,)).inverse, by_id(theirs))
+
+    assert not whole
+    assert outcome(rest, by_id(theirs))[0][0].source == {"type": "git", "shown_as": "mine"}
 
 
 def test_changes_go_together_by_how_many_memories_they_are_about() -> None:

@@ -201,13 +201,33 @@ def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
         return None, False
     told = memory_json(memory)
     names = [name for name in edit.now if name != "updated"]  # that is theirs by now, whatever they changed
-    same = [name for name in names if told.get(name) == edit.was.get(name)]
-    whole = all(name in same or told.get(name) == edit.now.get(name) for name in names)
-    if not same:
+    fields = {name: _field_after(told.get(name), edit.was.get(name), edit.now.get(name)) for name in names}
+    now = {name: after for name, (after, _) in fields.items() if after != told.get(name)}
+    whole = all(whole for _, whole in fields.values())
+    if not now:
         return None, whole
-    was, now = ({name: side.get(name) for name in same} for side in (edit.was, edit.now))
-    rest = Edit(edit.id, was, now, found, "")
+    rest = Edit(edit.id, {name: told.get(name) for name in now}, now, found, "")
     return replace(rest, has=_digest_of(rest.after(memory))), whole
+
+
+def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
+    """A field as a change leaves it which may have been changed since, and whether all of the change is in it. Of one
+    with names of its own, such as what is noted of the source, each counts for itself."""
+    if told in (was, now):
+        return now, True
+    if not all(isinstance(side, Mapping) for side in (told, was, now)):
+        return told, False
+    after, whole = dict(told), True
+    for name in {**was, **now}:
+        if was.get(name) == now.get(name):
+            continue
+        if told.get(name) not in (was.get(name), now.get(name)):
+            whole = False
+        elif name in now:
+            after[name] = now[name]
+        else:
+            after.pop(name, None)
+    return after, whole
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
