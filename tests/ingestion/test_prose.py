@@ -58,6 +58,23 @@ def test_wrapped_lines_are_one_sentence_and_trailers_references_and_code_are_non
         ("<!-- a template\nof many lines -->\nIt works.", ["It works."]),
         ("1. Read it\n\n   Slowly, that is.\n2. Write it", ["Read it", "Slowly, that is.", "Write it"]),
         ("Note: this stays", ["Note: this stays"]),
+        (
+            "the timer wheel uses it when advancing the timer to the next step.  the struct is only used, e.g. here.",
+            [
+                "the timer wheel uses it when advancing the timer to the next step.",
+                "the struct is only used, e.g. here.",
+            ],
+        ),
+        ("Кэш был медленным. Мы решили убрать его.", ["Кэш был медленным.", "Мы решили убрать его."]),
+        ("缓存很慢。我们决定删除它。", ["缓存很慢。", "我们决定删除它。"]),
+        ("Thanks to J. R. Hacker. We keep it.", ["Thanks to J. R. Hacker.", "We keep it."]),
+        ("Summary\n=======\n\nIt is faster.", ["It is faster."]),
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 3, in f\nThe key was missing.',
+            ["The key was missing."],
+        ),
+        (".. note::\n\nUse {name} in the template {x}.", ["Use {name} in the template {x}."]),
+        ("diff --git a/x b/x\n@@ -1 +1 @@\n\nWe changed it.", ["We changed it."]),
     ],
 )
 def test_a_line_ends_a_sentence_where_somebody_ended_it(text: str, found: list[str]) -> None:

@@ -140,7 +140,7 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 def _clause(sentence: str, *, room: int) -> str:
     """The sentence if there is room for it, else its reason, where that says something by itself."""
-    whole = sentence.rstrip(".: ")
+    whole = sentence.rstrip(".:; ")
     if len(whole) < room:
         return whole
     found = _BECAUSE.search(whole)

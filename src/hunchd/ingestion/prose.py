@@ -39,26 +39,45 @@ _ON_THE_WAY = re.compile(
     r"(?:review|suggestions?|feedback|comments?).{0,40})\W*$",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"^\s*(?://|/\*|\$ |>>> |#\[|@@ |(?:pub|let|const|var|import) .*;\s*$)|[{}]\s*$|[=(].*;\s*$")
+_CODE = re.compile(
+    r"^(?://|/\*|\$ |>>> |#\[|@@ |\.\. \w|File \".*\", line \d|Traceback \(|diff --git |(?:---|\+\+\+) [ab]/|"
+    r"(?:pub|let|const|var|import) .*;$)|\{$|^[])}]+[;,]?$|[=(].*;$"
+)
+_WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
 _ADDRESS = re.compile(r"\W*https?://\S+\s*")
 _UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # what goes on with the address in the next line, which is left out
+_RULE = re.compile(r"=+|-{3,}|~{3,}")
 _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
-_ENDS = re.compile(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\.\.\.)[\"')\]]*\s+(?=[A-Z`\"'(*\[\d])"
-)
+_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+# What ends in a full stop without being the end of a sentence: abbreviations, initials, dots that go on.
+_GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
 
 
 def sentences(text: str, *, most: int = MOST) -> list[str]:
     """The sentences and list items of a text, in its order, each on one line, once."""
     found: dict[str, None] = {}
     for stretch in _stretches(text):
-        for sentence in _ENDS.split(stretch):
-            plain = sentence.strip()
+        for plain in _split(stretch):
             if plain and not _is_noise(plain) and not _ON_THE_WAY.match(plain):
                 found[plain] = None
             if len(found) >= most:
                 return list(found)
     return list(found)
+
+
+def _split(stretch: str) -> Iterator[str]:
+    """Where a sentence ends and what follows does not begin in lower case, in any script; or where it is long enough:
+    some authors write no capitals."""
+    sentence = ""
+    for part in _ENDS.split(stretch):
+        begins = part and (not part[0].islower() or (len(sentence) >= NARROWEST and _WORD_ENDS.search(sentence)))
+        if sentence and begins and not _GOES_ON.search(sentence):
+            yield sentence
+            sentence = part
+        else:
+            sentence = f"{sentence} {part}".strip()
+    if sentence:
+        yield sentence
 
 
 def joined(parts: list[str]) -> str:
@@ -89,6 +108,8 @@ def _stretches(text: str) -> Iterator[str]:
         if fenced or _is_no_prose(line, within=item and bool(open_)):
             if _ADDRESS.fullmatch(line):
                 open_ = _UNFINISHED.sub("", open_)
+            elif _RULE.fullmatch(line.strip()) and open_ == last.strip():  # a heading, underlined
+                open_ = ""
             if open_:
                 yield open_
             open_, item = "", item and not line.strip()
