@@ -53,6 +53,11 @@ def test_nothing_begins_a_block_or_a_tag(text: str) -> None:
     assert "</" not in made
 
 
+@pytest.mark.parametrize("empty", ["\n", " \n", "\r", "- \n", "["])
+def test_a_text_of_nothing_is_made_neutral_in_time(empty: str) -> None:
+    assert neutral(empty * 50_000 + "\n# end").endswith("\\# end")
+
+
 def test_the_hole_of_a_command_is_closed_as_it_was_opened() -> None:
     assert neutral("twine upload <path> <a href=x>") == "twine upload ‹path› ‹a href=x>"
 

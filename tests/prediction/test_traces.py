@@ -75,6 +75,14 @@ def test_the_raise_site_comes_first_and_libraries_do_not_come(text: str, predict
     assert named(text, predictor) == ["src/shop/price.py", "src/shop/cart.py", "tests/test_cart.py"]
 
 
+@pytest.mark.parametrize("noise", ["aB3+/", "a.", "_a", "/", "\\", "-"])
+def test_encoded_data_in_front_of_a_trace_costs_no_more_than_a_trace(noise: str, predictor: Predictor) -> None:
+    """Each of its characters was taken for the beginning of a path: ten seconds for a question."""
+    text = f"{noise * (15_000 // len(noise))}\n{NODE}"
+
+    assert traces.read([text], predictor.state).files == traces.read([NODE], predictor.state).files
+
+
 def test_where_the_raise_site_is_printed_first_it_stays_first(predictor: Predictor) -> None:
     assert named(NODE, predictor) == ["src/shop/price.py", "src/shop/cart.py"]
 

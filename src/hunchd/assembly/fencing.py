@@ -44,7 +44,9 @@ _CONTROL_TOKEN = re.compile(r"\|>|\[/?INST\]|<</?SYS>>|\[(?=(?:data|end) [0-9a-f
 _HOLE = re.compile(r"‹(\w{1,16})>")  # `<path>` in the template of a command
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # What begins a block in Markdown, at the start of a line.
-_BLOCK_START = re.compile(r"^(\s*)(#{1,6}(?=\s|$)|>|[-*_=](?:\s*[-*_=]){2,}\s*$|\[[^\]]+\]:)", re.MULTILINE)
+_BLOCK_START = re.compile(
+    r"^([^\S\n]*)(#{1,6}(?=\s|$)|>|[-*_=](?:[^\S\n]*[-*_=]){2,}[^\S\n]*$|\[[^\]\n]{1,500}\]:)", re.MULTILINE
+)
 _LEADING_MARKS = re.compile(r"^(?:[\s#>*+=|~-]+(?=\s)|[\s#>|]+)")
 _SPACES = re.compile(r"\s+")
 _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from hunchd.domain.printed import shortened
 from hunchd.ingestion.tool_errors import ToolError, first_of
 
 # Places in a text: Python frames, frames that name their function first (JavaScript, Java), then path:line[:column] as
@@ -103,10 +104,6 @@ _GROUP = "Exception Group Traceback (most recent call last)"
 _AROUND = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
 _HEADLINE_LENGTH = 200  # characters
 _LONGEST_TEXT = 64 * 1024  # characters looked at; a trace says what it has to say at its ends
-# Characters without a blank, of which the middle is left out: no path is as long, encoded data and minified code are.
-_LONGEST_RUN = 400
-_RUN = re.compile(rf"\S{{{_LONGEST_RUN},}}")
-_GAP = re.compile(r"[^\S\n]{100,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ class ErrorText:
 def understood(text: str) -> ErrorText:
     """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
-    plain = _most_told(unprefixed(_shortened(_MASKS[0][0].sub("", text))))
+    plain = _most_told(unprefixed(shortened(_MASKS[0][0].sub("", text))))
     places = _places(plain)
     tool = None if _TRACED.search(plain) else first_of(plain)
     at = Place(tool.path, tool.line) if tool is not None and tool.path else None
@@ -161,18 +158,6 @@ def understood(text: str) -> ErrorText:
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
-
-
-def _shortened(text: str) -> str:
-    """`text` without what a pattern would go over again and again: one blank line of many, the ends of what is longer
-    than any path."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if line.strip() or (lines and lines[-1].strip()):
-            lines.append(line)
-    half = _LONGEST_RUN // 2
-    ends = _RUN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", "\n".join(lines))
-    return _GAP.sub("  ", ends)
 
 
 def unprefixed(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from hunchd.domain.printed import shortened
 from hunchd.prediction import words
 from hunchd.prediction.contents import imported_modules
 from hunchd.prediction.files import TEST
@@ -61,7 +62,7 @@ NO_TRACE = Trace()
 
 def read(texts: Iterable[str], state: State) -> Trace:
     """The newest text counts; places that older ones name come behind its own."""
-    texts = [text[-LONGEST:] for text in texts if text.strip()][:MOST_TEXTS]
+    texts = [shortened(text[-LONGEST:]) for text in texts if text.strip()][:MOST_TEXTS]
     if not texts:
         return NO_TRACE
     places = dict.fromkeys(file for text in texts for file in files_of(text, state))
