@@ -204,3 +204,16 @@ def test_changes_that_are_thrown_away_speak_against_what_they_came_from_and_noth
 
     usage.thrown_away((".",), NOW + timedelta(days=1))
     assert usage.tallies()["m2"].ignored == 0.0
+
+
+def test_what_happened_in_a_project_is_not_told_when_it_is_gone() -> None:
+    usage = Usage()
+    usage.shown([("mine", ("src/a.py",))], NOW, "p")
+    usage.opened("src/a.py", NOW)
+    usage.shown([("mine", ())], NOW, "q")
+    usage.asked("anything", None, ["mine"], NOW)
+    assert "src/a.py" in (usage.json() or "")
+
+    usage.forget_project("p")
+    assert "src/a.py" not in (usage.json() or "")
+    assert usage.tallies()["mine"].cited == 1

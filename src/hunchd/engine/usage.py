@@ -54,8 +54,12 @@ class _Record:
     evidence: float = 0.0
     last: str = ""  # ISO 8601
     days: dict[str, str] = field(default_factory=dict)  # kind of evidence → the day on which it counted last
-    events: list[list[str]] = field(default_factory=list)  # [when, what]; some name files of `project`
-    project: str = ""  # where it was shown last; "" outside all
+    events: list[list[str]] = field(default_factory=list)  # [when, what]; some name files of `projects`
+    projects: list[str] = field(default_factory=list)  # in which it was shown
+
+    def belongs(self, project: str | None) -> None:
+        if project is not None and project not in self.projects:
+            self.projects.append(project)
 
     @property
     def counts(self) -> bool:
@@ -161,7 +165,7 @@ class Usage:
     def told(self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None) -> None:
         """Somebody said so of a memory of the project, which counts it already."""
         record = self._record(identifier)
-        record.project = project or record.project
+        record.belongs(project)
         said = single_line(redact(note).text, LONGEST_NOTE)
         self._event(record, at, f"you said: {outcome}" + (f" ({said})" if said else ""))
         if self._counts_today(record, f"told {outcome}", at):
@@ -189,7 +193,8 @@ class Usage:
         nothing without them."""
         self._queries = OrderedDict((key, asked) for key, asked in self._queries.items() if asked.project != project)
         for record in self._records.values():
-            if record.project == project:
+            if project in record.projects:
+                record.projects.remove(project)
                 record.events.clear()
         self._changed = True
 
@@ -299,7 +304,7 @@ class Usage:
 
     def _note(self, identifier: str, what: str, at: datetime, project: str | None) -> None:
         record = self._record(identifier)
-        record.project = project or ""
+        record.belongs(project)
         record.last = at.isoformat()
         if self._counts_today(record, what, at):
             record.shown += 1
