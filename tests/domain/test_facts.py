@@ -15,6 +15,7 @@ from hunchd.domain.facts import (
     Verdict,
     chain,
     holding,
+    is_told,
     place_id,
     place_of,
     revised,
@@ -43,6 +44,19 @@ def test_what_a_clock_that_ran_ahead_noted_holds_until_the_next_word() -> None:
     assert before.valid_to == now
     of_then = ruled(replace(claim("npm", 3), id="place"), ahead, (), now)  # about the past: the head stays
     assert of_then.verdict is Verdict.EARLIER
+
+
+def test_only_what_was_said_of_a_time_to_come_is_not_told_yet() -> None:
+    now = START + 40 * DAY
+    noted = replace(claim("pnpm", 40), id="place")
+    assert is_told(noted, now)
+    assert not is_told(replace(noted, valid_from=now + DAY), now)
+    assert is_told(replace(noted, valid_from=now + DAY), now + DAY)
+    committed_ahead = replace(noted, at=now + DAY, valid_from=now + DAY)
+    assert is_told(committed_ahead, now)
+    changed_ahead = replace(noted, updated=now + DAY, valid_from=now + DAY)
+    assert is_told(changed_ahead, now)
+    assert not is_told(replace(noted, valid_to=now), now)
 
 
 def claim(

@@ -130,8 +130,8 @@ def is_over(memory: Memory, now: datetime) -> bool:
 
 def is_told(memory: Memory, now: datetime) -> bool:
     """Whether it may be told as what holds: it is not over, and was not said of a time to come. What was noted while
-    the clock ran ahead was said of then."""
-    return not is_over(memory, now) and not max(now, memory.created) < since(memory)
+    a clock ran ahead, a committer's or ours, was said of then."""
+    return not is_over(memory, now) and since(memory) <= max(now, memory.at, memory.updated)
 
 
 def holding(family: Iterable[Memory], moment: datetime) -> Memory | None:
