@@ -57,7 +57,10 @@ def test_a_session_is_found_by_its_words_and_only_in_it(daemon: RunningDaemon) -
 
     found = daemon.post("/search", {"query": "pelican cache", "session": "a", "kinds": ["message"]})["results"]
 
-    assert [one["source"]["session"] for one in found] == ["a"]
+    assert [(one["source"]["session"], one["ref"]) for one in found] == [("a", "m1")]
+    daemon.restart()
+    [stored] = daemon.post("/search", {"query": "pelican cache", "session": "b", "kinds": ["message"]})["results"]
+    assert stored["ref"] == "m1"
 
 
 def test_an_ended_session_leaves_episodes_and_facts_that_name_their_turns(daemon: RunningDaemon, shop: str) -> None:

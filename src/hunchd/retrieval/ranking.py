@@ -127,10 +127,16 @@ def _beside_title(memory: Memory | Gist) -> str:
     return "\n".join(filter(None, told)) or memory.content
 
 
+def _called_by_caller(memory: Memory | Gist) -> str | None:
+    """A message lies under a key of ours, by its place in the log; whoever sent it knows it by their own."""
+    own = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
+    return own if isinstance(own, str) else memory.ref
+
+
 def _told(memory: Memory | Gist, shown: str) -> dict[str, Any]:
     return {
         "id": memory.id,
-        "ref": memory.ref,
+        "ref": _called_by_caller(memory),
         "kind": str(memory.kind),
         "title": memory.title,
         "snippet": shown,
