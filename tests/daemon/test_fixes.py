@@ -107,6 +107,12 @@ def test_an_error_that_was_mended_brings_its_fix_when_it_comes_again(
     daemon.wait_until(
         lambda: {"type": "commit", "ref": sha} in work.fixes()[0]["artifacts"], within=SEEN, what="name the commit"
     )
+    git(shop, "commit", "-q", "--amend", "-m", "Items have a cost")
+    sha = git(shop, "rev-parse", "HEAD").strip()
+    daemon.wait_until(
+        lambda: {"type": "commit", "ref": sha} in work.fixes()[0]["artifacts"], within=SEEN, what="name the new commit"
+    )
+    assert work.fixes()[0]["source"]["subject"] == "Items have a cost"
     daemon.restart()
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "ready", within=60, what="be ready")
 

@@ -21,7 +21,7 @@ from hunchd.engine.events import Events
 from hunchd.engine.habits import keep_said
 from hunchd.engine.memories import Memories
 from hunchd.engine.project import Project
-from hunchd.engine.rewriting import move_episodes, rename
+from hunchd.engine.rewriting import move_episodes, move_fixes, rename
 from hunchd.engine.shared import Shared
 from hunchd.ingestion.conventions import speaks
 from hunchd.ingestion.workflows.places import is_script
@@ -136,6 +136,7 @@ class Indexing:
         self.learnt(units)
         await self._store_episodes(answer["episodes"])
         await move_episodes(self._memories, project.id, moved)
+        await move_fixes(self._memories, project, moved)
         await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
         await self._claims.merge(project)
         return None

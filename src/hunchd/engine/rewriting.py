@@ -8,7 +8,9 @@ from dataclasses import replace
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory, Usage
 from hunchd.engine.memories import Memories
+from hunchd.engine.project import Project
 from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.fixes import memory_of
 from hunchd.prediction.predictor import Predictor
 
 
@@ -38,6 +40,25 @@ async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[
                 for heir, gone in heirs.items()
             ]
         )
+
+
+async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple[str, str]]) -> None:
+    """Let fixes name the new commits: the old ones are in nobody's history."""
+    newer = dict(moved)
+    stale = [(fix, newer[fix.commit]) for fix in project.fixes.all() if fix.commit in newer]
+    if not stale:
+        return
+    async with memories.changing:
+        episodes = [episode_id(project.id, sha) for _, sha in stale]
+        known = await memories.known([*(fix.id for fix, _ in stale), *dict.fromkeys(episodes)], project.id)
+        kept = []
+        for (fix, sha), episode in zip(stale, episodes, strict=True):
+            if fix.id in known:
+                subject = known[episode].title if episode in known else fix.subject
+                renamed = replace(fix, commit=sha, subject=subject)
+                kept.append(memory_of(renamed, project.id, memories.now(), known[fix.id]))
+        if kept:
+            await memories.commit([Change(tuple(kept), project=project.id)])
 
 
 def inheriting(heir: Memory, gone: Sequence[Memory]) -> Memory:
