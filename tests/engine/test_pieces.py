@@ -313,6 +313,12 @@ def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
     assert here.forms[0][0] == "full"
 
 
+def test_how_many_tests_ran_is_not_shown_of_a_trace() -> None:
+    told = "not ok 1 - clamps\n  error: '0 !== 3'\n1..1\n# tests 1\n# pass 0\n# duration_ms 359.3\n"
+    [piece] = pieces(known(errors=(replace(error("shop/basket.py"), text=told),)))
+    assert piece.forms[0][1].endswith("\nnot ok 1 - clamps\n  error: '0 !== 3'")
+
+
 def test_the_newest_error_comes_first_whether_or_not_an_older_one_is_known_to_be_mended() -> None:
     older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
     newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))

@@ -214,6 +214,17 @@ def test_what_testify_compares_is_the_error_and_not_that_there_is_a_trace() -> N
     assert first_of(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
 
 
+def test_a_test_of_node_says_what_it_expected() -> None:
+    block = (
+        "{0}not ok 1 - {1}\n{0}  ---\n{0}  duration_ms: 3.6\n{0}  location: '/w/a.test.mjs:4:1'\n"
+        "{0}  error: {2}\n{0}  code: 'E'\n{0}  ...\n"
+    )
+    said = "|-\n        Expected values to be strictly equal:\n        \n        0 !== 3\n        "
+    nested = block.format("    ", "clamps", said) + "    1..1\n" + block.format("", "numbers", "'1 subtest failed'")
+    assert understood(nested).headline == "clamps: Expected values to be strictly equal: 0 !== 3"
+    assert understood(block.format("", "reads", "'no such file'")).headline == "reads: no such file"
+
+
 def test_npm_and_tap_say_what_is_wrong_before_the_rest() -> None:
     npm = "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! Found: react@18.2.0\n"
     tap = "ok 2 - is quiet\nnot ok 3 - should be equal\n  ---\n  at:\n    fileName: test/x.js\n    lineNumber: 30\n"

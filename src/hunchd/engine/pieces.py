@@ -41,6 +41,8 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
 _SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
+_TALLY = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # of a run of tests, at its end
+
 HEADLINES = 3  # errors of which what was said is looked for
 TRACE_LINES = 12  # lines of a trace that are shown
 FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
@@ -150,6 +152,8 @@ def _mended_by(fix: Fix) -> dict[str, Any]:
 def _end_of(text: str) -> str:
     """The last lines of a trace, where it says what went wrong; nothing if one line is all there is."""
     lines = [line for line in text.splitlines() if line.strip()]
+    while lines and _TALLY.match(lines[-1]):
+        lines.pop()
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
 
 

@@ -69,7 +69,12 @@ _TABLE: Final = (
         r"^npm (?:ERR!|error) code (?P<code>\S+)\n(?:npm (?:ERR!|error) (?:errno|path|command|syscall) .*\n)*"
         r"npm (?:ERR!|error) (?P<said>\S.*)$",
     ),
-    # TAP
+    # TAP, as Node's tests write it and in general
+    _row(
+        "not ok ",
+        r"^ *not ok \d+ (?:- )?(?P<code>(?![^\n]*# (?:TODO|SKIP))\S.*)\n *---\n(?:(?! *(?:\.\.\.$|error: )).*\n){0,30}"
+        r" *error: (?:\|-?\n)?['\"]?(?P<said> *\S.*?(?:\n(?: *\n)* {4,}(?!\w+: |\.\.\.$)\S.*)?)['\"]?$",
+    ),
     _row("not ok ", r"^not ok \d+ (?:- )?(?P<said>(?![^\n]*# (?:TODO|SKIP))\S.*)$"),
     # mypy, pyright's plain form
     _row(": error:", r"^PATH:(?P<line>\d+)(?::\d+)?: error: (?P<said>.+?)(?: +\[(?P<code>[a-z-]+)\])?$"),
