@@ -138,6 +138,16 @@ def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: P
     assert "KeyError" not in context(daemon, shop, "shop/basket.py")["context"]
 
 
+def test_a_file_of_which_a_test_tells_no_folder_is_found_by_its_name(daemon: RunningDaemon, shop: Path) -> None:
+    commit(shop, "test checkouts", {"shop/checkout_test.go": "package shop\n"})
+    daemon.add(shop)
+    text = "--- FAIL: TestPay (0.00s)\n    checkout_test.go:31: expected 1, got 2\nFAIL\nFAIL\tshop/shop\t0.412s\n"
+    daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": text}]})
+    bundle = context(daemon, shop, "shop/checkout_test.go")
+    assert "TestPay: expected 1, got 2 (shop/checkout_test.go:31)" in bundle["context"]
+    assert any("in this file" in item["reasons"] for item in bundle["items"])
+
+
 @pytest.mark.parametrize(
     "trace",
     [

@@ -188,6 +188,7 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
     path, line = signal.file, signal.line
     if path is None:
         path, line = _own_place(read, tree)
+        path = _found_by_name(path, project)
     identifier = error_id(project.id, read.fingerprint)
     seen = project.saw(SeenError(identifier, read.headline, text, path, line, signal.command, signal.at, signal.at))
     project.touch()
@@ -227,6 +228,14 @@ def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
         if (path := inside(place.path, str(tree.root))) is not None:
             return path, place.line
     return None, None
+
+
+def _found_by_name(path: str | None, project: Project) -> str | None:
+    """The one file of this name, where a tool tells no folder, as Go's tests do."""
+    if path is None or "/" in path or project.predictor is None or project.predictor.has(path):
+        return path
+    found = project.predictor.called(path)
+    return found[0] if len(found) == 1 else path
 
 
 def inside(path: str, root: str) -> str | None:

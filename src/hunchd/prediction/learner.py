@@ -41,6 +41,11 @@ class Learner:
         """The unit learned last."""
         return self._state.messages.sha(len(self) - 1) if len(self) else None
 
+    def called(self, name: str) -> list[str]:
+        """The files of this name that are there, in whatever folders."""
+        files, ending = self.state.files, f"/{name}"
+        return [path for number, path in enumerate(files.paths) if path.endswith(ending) and files.alive.view[number]]
+
     def has(self, path: str) -> bool:
         """Whether this file is known and there."""
         number = self._state.files.numbers.get(path)
