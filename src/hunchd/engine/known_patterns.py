@@ -16,9 +16,9 @@ from hunchd.prediction.files import TEST, traits_of
 
 SHOWN: Final = 3  # patterns in one bundle
 # How much a hint helps against a file that will certainly be needed (1.0): whoever writes a new instance wants it,
-# whoever reads an old one does not.
-LIVES_HERE: Final = 0.4  # the file at hand has instances, and is where new ones go
-COULD_LIVE_HERE: Final = 0.25
+# whoever reads an old one does not, and most who open a file want to change what it has.
+LIVES_HERE: Final = 0.25  # the file at hand has instances, and is where new ones go
+COULD_LIVE_HERE: Final = 0.2
 BUILDING: Final = 1.5  # times more while somebody builds something new
 WEAKEST: Final = 0.4  # of that, for the least distinctive pattern
 LEAST_STRENGTH: Final = 0.5  # where it has no instance yet
