@@ -305,6 +305,16 @@ def test_a_unit_is_learned_once_also_after_its_id_was_rewritten(predictor: Predi
     assert not predictor.knows(f"{9:040x}")
 
 
+def test_a_unit_that_was_amended_is_called_by_its_new_subject(predictor: Predictor, tmp_path: Path) -> None:
+    predictor.rewrite(f"{12:040x}", "f" * 40)
+    predictor.learn(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated"))
+    predictor.save(tmp_path / "model")
+    for model in (predictor, Predictor.load(tmp_path / "model")):
+        state = model.state
+        assert state.messages.subjects[state.messages.find("f" * 40)] == "Flags may be repeated"
+        assert (len(model), state.messages.subjects[0]) == (16, "start")
+
+
 def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> None:
     predictor.place(outline("src/new.py", uses=("load_settings",)))
     predictor.place(outline("src/settings.py", defines=("load_settings",)))

@@ -61,9 +61,13 @@ class Learner:
         return self._state
 
     def learn(self, unit: Unit) -> None:
-        """One more unit happened; one already learned (or a rewritten form of it) is not learned twice."""
-        if not self.knows(unit.sha):
+        """One more unit happened; one already learned (or a rewritten form of it) is not learned twice, but called by
+        its newest subject."""
+        known = self._state.messages.find(unit.sha)
+        if known is None:
             self._state.learn(unit, plain_title(unit.subject), weight=1.0 if is_work(unit) else WEIGHT_OF_CHORES)
+        elif self._state.messages.subjects[known] != unit.subject:
+            self._state.messages.subjects[known] = unit.subject
 
     def place(self, outline: FileOutline) -> bool:
         """The content of a file is now this; False when nothing changed."""

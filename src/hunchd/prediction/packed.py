@@ -256,10 +256,11 @@ class Rows:
 class Strings:
     """Texts by index, as one run of bytes and the texts added since it was loaded."""
 
-    __slots__ = ("_added", "_base", "_offsets")
+    __slots__ = ("_added", "_base", "_changed", "_offsets")
 
     def __init__(self, base: bytes = b"", offsets: Array | None = None) -> None:
         self._base = base
+        self._changed: dict[int, str] = {}
         self._offsets = np.zeros(1, "<i8") if offsets is None else offsets
         self._added: list[str] = []
 
@@ -268,9 +269,14 @@ class Strings:
 
     def __getitem__(self, index: int) -> str:
         loaded = len(self._offsets) - 1
+        if index in self._changed:
+            return self._changed[index]
         if index >= loaded:
             return self._added[index - loaded]
         return self._base[self._offsets[index] : self._offsets[index + 1]].decode("utf-8", "replace")
+
+    def __setitem__(self, index: int, text: str) -> None:
+        self._changed[index] = text
 
     def append(self, text: str) -> None:
         self._added.append(text)
