@@ -164,12 +164,26 @@ def test_a_version_that_a_commit_chose_years_ago_is_no_decision_of_today() -> No
     by_commit = {"type": "commit", "sha": "a1", "rule": "at least"}
     said, ago = fact("old", "the basket needs node >=6", source=by_commit), timedelta(days=8 * 365)
     old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
-    renamed = replace(fact("renamed", "basket: Cart", source=by_commit | {"rule": "renamed"}), at=NOW - ago)
     recorded = replace(fact("recorded", "The basket is kept in a cookie"), at=NOW - ago)
 
-    offered = pieces(known(facts=(old, new, renamed, recorded)))
+    offered = pieces(known(facts=(old, new, recorded)))
 
-    assert sorted(piece.id for piece in offered) == ["new", "recorded", "renamed"]
+    assert sorted(piece.id for piece in offered) == ["new", "recorded"]
+
+
+def test_a_name_that_was_given_up_years_ago_is_told_to_who_says_it() -> None:
+    by_commit = {"type": "commit", "sha": "a1", "rule": "renamed"}
+    named = fact("n", "name of BasketView: Cart", key="name of BasketView", value="Cart", source=by_commit)
+
+    def offered(days: int, **at: Any) -> list[str]:
+        renamed = replace(named, at=NOW - timedelta(days=days))
+        focus = Focus(project="p", file="shop/cart.py", **at)
+        return [piece.id for piece in pieces(known(facts=(renamed,), focus=focus))]
+
+    assert offered(300) == ["n"]
+    assert offered(3_000) == []
+    assert offered(3_000, query="where is BasketView drawn") == ["n"]
+    assert offered(3_000, errors=("NameError: name 'BasketView' is not defined",)) == ["n"]
 
 
 def test_a_part_of_the_subject_of_a_commit_does_not_make_it_speak_of_a_file() -> None:

@@ -76,7 +76,8 @@ def told_pieces(
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _most_telling([fact for fact in others if not (_waits(fact) or fact.id in quoting)], at_hand)
-    decisions = [fact for fact in others if (_waits(fact) or fact.id in quoting) and not _is_outdated(fact, now)]
+    waiting = [fact for fact in others if _waits(fact) or fact.id in quoting]
+    decisions = [fact for fact in waiting if not (_is_outdated(fact, now) or _is_forgotten_name(fact, focus, now))]
     telling = at_hand - _common(decisions)
     shared = {fact.id: _shared(fact, telling) + (_QUOTED if fact.id in quoting else 0) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
@@ -146,6 +147,15 @@ def _shared(fact: Memory, telling: frozenset[str]) -> int:
 def _is_outdated(fact: Memory, now: datetime) -> bool:
     """Whether a commit of long ago chose the tool or the version: a file that says so still would speak for itself."""
     return fact.source.get("type") == "commit" and fact.source.get("rule") in _OF_ITS_DAY and now - fact.at > OUTDATED
+
+
+def _is_forgotten_name(fact: Memory, focus: Focus, now: datetime) -> bool:
+    """Whether it renamed something long ago that nobody speaks of: in the code there is only the new name."""
+    if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
+        return False
+    said = " ".join((focus.branch, focus.query, *focus.errors))
+    names = (fact.value or "", (fact.key or "").removeprefix("name of "))
+    return not any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE) for name in names)
 
 
 def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
