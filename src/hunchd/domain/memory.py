@@ -63,7 +63,8 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What became of showing it. Days on which something happened count, not how often it did on one of them."""
+    """What became of showing it. What is observed counts once a day; what somebody says counts each time it is said,
+    and moves importance once a day."""
 
     retrieved: int = 0
     cited: int = 0
