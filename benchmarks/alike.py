@@ -21,7 +21,7 @@ from hunchd.bench.tasks import questions
 from hunchd.bench.walk import Windows, walk
 from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import PredictedUnit
-from hunchd.engine.pieces import telling, worth_of
+from hunchd.engine.answering.pieces import telling, worth_of
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor

@@ -31,10 +31,10 @@ from daemon import add, daemon, session
 
 from hunchd.engine.vitals import memory_of
 from hunchd.protocol.memories import memory_from_json
-from hunchd.store.collection import Collection
-from hunchd.store.folders import of_project
-from hunchd.store.lance import new_session
-from hunchd.store.tables import plain, stored
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.folders import of_project
+from hunchd.store.database.lance import new_session
+from hunchd.store.database.tables import plain, stored
 
 PAUSE = 0.05  # seconds between two questions of the editor
 LOOK = 0.5  # seconds between two looks at the processes

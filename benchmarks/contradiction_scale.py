@@ -25,7 +25,7 @@ from pathlib import Path
 from contradiction_material import material
 from duplicates import messages
 
-from hunchd.consolidation.contradictions import (
+from hunchd.consolidation.contradictions.scanning import (
     CANDIDATES,
     MOST_READ,
     held_against,
@@ -38,8 +38,8 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.embedding import fast
 from hunchd.embedding.embedder import Late
 from hunchd.store.client import filters_json, hit_of
-from hunchd.store.lance import new_session
-from hunchd.store.tables import plain
+from hunchd.store.database.lance import new_session
+from hunchd.store.database.tables import plain
 
 AT_ONCE = 2_000
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -28,9 +28,9 @@ from contradictions_judge import all_judged
 from numpy.typing import NDArray
 
 from hunchd.config.settings import LanguageSettings
-from hunchd.consolidation.contradictions_features import FEATURES
-from hunchd.consolidation.contradictions_judging import LEAST, Judgement, comparisons, judged, with_reading
-from hunchd.consolidation.contradictions_weights import SHIPPED, Weights, written
+from hunchd.consolidation.contradictions.features import FEATURES
+from hunchd.consolidation.contradictions.judging import LEAST, Judgement, comparisons, judged, with_reading
+from hunchd.consolidation.contradictions.weights import SHIPPED, Weights, written
 from hunchd.embedding import fast
 from hunchd.embedding.embedder import Reader
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from contradiction_material import Pair
 
 from hunchd.config.settings import LanguageSettings
-from hunchd.consolidation.contradictions import Opposition, held_against, surest
+from hunchd.consolidation.contradictions.scanning import Opposition, held_against, surest
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.judging import Judging
-from hunchd.engine.spending import Ledger, Prices, Spent
-from hunchd.engine.verdicts import Verdicts
+from hunchd.engine.conversing.spending import Ledger, Prices, Spent
+from hunchd.engine.learning.judging import Judging
+from hunchd.engine.learning.verdicts import Verdicts
 from hunchd.language.client import LanguageClient, arguments, client_of
 from hunchd.protocol.child import Child
 

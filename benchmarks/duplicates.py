@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from hunchd.consolidation.duplicates import same_groups
+from hunchd.consolidation.duplicates.scanning import same_groups
 from hunchd.domain.memory import Kind, Memory, Trust
 
 MANIFESTS = (

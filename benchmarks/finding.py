@@ -45,11 +45,11 @@ from hunchd.ingestion.history import units
 from hunchd.protocol.rendezvous import Rendezvous, read
 from hunchd.repository.git import Git
 from hunchd.store import client as store
-from hunchd.store.collection import Collection
-from hunchd.store.folders import of_project
-from hunchd.store.lance import new_session
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.folders import of_project
+from hunchd.store.database.lance import new_session
+from hunchd.store.database.tables import embeddable_text, plain, stored, with_vector
 from hunchd.store.registry import Registry
-from hunchd.store.tables import embeddable_text, plain, stored, with_vector
 
 A_REPOSITORY = 6_000  # newest units
 LATER = 16  # of each at least: they are asked for, not kept

@@ -29,7 +29,7 @@ from hunchd.bench.looking import NOW, Bm25, Opened, opened
 from hunchd.bench.metrics import interval, reciprocal, share_found
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Event
-from hunchd.engine.session_log import memory_of_message, message_of
+from hunchd.engine.keeping.session_log import memory_of_message, message_of
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.sessions import MessageDraft
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.past_fixing import found_in
+from hunchd.engine.learning.past_fixing import found_in
 from hunchd.ingestion.errors import understood
 from hunchd.ingestion.fixes import Fix
 from hunchd.ingestion.past_fixes import mends

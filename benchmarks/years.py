@@ -43,8 +43,8 @@ from hunchd.consolidation.probing import FOUND, FOUND_AFTER
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Levels, Memory, Status
 from hunchd.domain.work import is_work
-from hunchd.engine.searching import Searching
-from hunchd.engine.usage import Usage
+from hunchd.engine.answering.searching import Searching
+from hunchd.engine.nightly.usage import Usage
 from hunchd.engine.vitals import memory_of
 from hunchd.ingestion import history
 from hunchd.ingestion.episodes import episode
@@ -67,7 +67,7 @@ PUT_AT_ONCE = 256
 PROCESS = """
 import sys
 from datetime import timedelta
-from hunchd.store import collection
+from hunchd.store.database import collection
 from hunchd.daemon.store_process import main
 collection.KEEP_VERSIONS = timedelta(seconds=1)
 sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from hunchd.consolidation.conflicts import conflict_json, reopened, settled
-from hunchd.consolidation.contradictions import (
+from hunchd.consolidation.contradictions.features import FEATURES, compared
+from hunchd.consolidation.contradictions.judging import judged
+from hunchd.consolidation.contradictions.reading import clauses_of
+from hunchd.consolidation.contradictions.readings import Readings
+from hunchd.consolidation.contradictions.scanning import (
     MOST_OF_ONE,
     SAID_BY_MODEL,
     Opposition,
@@ -22,12 +26,8 @@ from hunchd.consolidation.contradictions import (
     may_oppose,
     states,
 )
-from hunchd.consolidation.contradictions_features import FEATURES, compared
-from hunchd.consolidation.contradictions_judging import judged
-from hunchd.consolidation.contradictions_reading import clauses_of
-from hunchd.consolidation.contradictions_readings import Readings
-from hunchd.consolidation.contradictions_values import excluding, values_in
-from hunchd.consolidation.contradictions_weights import shipped
+from hunchd.consolidation.contradictions.values import excluding, values_in
+from hunchd.consolidation.contradictions.weights import shipped
 from hunchd.domain.errors import Conflict, InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status, Trust
 from hunchd.protocol.requests import Resolution

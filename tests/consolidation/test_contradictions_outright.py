@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions_gone import still_used
-from hunchd.consolidation.contradictions_judging import judged
-from hunchd.consolidation.contradictions_oldest import too_old
+from hunchd.consolidation.contradictions.gone import still_used
+from hunchd.consolidation.contradictions.judging import judged
+from hunchd.consolidation.contradictions.oldest import too_old
 
 GONE_AND_USED = (
     ("Assets are built by Mix.", "Vite replaced Mix in the spring."),

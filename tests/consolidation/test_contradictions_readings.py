@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions import (
+from hunchd.consolidation.contradictions.judging import judged, with_reading
+from hunchd.consolidation.contradictions.readings import Readings, differing, pair_name
+from hunchd.consolidation.contradictions.scanning import (
     MOST_OF_ONE,
     MOST_READ,
     contradictions,
@@ -19,14 +21,12 @@ from hunchd.consolidation.contradictions import (
     statement,
     states,
 )
-from hunchd.consolidation.contradictions_judging import judged, with_reading
-from hunchd.consolidation.contradictions_readings import Readings, differing, pair_name
 from hunchd.consolidation.plan import Step
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import READ, Planning
 from hunchd.domain.memory import Memory, Trust
-from hunchd.engine.verdicts import Verdicts
-from hunchd.store.tables import plain
+from hunchd.engine.learning.verdicts import Verdicts
+from hunchd.store.database.tables import plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import said
 

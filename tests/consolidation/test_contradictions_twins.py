@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions_judging import judged
-from hunchd.consolidation.contradictions_twins import opposed_twins
+from hunchd.consolidation.contradictions.judging import judged
+from hunchd.consolidation.contradictions.twins import opposed_twins
 
 EXCLUDE = (
     ("Settings aren't reloaded on SIGUSR1, restart the server.", "Settings are reloaded on SIGUSR1.", "negation"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hunchd.consolidation.duplicates import same_groups
+from hunchd.consolidation.duplicates.scanning import same_groups
 from hunchd.consolidation.merging import merged
 from hunchd.domain.memory import Artifact, Kind, Memory, Usage
 from tests.consolidation.made import NOW, by_id, memory

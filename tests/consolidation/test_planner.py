@@ -11,7 +11,7 @@ from hunchd.consolidation.plan import Step, digest
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import COMPARED, COMPARED_FOR, Planning
 from hunchd.domain.memory import Memory
-from hunchd.store.tables import plain
+from hunchd.store.database.tables import plain
 from tests.consolidation.made import NOW, memory
 
 ONE = "Sessions of the shop are held in signed cookies, for the customers of the checkout asked for a faster start page"

@@ -17,7 +17,7 @@ from hunchd.consolidation.merging import merged
 from hunchd.consolidation.plan import Planned
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
 from hunchd.retrieval.ranking import ranking
-from hunchd.store.hits import Hit
+from hunchd.store.database.hits import Hit
 from tests.consolidation.made import NOW, ListedGround, by_id, memory
 
 SETTINGS = ConsolidationSettings()

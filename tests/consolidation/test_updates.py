@@ -16,7 +16,7 @@ from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.plan import Planned, applied, applies, entry_of, outcome
 from hunchd.domain.memory import Artifact, Kind, Memory, Trust, Usage
 from hunchd.retrieval.ranking import ranking
-from hunchd.store.hits import Hit
+from hunchd.store.database.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.contradictions_judging import judged, with_reading
+from hunchd.consolidation.contradictions.judging import judged, with_reading
 from tests.daemon.reading import FakeModels
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take

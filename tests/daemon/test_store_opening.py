@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hunchd.daemon.store_service import StoreService
-from hunchd.store.collection import Collection
+from hunchd.store.database.collection import Collection
 
 
 async def test_an_opening_goes_on_when_who_asked_has_gone_and_the_next_one_waits_for_it(

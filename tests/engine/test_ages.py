@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hunchd.engine.ages import ago
+from hunchd.engine.state.ages import ago
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 

@@ -1,7 +1,7 @@
 """A warm bundle answers while it is right, says that it was warm, and the tally tells whether it paid."""
 
 from hunchd.domain.context import Bundle, Focus
-from hunchd.engine.bundles import Bundles, Key
+from hunchd.engine.answering.bundles import Bundles, Key
 
 
 def key(file: str, revision: int = 0) -> Key:

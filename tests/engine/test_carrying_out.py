@@ -20,19 +20,19 @@ from hunchd.consolidation.probing import Probe
 from hunchd.domain.errors import Unavailable
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
-from hunchd.engine.carrying_out import CarryingOut, Gone
-from hunchd.engine.making import Making
-from hunchd.engine.memories import Memories
-from hunchd.engine.owners import Owner
-from hunchd.engine.run_records import Record, Verdict, recorded
-from hunchd.engine.unfinished import Unfinished
-from hunchd.engine.usage import Usage, keep
-from hunchd.engine.writing import Writer
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.nightly.carrying_out import CarryingOut, Gone
+from hunchd.engine.nightly.making import Making
+from hunchd.engine.nightly.run_records import Record, Verdict, recorded
+from hunchd.engine.nightly.usage import Usage, keep
+from hunchd.engine.state.owners import Owner
 from hunchd.protocol.child import Child
 from hunchd.store.client import Findings, Page, StoreClient
-from hunchd.store.hits import Hit
+from hunchd.store.database.hits import Hit
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW, memory
 

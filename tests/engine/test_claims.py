@@ -15,10 +15,10 @@ import pytest
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
-from hunchd.engine.claims import BY_FILES, Claims, side_line
-from hunchd.engine.memories import Memories
-from hunchd.engine.project import Project, Tree
-from hunchd.engine.shared import Shared
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.learning.claims import BY_FILES, Claims, side_line
+from hunchd.engine.learning.shared import Shared
+from hunchd.engine.state.project import Project, Tree
 from hunchd.repository.layout import find, plain
 from tests.engine.test_carrying_out import Bench, bench
 from tests.repositories import commit, git
@@ -111,8 +111,8 @@ async def while_git_is_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Memory
 ) -> AsyncIterator[tuple[Memories, Callable[[], Awaitable[None]]]]:
     """The memories, and what lets git answer that the main line contains what was learnt on the branch."""
-    monkeypatch.setattr("hunchd.engine.claims.default_branch", lambda layout: "main")
-    monkeypatch.setattr("hunchd.engine.claims.resolve", lambda layout, name: "b" * 40)
+    monkeypatch.setattr("hunchd.engine.learning.claims.default_branch", lambda layout: "main")
+    monkeypatch.setattr("hunchd.engine.learning.claims.resolve", lambda layout, name: "b" * 40)
     async with bench(folder, *facts) as it:
         git = Git()
         project = Project("p", "p", Tree(folder, plain(folder)), folder, facts={one.id: one for one in facts})

@@ -9,8 +9,8 @@ import pytest
 
 from hunchd.domain.history import Change, Unit
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine import collaborators
-from hunchd.engine.project import Project, Tree
+from hunchd.engine.state import collaborators
+from hunchd.engine.state.project import Project, Tree
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.layout import Layout
 

@@ -12,12 +12,12 @@ import pytest
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import Step
 from hunchd.domain.errors import Conflict, StorageFull, Unavailable
-from hunchd.engine.carrying_out import CarryingOut, Gone
-from hunchd.engine.consolidating import MOST_TRIES, Consolidation
-from hunchd.engine.events import Events
-from hunchd.engine.making import Making
-from hunchd.engine.owners import Owner
-from hunchd.engine.run_records import Record, Verdict
+from hunchd.engine.nightly.carrying_out import CarryingOut, Gone
+from hunchd.engine.nightly.consolidating import MOST_TRIES, Consolidation
+from hunchd.engine.nightly.making import Making
+from hunchd.engine.nightly.run_records import Record, Verdict
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.owners import Owner
 from hunchd.protocol.consolidation import ConsolidateRequest
 from hunchd.protocol.requests import Part
 from hunchd.store.run_log import RunLog

@@ -12,8 +12,8 @@ import pytest
 
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine import contradicting
-from hunchd.engine.contradicting import Contradicting
+from hunchd.engine.learning import contradicting
+from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.store.client import Findings
 from hunchd.store.hot import HotTier
 

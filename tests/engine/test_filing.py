@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.drafts import memory_of, without_secrets
-from hunchd.engine.filing import filed, reread
+from hunchd.engine.keeping.drafts import memory_of, without_secrets
+from hunchd.engine.keeping.filing import filed, reread
 from hunchd.protocol.memories import MemoryDraft, title_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,15 +13,15 @@ import pytest
 
 from hunchd.assembly.history import History
 from hunchd.domain.session import Event, Message
-from hunchd.engine.conversations import Conversations
-from hunchd.engine.memories import Memories
-from hunchd.engine.sessions import Sessions
-from hunchd.engine.unfinished import Unfinished
-from hunchd.engine.writing import Writer
+from hunchd.engine.conversing.conversations import Conversations
+from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Writer
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 from tests.engine.test_session_erasure import NOW, ForgetfulStore
 
 SAID = tuple(f"word {number} " * 30 for number in range(300))

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.consolidation.contradictions import Opposition, held_against
+from hunchd.consolidation.contradictions.scanning import Opposition, held_against
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.judging import REST, Judging, borne_out, question_of
-from hunchd.engine.spending import Ledger, Prices
-from hunchd.engine.verdicts import Verdicts
+from hunchd.engine.conversing.spending import Ledger, Prices
+from hunchd.engine.learning.judging import REST, Judging, borne_out, question_of
+from hunchd.engine.learning.verdicts import Verdicts
 from hunchd.language.asking import Access, Answer, Failure, Question
 from hunchd.language.claude import KEY_VARIABLE, asked
 from hunchd.language.client import LanguageClient

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.known import fact_lines, found_text, looks_back, profile_lines, volatile_lines, worth_showing
-from hunchd.engine.session_log import Head
+from hunchd.engine.conversing.known import (
+    fact_lines,
+    found_text,
+    looks_back,
+    profile_lines,
+    volatile_lines,
+    worth_showing,
+)
+from hunchd.engine.keeping.session_log import Head
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 

@@ -15,13 +15,13 @@ from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
-from hunchd.engine.fixing import Fixing
-from hunchd.engine.knowledge import Knowledge
-from hunchd.engine.project import Project, Tree
-from hunchd.engine.projects import Projects
-from hunchd.engine.runs import Passed, Runs
-from hunchd.engine.shared import Shared
-from hunchd.engine.writing import Writer
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.knowledge import Knowledge
+from hunchd.engine.learning.fixing import Fixing
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.learning.shared import Shared
+from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.runs import Passed, Runs
 from hunchd.protocol.requests import Resolution
 from hunchd.repository.layout import plain
 from tests.consolidation.made import NOW, memory

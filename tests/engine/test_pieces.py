@@ -10,8 +10,8 @@ from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.code import FileView, ViewLine
 from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
-from hunchd.engine.pieces import Known, pieces, telling
-from hunchd.engine.project import SeenError
+from hunchd.engine.answering.pieces import Known, pieces, telling
+from hunchd.engine.state.project import SeenError
 from hunchd.ingestion.fixes import Fix
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.memory import Memory
-from hunchd.engine.memories import Memories
+from hunchd.engine.keeping.memories import Memories
 from tests.consolidation.made import memory
 from tests.engine.test_carrying_out import Bench, Store, bench
 

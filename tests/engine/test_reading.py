@@ -15,18 +15,18 @@ from hunchd.config.settings import LanguageSettings
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.session import Event, turns_of
-from hunchd.engine.memories import Memories
-from hunchd.engine.reading import BREAKER, HOPELESS, LONGEST_PAUSE, Reading, stretches
-from hunchd.engine.sessions import Sessions
-from hunchd.engine.spending import Ledger, Prices
-from hunchd.engine.unfinished import Unfinished
-from hunchd.engine.writing import Writer
+from hunchd.engine.conversing.reading import BREAKER, HOPELESS, LONGEST_PAUSE, Reading, stretches
+from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.conversing.spending import Ledger, Prices
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Writer
 from hunchd.language.asking import Answer, Failure, Question, Used
 from hunchd.language.client import LanguageClient
 from hunchd.protocol.sessions import AppendRequest, MessageDraft
 from hunchd.store.client import Page, StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FACT = {

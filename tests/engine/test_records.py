@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 from hunchd.domain.facts import Change
-from hunchd.engine.records import change_of, holds_one_of, record_of, record_of_forgetting, tells_of
-from hunchd.store.journal import Record
+from hunchd.engine.keeping.records import change_of, holds_one_of, record_of, record_of_forgetting, tells_of
+from hunchd.store.journal.journal import Record
 from tests.consolidation.made import memory
 
 ONE, OTHER = memory("one"), replace(memory("other"), links=({"type": "between", "ref": "one"},))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.consolidation.plan import Planned, Step, entry_of
-from hunchd.engine.run_records import recorded, without
+from hunchd.engine.nightly.run_records import recorded, without
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import memory
 

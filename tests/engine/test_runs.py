@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from hunchd.engine.runs import SIGHTINGS, Failed, Mended, Passed, Runs
+from hunchd.engine.state.runs import SIGHTINGS, Failed, Mended, Passed, Runs
 from hunchd.repository.working import Picture
 
 BEGAN = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.engine import scoreboard
-from hunchd.engine.scoreboard import DAY, HOUR, WEEK, WINDOW, Scoreboard
+from hunchd.engine.answering import scoreboard
+from hunchd.engine.answering.scoreboard import DAY, HOUR, WEEK, WINDOW, Scoreboard
 
 NOW = 1_700_000_000.0
 

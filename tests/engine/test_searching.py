@@ -14,8 +14,8 @@ import pytest
 from hunchd.domain.facts import place_id
 from hunchd.domain.memory import Kind, Memory, Scope
 from hunchd.domain.session import Event
-from hunchd.engine.searching import Searching
-from hunchd.engine.session_log import memory_of_message, message_of
+from hunchd.engine.answering.searching import Searching
+from hunchd.engine.keeping.session_log import memory_of_message, message_of
 from hunchd.ingestion.conventions import conventions
 from hunchd.protocol.child import Child
 from hunchd.protocol.requests import SearchRequest

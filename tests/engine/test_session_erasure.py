@@ -14,15 +14,15 @@ import pytest
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Scope, Trust
 from hunchd.domain.session import Event
-from hunchd.engine.memories import Memories
-from hunchd.engine.session_log import session_tag
-from hunchd.engine.sessions import Sessions
-from hunchd.engine.unfinished import Unfinished
-from hunchd.engine.writing import Writer
+from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.session_log import session_tag
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Writer
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
 from hunchd.store.client import Page, StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

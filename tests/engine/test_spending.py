@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StoreError
-from hunchd.engine.spending import KEPT, Ledger, Prices, Spent
+from hunchd.engine.conversing.spending import KEPT, Ledger, Prices, Spent
 
 PRICES = Prices(input=1.0, output=5.0)  # a thousand tokens in and a hundred out: 0.0015 $
 

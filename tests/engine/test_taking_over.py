@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.projects import Projects
-from hunchd.engine.transfer import Transfer
+from hunchd.engine.knowledge.transfer import Transfer
+from hunchd.engine.learning.projects import Projects
 from hunchd.protocol.answers import export_line
 from hunchd.protocol.memories import memory_json
 from hunchd.store.client import StoreClient

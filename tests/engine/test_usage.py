@@ -11,9 +11,9 @@ from pathlib import Path
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.usefulness import SHOWN_UNASKED, counted, examined
 from hunchd.domain.memory import Memory, Trust
-from hunchd.engine.usage import AGAIN_WITHIN, Usage, keep
+from hunchd.engine.nightly.usage import AGAIN_WITHIN, Usage, keep
 from hunchd.retrieval.ranking import USAGE, ranking
-from hunchd.store.hits import Hit
+from hunchd.store.database.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()

@@ -11,9 +11,9 @@ import pytest
 from hunchd.domain.context import Focus
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.signal import CommandFinished
-from hunchd.engine.project import Project, Tree
-from hunchd.engine.routine import reason_of
-from hunchd.engine.workflow_pieces import predicted_commands, workflow_pieces
+from hunchd.engine.answering.workflow_pieces import predicted_commands, workflow_pieces
+from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.routine import reason_of
 from hunchd.ingestion.workflows.memories import memory_of
 from hunchd.ingestion.workflows.scripts import workflows_in
 from hunchd.prediction.next_step import Expected

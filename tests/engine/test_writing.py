@@ -11,11 +11,11 @@ import pytest
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.writing import Write, Writer
+from hunchd.engine.keeping.writing import Write, Writer
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
-from hunchd.store.segments import Record
+from hunchd.store.journal.journal import Journal
+from hunchd.store.journal.segments import Record
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

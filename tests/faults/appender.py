@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from hunchd.domain.errors import StorageFull
-from hunchd.store.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, Limits
 from tests.faults.records import record
 
 LIMITS = Limits(segment_bytes=8_000, reserve_bytes=256 * 1024, remembered_ids=100_000)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from hunchd.store.journal import Journal, Record
-from hunchd.store.segments import read_header, scan
+from hunchd.store.journal.journal import Journal, Record
+from hunchd.store.journal.segments import read_header, scan
 
 
 def record(number: int, *, project: str | None = "p1", text: str = "saved") -> Record:

@@ -23,8 +23,8 @@ from hunchd.daemon.supervision import Supervisor, Work
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.engine.engine import Engine
-from hunchd.engine.indexing import Indexing
-from hunchd.engine.project import Project
+from hunchd.engine.learning.indexing import Indexing
+from hunchd.engine.state.project import Project
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop

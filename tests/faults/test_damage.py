@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StoreError
-from hunchd.store.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, Limits
 from tests.faults.failing import FailingFiles
 from tests.faults.records import is_whole, numbers_in, record, records, segments
 

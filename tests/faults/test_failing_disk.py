@@ -14,7 +14,7 @@ import pytest
 
 from hunchd.domain.errors import HunchError, StorageFull, StoreError
 from hunchd.store.files import Files
-from hunchd.store.journal import Journal, Limits, Record
+from hunchd.store.journal.journal import Journal, Limits, Record
 from tests.faults.failing import FailingFiles
 from tests.faults.records import numbers_in, record, records
 

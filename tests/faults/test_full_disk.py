@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StorageFull
-from hunchd.store.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, Limits
 from tests.faults.appender import LIMITS
 from tests.faults.records import is_whole, numbers_in, record, segments
 from tests.faults.test_kill import ROOT, SOURCE, Seen

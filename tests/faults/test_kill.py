@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hunchd
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 from tests.faults.appender import LIMITS
 from tests.faults.records import records
 

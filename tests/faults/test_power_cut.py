@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.store.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, Limits
 from tests.faults.power import ForgetfulFiles
 from tests.faults.records import record, records
 

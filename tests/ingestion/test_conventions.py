@@ -13,7 +13,7 @@ import pytest
 from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import conventions, part_of
 from hunchd.ingestion.decisions import Instruction, decision_in, instructions_in, is_record
-from hunchd.ingestion.manifests import statements
+from hunchd.ingestion.manifests.reading import statements
 from hunchd.ingestion.topics import files_about, topics
 from hunchd.protocol.memories import memory_from_json, memory_json
 

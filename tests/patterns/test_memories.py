@@ -10,7 +10,7 @@ import pytest
 from hunchd.domain.context import Activity, Focus
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory, Status, Usage
-from hunchd.engine.known_patterns import KnownPatterns
+from hunchd.engine.state.known_patterns import KnownPatterns
 from hunchd.patterns.memories import gone, known_from, memory_of, renewed
 from hunchd.patterns.pattern import Companion, Pattern, Place, Spot
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.answering import Readings, answer, places_on, whole_documents
-from hunchd.store.finding import Found
-from hunchd.store.hits import Glimpse, Hit
-from hunchd.store.tables import memory_of, plain
+from hunchd.store.database.finding import Found
+from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.store.database.tables import memory_of, plain
 from tests.retrieval.test_ranking import NOW, memory
 
 WORDS = st.lists(

@@ -14,7 +14,7 @@ from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
 from hunchd.retrieval.fusion import best, fused
 from hunchd.retrieval.ranking import FRESH_BOOST, ranked, ranking
 from hunchd.retrieval.wording import expansion, said, snippet, terms
-from hunchd.store.hits import Hit
+from hunchd.store.database.hits import Hit
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from hunchd.prediction import snapshot
-from hunchd.store.lance import Database, new_session
+from hunchd.store.database.lance import Database, new_session
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
 from tests.security import planting

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
-from hunchd.store.tables import DIMENSIONS, Row, plain, stored, with_vector
+from hunchd.store.database.tables import DIMENSIONS, Row, plain, stored, with_vector
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = "words"

@@ -11,8 +11,8 @@ import random
 import sys
 from pathlib import Path
 
-from hunchd.store.collection import Collection
-from hunchd.store.lance import new_session
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import new_session
 from tests.store.examples import embedded, memory
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.store.folders import bytes_in
+from hunchd.store.database.folders import bytes_in
 
 
 def test_all_but_the_snapshots_is_counted(tmp_path: Path) -> None:

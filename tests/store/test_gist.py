@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Scope, Status, Usage
-from hunchd.store.gist import gist_of
-from hunchd.store.tables import memory_of
+from hunchd.store.database.gist import gist_of
+from hunchd.store.database.tables import memory_of
 from tests.store.examples import memory, row_of
 
 TEXTS = st.none() | st.text(max_size=20)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Artifact, Kind, Memory, Status
 from hunchd.store.hot import HotTier
-from hunchd.store.word_index import WordIndex, words_of
+from hunchd.store.indexes.word_index import WordIndex, words_of
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 P1 = Filters(project="p1")

@@ -17,7 +17,7 @@ import pytest
 
 from hunchd.domain.errors import Conflict, InvalidInput, Overloaded, StoreError, TooLarge, Unavailable
 from hunchd.store.files import Files
-from hunchd.store.journal import Journal, Limits, Record
+from hunchd.store.journal.journal import Journal, Limits, Record
 from tests.faults.failing import SlowFiles
 from tests.faults.records import numbers_in, record, records, segments
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hunchd.domain.filters import Filters
-from hunchd.store import lance
-from hunchd.store.collection import Collection, Written
-from hunchd.store.lance import Table, new_session
-from hunchd.store.tables import memory_of
+from hunchd.store.database import lance
+from hunchd.store.database.collection import Collection, Written
+from hunchd.store.database.lance import Table, new_session
+from hunchd.store.database.tables import memory_of
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
 P = Filters(project="p")

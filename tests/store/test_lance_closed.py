@@ -13,11 +13,11 @@ import pytest
 from hunchd.daemon.store_service import StoreService
 from hunchd.daemon.store_upkeep import Upkeep
 from hunchd.domain.errors import StoreClosed
-from hunchd.store.collection import Collection
-from hunchd.store.collections import DOOMED
-from hunchd.store.gate import Gate
-from hunchd.store.lance import new_session
-from hunchd.store.tables import plain, stored
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.collections import DOOMED
+from hunchd.store.database.gate import Gate
+from hunchd.store.database.lance import new_session
+from hunchd.store.database.tables import plain, stored
 from tests.store.examples import memory
 
 
@@ -56,7 +56,7 @@ async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path)
 
 
 async def test_closing_waits_for_who_reads_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.turns.CLOSE_PATIENCE", 0.05)
+    monkeypatch.setattr("hunchd.store.database.turns.CLOSE_PATIENCE", 0.05)
     collection = await opened(tmp_path)
     export = collection.rows()
     assert (await anext(export))["id"] in {"m1", "m2"}
@@ -182,7 +182,7 @@ async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
 async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.store.tidying.COMMITS", 3)
+    monkeypatch.setattr("hunchd.store.database.tidying.COMMITS", 3)
     service = StoreService(tmp_path, new_session(), None)
     for asked, kept in ((False, False), (True, True)):
         for number in range(1, 6):
@@ -197,7 +197,7 @@ async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
 
 
 async def test_what_somebody_still_reads_stays_until_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.collection.PRUNE_PATIENCE", 0.05)
+    monkeypatch.setattr("hunchd.store.database.collection.PRUNE_PATIENCE", 0.05)
     collection = await opened(tmp_path)
     export = collection.rows()
     first = await anext(export)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
-from hunchd.store.collection import Collection
-from hunchd.store.expressions import expression, quoted
-from hunchd.store.lance import new_session
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.expressions import expression, quoted
+from hunchd.store.database.lance import new_session
 from tests.store.examples import NOON, memory, row_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "hunchd"

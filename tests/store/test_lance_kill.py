@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from hunchd.domain.filters import Filters
-from hunchd.store.collection import Collection
-from hunchd.store.lance import new_session
-from hunchd.store.tables import memory_of
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import new_session
+from hunchd.store.database.tables import memory_of
 
 # The nightly run asks for more.
 ROUNDS = int(os.environ.get("HUNCHD_KILL_ROUNDS", "20"))

@@ -12,12 +12,21 @@ import pytest
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
-from hunchd.store import snapshots
-from hunchd.store.collection import Collection
-from hunchd.store.lance import Database, Table, new_session
-from hunchd.store.repair import data_files, repaired
-from hunchd.store.tables import COLUMNS, MEMORIES, SCHEMA_VERSION, SIGNALS, is_intact, memory_of, sealed, signal_row
-from hunchd.store.turns import Turns
+from hunchd.store.database import snapshots
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import Database, Table, new_session
+from hunchd.store.database.repair import data_files, repaired
+from hunchd.store.database.tables import (
+    COLUMNS,
+    MEMORIES,
+    SCHEMA_VERSION,
+    SIGNALS,
+    is_intact,
+    memory_of,
+    sealed,
+    signal_row,
+)
+from hunchd.store.database.turns import Turns
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
 # The nightly run asks for a thousand.

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Artifact, Kind, Status
 from hunchd.retrieval import fusion
-from hunchd.store import bodies
-from hunchd.store import mirror as mirrors
-from hunchd.store.bodies import Bodies, packed
-from hunchd.store.collection import Collection
-from hunchd.store.keys import Keys
-from hunchd.store.lance import Table, new_session
-from hunchd.store.nearness import FINALISTS, Nearness
-from hunchd.store.tables import memory_of
+from hunchd.store.database import mirror as mirrors
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import Table, new_session
+from hunchd.store.database.tables import memory_of
+from hunchd.store.indexes import bodies
+from hunchd.store.indexes.bodies import Bodies, packed
+from hunchd.store.indexes.keys import Keys
+from hunchd.store.indexes.nearness import FINALISTS, Nearness
 from tests.store.examples import MODEL, NOON, embedded, memory, row_of, vector_of
 
 P = Filters(project="p")
@@ -327,7 +327,7 @@ async def test_of_what_has_no_neighbours_the_first_few_are_enough(collection: Co
 async def test_what_has_the_same_hash_as_a_filter_does_not_pass(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.store.keys.hash", len, raising=False)
+    monkeypatch.setattr("hunchd.store.indexes.keys.hash", len, raising=False)
     keys = {1: "owl", 22: "emu", 333: "owl"}
     await collection.put([embedded(memory(n, "a pelican", key=key, tags=(key,))) for n, key in keys.items()])
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.store import postings as posting
-from hunchd.store import postings_file
 from hunchd.store.files import Files
-from hunchd.store.postings import MOST_TIMES, Block, Postings
-from hunchd.store.terms import counts_of
+from hunchd.store.indexes import postings as posting
+from hunchd.store.indexes import postings_file
+from hunchd.store.indexes.postings import MOST_TIMES, Block, Postings
+from hunchd.store.indexes.terms import counts_of
 
 TERMS = st.dictionaries(st.integers(1, 2**64 - 1) | st.integers(1, 9), st.integers(1, 70), max_size=6)
 EVERY = np.ones(1_000, np.bool_)

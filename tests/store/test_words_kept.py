@@ -15,11 +15,12 @@ import pytest
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.store import postings_file, word_keeping
-from hunchd.store.collection import Collection
-from hunchd.store.lance import Table, new_session
-from hunchd.store.terms import counts_of
-from hunchd.store.word_keeping import FILE
+from hunchd.store.database import word_keeping
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import Table, new_session
+from hunchd.store.database.word_keeping import FILE
+from hunchd.store.indexes import postings_file
+from hunchd.store.indexes.terms import counts_of
 from tests.store.examples import MODEL, embedded, memory
 
 P = Filters(project="p")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
-from hunchd.engine.searching import Searching
+from hunchd.engine.answering.searching import Searching
 from hunchd.protocol.child import Child
 from hunchd.store.client import StoreClient, arguments, environment
 from hunchd.store.hot import HotTier

@@ -13,10 +13,10 @@ from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import SHOWN_AS, compressed, erasable, forgotten, retired, summarised
 from hunchd.consolidation.chronicling import histories
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.contradictions import contradictions, newly_read, statement
-from hunchd.consolidation.contradictions_readings import Readings
+from hunchd.consolidation.contradictions.readings import Readings
+from hunchd.consolidation.contradictions.scanning import contradictions, newly_read, statement
 from hunchd.consolidation.doubting import cascaded
-from hunchd.consolidation.duplicates import same_groups
+from hunchd.consolidation.duplicates.scanning import same_groups
 from hunchd.consolidation.ground import Ground, NoGround
 from hunchd.consolidation.linking import linked
 from hunchd.consolidation.merging import merged

@@ -12,7 +12,8 @@ from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 
 BEGAN_AT: Final = "importance_began_at"  # source field: the importance before any use
-# From this importance on a bundle shows what the user told unasked (engine/fact_pieces.py): use alone never gets there.
+# From this importance on a bundle shows what the user told unasked (engine/answering/fact_pieces.py); use alone never
+# gets there.
 SHOWN_UNASKED: Final = 0.5
 # Evidence from which importance moves: one click may be a slip.
 ENOUGH: Final = 2.0

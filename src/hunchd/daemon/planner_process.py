@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions_readings import Readings
+from hunchd.consolidation.contradictions.readings import Readings
 from hunchd.consolidation.ground import Ground, NoGround
 from hunchd.consolidation.plan import Step, in_batches
 from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usefulness import Tally
 from hunchd.daemon.stepping import in_thread
 from hunchd.domain.errors import InvalidInput
-from hunchd.engine.verdicts import Verdicts
+from hunchd.engine.learning.verdicts import Verdicts
 from hunchd.protocol.allocating import bound, give_memory_back
 from hunchd.protocol.helper import Handler, serve
 from hunchd.store.code import CodeCache
+from hunchd.store.database.tables import memory_from_plain
 from hunchd.store.files import Files, private_folder, replace_file
-from hunchd.store.tables import memory_from_plain
 
 logger = logging.getLogger(__name__)
 

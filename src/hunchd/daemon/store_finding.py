@@ -15,13 +15,13 @@ from hunchd.retrieval.answering import Readings, answer, lasting, places_on
 from hunchd.retrieval.fusion import best
 from hunchd.retrieval.wording import expansion
 from hunchd.store.client import filters_of, hit_of
-from hunchd.store.collection import Collection
-from hunchd.store.collections import Collections
-from hunchd.store.finding import Found
-from hunchd.store.hits import Glimpse, Hit
-from hunchd.store.looking import Vector
-from hunchd.store.tables import memory_of
-from hunchd.store.words import question
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.collections import Collections
+from hunchd.store.database.finding import Found
+from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.store.database.looking import Vector
+from hunchd.store.database.tables import memory_of
+from hunchd.store.indexes.words import question
 
 logger = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from hunchd.daemon.store_upkeep import Upkeep
 from hunchd.domain.errors import Conflict
 from hunchd.embedding.embedder import Embedder, Late, LazyEmbedder, Reader
 from hunchd.protocol.helper import serve
+from hunchd.store.database.lance import new_session
 from hunchd.store.files import private_folder
-from hunchd.store.folder_lock import FolderLock
-from hunchd.store.lance import new_session
+from hunchd.store.journal.folder_lock import FolderLock
 
 # The process of a front that was just killed ends as soon as it notices; it may be in the middle of a write.
 LOCK_PATIENCE: Final = 5.0  # seconds

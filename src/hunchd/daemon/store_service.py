@@ -17,9 +17,9 @@ from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.pipe import Json
 from hunchd.store.client import filters_of, findings_json
-from hunchd.store.collection import Collection
-from hunchd.store.collections import Collections
-from hunchd.store.tables import SIGNALS, Row, plain_of, signal_of, signal_row, stored
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.collections import Collections
+from hunchd.store.database.tables import SIGNALS, Row, plain_of, signal_of, signal_row, stored
 
 EXPORTED_AT_ONCE: Final = 200  # memories
 SCANNED_AT_ONCE: Final = 50  # memories: the front hands them on between two answers, in a few milliseconds

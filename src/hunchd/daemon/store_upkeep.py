@@ -15,10 +15,10 @@ from hunchd.domain.errors import StoreClosed
 from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable
 from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.helper import Handler
-from hunchd.store.bodies import packed
-from hunchd.store.collection import Collection
-from hunchd.store.tables import Row, embeddable_text, memory_of
-from hunchd.store.terms import counts_of
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.tables import Row, embeddable_text, memory_of
+from hunchd.store.indexes.bodies import packed
+from hunchd.store.indexes.terms import counts_of
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from hunchd.daemon.nightly import every_night
 from hunchd.daemon.notify import inherited_sockets
 from hunchd.daemon.supervision import Supervisor
 from hunchd.engine.engine import Engine
-from hunchd.engine.parts import Parts
+from hunchd.engine.state.parts import Parts
 from hunchd.language import client as language
 from hunchd.protocol import rendezvous
 from hunchd.protocol.child import Child
@@ -32,7 +32,7 @@ from hunchd.store import client as store
 from hunchd.store.client import StoreClient
 from hunchd.store.files import FULL
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Journal
+from hunchd.store.journal.journal import Journal
 from hunchd.store.registry import Registry
 
 logger = logging.getLogger(__name__)

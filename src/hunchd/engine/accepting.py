@@ -11,20 +11,20 @@ from typing import Any, Final
 
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.signal import SessionEnded, Signal
-from hunchd.engine.absorbing import absorb, cleaned, event_id, signal_row, without_secrets_in
-from hunchd.engine.answers import Answers
-from hunchd.engine.conversations import Conversations
-from hunchd.engine.events import Events
-from hunchd.engine.housekeeping import Housekeeping
-from hunchd.engine.learning import Learning
-from hunchd.engine.project import Project, Tree
-from hunchd.engine.projects import Projects
-from hunchd.engine.writing import Write, Writer
+from hunchd.engine.answering.answers import Answers
+from hunchd.engine.conversing.conversations import Conversations
+from hunchd.engine.keeping.writing import Write, Writer
+from hunchd.engine.learning.learning import Learning
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.nightly.housekeeping import Housekeeping
+from hunchd.engine.state.absorbing import absorb, cleaned, event_id, signal_row, without_secrets_in
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.project import Project, Tree
 from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.messages import parse_signal, signal_json
 from hunchd.protocol.paths import relative_path
 from hunchd.store.hot import HotTier
-from hunchd.store.journal import Record
+from hunchd.store.journal.journal import Record
 
 UNDERSTOOD_AT_ONCE: Final = 50  # signals of one request before questions get a turn: about 5 ms
 

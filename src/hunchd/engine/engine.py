@@ -18,30 +18,30 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
 from hunchd.domain.signal import Signal
 from hunchd.engine.accepting import Accepting
-from hunchd.engine.answers import Answers
-from hunchd.engine.conversations import Conversations
+from hunchd.engine.answering.answers import Answers
+from hunchd.engine.answering.expanding import expanded, memory_at
+from hunchd.engine.answering.searching import Searching
+from hunchd.engine.conversing.conversations import Conversations
+from hunchd.engine.conversing.reading import ledger_of, reading_of
+from hunchd.engine.conversing.sessions import Sessions
 from hunchd.engine.erasing import Erasing
-from hunchd.engine.events import Events
-from hunchd.engine.expanding import expanded, memory_at
-from hunchd.engine.housekeeping import Housekeeping
-from hunchd.engine.indexing import Indexing
-from hunchd.engine.judging import judging_of
-from hunchd.engine.knowledge import Knowledge
-from hunchd.engine.learning import Learning
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.knowledge import Knowledge
+from hunchd.engine.knowledge.transfer import Transfer
+from hunchd.engine.learning.indexing import Indexing
+from hunchd.engine.learning.judging import judging_of
+from hunchd.engine.learning.learning import Learning
+from hunchd.engine.learning.projects import Projects
 from hunchd.engine.logs import Logs
-from hunchd.engine.memories import Memories
-from hunchd.engine.parts import Parts
-from hunchd.engine.project import Own, Project
-from hunchd.engine.projects import Projects
-from hunchd.engine.reading import ledger_of, reading_of
+from hunchd.engine.nightly.housekeeping import Housekeeping
 from hunchd.engine.resuming import Resuming
-from hunchd.engine.searching import Searching
-from hunchd.engine.sessions import Sessions
-from hunchd.engine.transfer import Transfer
-from hunchd.engine.unfinished import Unfinished
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Own, Project
 from hunchd.engine.vitals import Vitals
 from hunchd.engine.watching import Watching
-from hunchd.engine.writing import Writer
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.paths import relative_prefix

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from hunchd.config.places import make_private
 from hunchd.domain.errors import HunchError
-from hunchd.engine.housekeeping import Housekeeping
-from hunchd.engine.memories import Memories
-from hunchd.engine.parts import Parts
-from hunchd.engine.project import Project
-from hunchd.engine.projects import Projects
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.nightly.housekeeping import Housekeeping
+from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Project
 from hunchd.engine.watching import Watching
-from hunchd.engine.writing import Writer
 
 logger = logging.getLogger(__name__)
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind
-from hunchd.engine.absorbing import recall_errors
 from hunchd.engine.accepting import Accepting
-from hunchd.engine.learning import Learning
-from hunchd.engine.memories import Memories
-from hunchd.engine.project import Own
-from hunchd.engine.projects import Projects
-from hunchd.engine.records import change_of
-from hunchd.engine.writing import Write, Writer
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.records import change_of
+from hunchd.engine.keeping.writing import Write, Writer
+from hunchd.engine.learning.learning import Learning
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.state.absorbing import recall_errors
+from hunchd.engine.state.project import Own
 from hunchd.protocol.messages import signal_from_json
-from hunchd.store.journal import Journal, Record
+from hunchd.store.journal.journal import Journal, Record
 
 logger = logging.getLogger(__name__)
 

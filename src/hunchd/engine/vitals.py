@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.domain.errors import HunchError
-from hunchd.engine.answers import Answers
-from hunchd.engine.parts import Parts
-from hunchd.engine.projects import Projects
-from hunchd.engine.reading import Reading
-from hunchd.engine.scoreboard import DAY, WEEK
+from hunchd.engine.answering.answers import Answers
+from hunchd.engine.answering.scoreboard import DAY, WEEK
+from hunchd.engine.conversing.reading import Reading
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.state.parts import Parts
 from hunchd.engine.watching import Watching
-from hunchd.engine.writing import Writer
 from hunchd.store.files import Files
 
 PATIENCE = 0.1  # seconds that a status waits for the store's figures

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailable
 from hunchd.domain.signal import FilesChanged, Signal
-from hunchd.engine.parts import Parts
-from hunchd.engine.project import Project
+from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Project
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.signals import spool
 from hunchd.signals.feed import Feed

@@ -14,8 +14,8 @@ from typing import Any
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.decisions import Decision, Instruction, decision_in, instructions_in, is_page, is_record
-from hunchd.ingestion.manifest_tools import CI, MOST_TRIED, Statement, by_version, languages_of
-from hunchd.ingestion.manifests import reader_of, statements
+from hunchd.ingestion.manifests.reading import reader_of, statements
+from hunchd.ingestion.manifests.tools import CI, MOST_TRIED, Statement, by_version, languages_of
 from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
 from hunchd.repository.reading import read_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.ingestion.manifest_tools import BY_PURPOSE
+from hunchd.ingestion.manifests.tools import BY_PURPOSE
 
 _LISTED: Final = {
     "package manager": (

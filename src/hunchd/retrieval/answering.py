@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 from hunchd.domain.facts import place_id
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.ranking import Counted, Depth, counted_in, ranked, roots_of
-from hunchd.store.finding import Found
-from hunchd.store.gist import Gist, gist_of
-from hunchd.store.hits import Glimpse, Hit
+from hunchd.store.database.finding import Found
+from hunchd.store.database.gist import Gist, gist_of
+from hunchd.store.database.hits import Glimpse, Hit
 
 AnyHit = TypeVar("AnyHit", Hit, Glimpse)
 

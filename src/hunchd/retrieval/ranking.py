@@ -19,8 +19,8 @@ from hunchd.protocol.answers import iso
 from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
 from hunchd.retrieval.wording import counted, snippet, stem, terms
-from hunchd.store.gist import Gist
-from hunchd.store.hits import Glimpse, Hit
+from hunchd.store.database.gist import Gist
+from hunchd.store.database.hits import Glimpse, Hit
 
 Depth = Literal["specific", "shallow", "deep"]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from hunchd.store.words import parts
+from hunchd.store.indexes.words import parts
 
 SNIPPET: Final = 200  # characters
 _WORD = re.compile(r"[^\W_]+")

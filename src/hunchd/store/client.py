@@ -19,9 +19,9 @@ from hunchd.protocol.answers import export_line, memory_line
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.pipe import Json
-from hunchd.store.finding import Found
-from hunchd.store.hits import Hit
-from hunchd.store.tables import memory_from_plain, microseconds, plain
+from hunchd.store.database.finding import Found
+from hunchd.store.database.hits import Hit
+from hunchd.store.database.tables import memory_from_plain, microseconds, plain
 
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
-from hunchd.store.word_index import WordIndex
+from hunchd.store.indexes.word_index import WordIndex
 
 # What a word of the index and a memory without its texts weigh in memory, measured with tracemalloc.
 _WORD_BYTES = 90

@@ -1,0 +1,1 @@
+"""Which memories contradict each other: found, read, compared, judged. No I/O."""

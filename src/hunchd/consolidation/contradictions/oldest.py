@@ -1,0 +1,191 @@
+"""The oldest version that will do: "Python 3.11 or newer" against "3.9 must keep working" or "at least 3.10"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from hunchd.consolidation.contradictions import patterns as patterns
+from hunchd.consolidation.contradictions.choices import class_of
+from hunchd.consolidation.contradictions.reading import PALE_STEMS, plain_text
+from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere
+from hunchd.consolidation.contradictions.words import UNITS, canonical, stem
+
+_NUMBER: Final = r"v?(?P<version>\d+(?:\.\d+)*)(?:\.x)?(?![\w/%:]|\.\d)"
+# What says of which thing a version is, where no name stands before it.
+_OF: Final = {
+    "msrv": "rust", "rust-version": "rust", "python_requires": "python", "requires-python": "python",
+    "minsdk": "api", "minsdkversion": "api", "level": "api", "jdk": "java", "nodejs": "node", "node.js": "node",
+    "postgresql": "postgres", "client": "client", "version": "", "protocol": "protocol",
+}  # fmt: skip
+_NAMED: Final = re.compile(
+    rf"(?P<name>[A-Za-z][\w.+#-]*?)(?:[\"']?\s*(?P<op>>=|≥|==?|:|\^|~)?\s*[\"']?(?P<op2>>=|≥|\^|~)?\s*|"
+    rf"[ ](?:version|level|release|SDK|is|is at|is on|to|from|from version|older than|newer than|below|before)[ ])"
+    rf"{_NUMBER}(?P<plus>\+)?",
+    re.IGNORECASE,
+)
+# Without one of these nothing is said to be the oldest.
+_PERHAPS: Final = re.compile(
+    r">=|≥|\d\+|\b(?:at least|min\w*|oldest|lowest|requir\w*|needs?|mandatory|msrv|rust-version|"
+    r"engines|newer|later|higher|above|up|onwards?|older|below|before|from)\b",
+    re.IGNORECASE,
+)
+_DIGIT: Final = re.compile(r"\d")
+_LOWEST_BEFORE: Final = re.compile(
+    r"\b(?:at least|minimum|min|minimal|oldest|lowest|requires?|needs?|required|mandatory|msrv|minsdk\w*|"
+    r"python_requires|requires-python|rust-version|engines|(?:we )?only support \w+ from|from)\b[^,;.]{0,45}$",
+    re.IGNORECASE,
+)
+_LOWEST_AFTER: Final = re.compile(
+    r"^\s*(?:\(?(?:or|and)\s+(?:newer|later|higher|above|up|upwards|onwards|greater)|\+|"
+    r"is (?:required|needed|mandatory|the (?:minimum|oldest|lowest))|minimum|at minimum|on(?:wards?)?\b|upwards?)",
+    re.IGNORECASE,
+)
+_REFUSED_BELOW: Final = re.compile(
+    r"\b(?:older than|below|before|under|everything before|anything before)\b[^,;.]{0,20}$", re.I
+)
+_REFUSED: Final = re.compile(
+    r"\b(?:refus\w+|reject\w*|lock\w*|drop\w*|not|cannot|won't|no longer|ended|fail\w*|nothing|no|n't)\b",
+    re.I,
+)
+_WORKS: Final = re.compile(
+    r"\b(?:support(?:s|ed)?|still|works?|working|runs? on|running|stays?|stay on|staying|keep|can't leave|cannot leave|"
+    r"stuck|accepts?|among|compiles?|builds?|matrix|can|are on|is on|we use|we are on|installs?|has to|have to|must)\b",
+    re.IGNORECASE,
+)
+_UNSURE: Final = re.compile(
+    r"\b(?:next|plan\w*|will|would|may|might|used to|until|formerly|once|recommend\w*|docs?|documentation|site|"
+    r"except|unless|branch|line|series|old|legacy|prefer\w*|for (?:widgets|tests|development)|built with|"
+    r"since \d|came with|current(?:ly)?|version \d|asked|whether|proposed|question|upgrad\w+|bump\w*|latest|newest|"
+    r"release \d|tutorial|example|since)\b|\?",
+    re.IGNORECASE,
+)
+
+
+_LINKS: Final = frozenset(
+    """
+    is to from at of than below or and least minimum in on with by for before after step line port within up about over
+    most
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+# Who needs it, where that is told: not "we", "it", "anything".
+_SUBJECT: Final = re.compile(
+    r"^(?:the |our |all |an? )?(?!(?:we|it|you|anything|support|minimum|oldest|ci|production|"
+    r"everything|users?|clients?)\b)(?P<who>[\w'-]+(?: [\w'-]+){0,3}?) (?:needs?|requires?|supports?|runs?|works?|"
+    r"must|has to|is|are|can|compiles?|builds?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Of each name: the oldest version that will do, and those that are said to work."""
+
+    oldest: dict[str, tuple[int, ...]]
+    working: dict[str, tuple[int, ...]]
+
+
+def too_old(a: str, b: str) -> bool:
+    """Whether one of the statements lets something work that is older than what the other says to be the oldest, or
+    both say what is the oldest and not the same."""
+    if not (_DIGIT.search(a) and _DIGIT.search(b)) or max(len(a), len(b)) > LONGEST_TOLD:
+        return False
+    if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
+        return False
+    mine, others = _versions(a), _versions(b)
+    if mine is None or others is None or not (mine.oldest or others.oldest) or elsewhere(a, b) or _of_others(a, b):
+        return False
+    for one, two in ((mine, others), (others, mine)):
+        for name, oldest in one.oldest.items():
+            if name in two.oldest:
+                if _differ(oldest, two.oldest[name]):
+                    return True
+            elif name in two.working and _before(two.working[name], oldest):
+                return True
+    return False
+
+
+@lru_cache(maxsize=2_048)
+def _versions(text: str) -> _Versions | None:
+    plain = plain_text(text)
+    if _UNSURE.search(plain) or patterns.PAST.search(plain) or patterns.FUTURE.search(plain):
+        return None
+    oldest: dict[str, tuple[int, ...]] = {}
+    working: dict[str, tuple[int, ...]] = {}
+    for match in _NAMED.finditer(plain):
+        name = _name(match["name"], plain[: match.start()])
+        if not name or _counts(plain[match.end() :]):
+            continue
+        at = match.start("version")
+        before, after = plain[:at], plain[match.end("version") :]
+        version = tuple(int(one) for one in match["version"].split("."))
+        if _REFUSED_BELOW.search(before):
+            if _REFUSED.search(plain):
+                oldest[name] = version
+        elif (
+            match["plus"]
+            or (match["op2"] or match["op"]) in (">=", "≥")
+            or _LOWEST_AFTER.match(after)
+            or _LOWEST_BEFORE.search(before)
+        ):
+            oldest[name] = version
+        elif _WORKS.search(plain) and not _REFUSED.search(plain):
+            working[name] = min(version, working.get(name, version))
+    return _Versions(oldest, working)
+
+
+def _name(told: str, before: str) -> str:
+    lower = told.lower().rstrip(".:=")
+    if lower in _OF:
+        return _OF[lower] or _last(before)
+    if lower in _LINKS:
+        return _last(before) if lower in ("is", "from", "than", "least") else ""
+    return canonical(stem(lower)) if _names(told) else ""
+
+
+def _names(word: str) -> bool:
+    """Whether a word names what has versions: a known tool, or written like a name."""
+    return bool(class_of(word.lower())) or any(one.isupper() for one in word) or word.lower() in _OF.values()
+
+
+def _counts(after: str) -> bool:
+    """Whether a number counts something: "8 GB"."""
+    match = re.match(r"\s?([A-Za-z%]+)", after)
+    return match is not None and match[1].lower() in UNITS
+
+
+def _last(before: str) -> str:
+    words = re.findall(r"[A-Za-z][\w.+#-]*", before)
+    for word in reversed(words[-3:]):
+        lower = word.lower()
+        if _OF.get(lower):
+            return _OF[lower]
+        if lower not in _LINKS and lower not in ("version", "older", "newer", "the", "oldest", "supported", "only"):
+            return canonical(stem(lower)) if _names(word) else ""
+    return ""
+
+
+def _before(version: tuple[int, ...], oldest: tuple[int, ...]) -> bool:
+    return version < oldest and oldest[: len(version)] != version
+
+
+def _differ(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] != other[:length]
+
+
+def _of_others(a: str, b: str) -> bool:
+    """Whether each speaks of something of its own: "the CLI needs Go 1.22", "the server needs Go 1.20"."""
+    mine, others = _speaks_of(a), _speaks_of(b)
+    return bool(mine - others and others - mine)
+
+
+def _speaks_of(text: str) -> frozenset[str]:
+    match = _SUBJECT.match(text)
+    if match is None:
+        return frozenset()
+    words = match["who"].lower().split()
+    own = [word for word in words if not (class_of(word) or word in _OF or _DIGIT.search(word))]
+    return frozenset(canonical(stem(word)) for word in own) - PALE_STEMS

@@ -1,0 +1,273 @@
+"""Versions and quantities in statements, each as the range of values that it lets through."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical, stem
+
+Number = tuple[float, ...]
+Form = Literal["exact", "lower", "upper", "both", "near"]
+_INFINITE: Final = (float("inf"),)
+_NOTHING: Final = (float("-inf"),)
+
+_VERSION = (
+    r"v?\d+(?:\.(?:\d+|x|\*))*(?:[-.+]?(?:rc|beta|alpha|dev|post|a|b|pre|canary|next|"
+    r"draft)[-.]?\d*(?:\.\d+)*)?(?:[-+][a-z]+\.\w+)?"
+)
+_SPEC: Final = re.compile(
+    rf"(?P<op>===?|[<>]=?|~=|~>|[~^!]=?|[≥≤])?\s*(?P<version>{_VERSION})(?P<plus>\+)?"
+    r"(?:\s?(?P<unit>%|[A-Za-z]+)(?![\w-]))?",
+    re.IGNORECASE,
+)
+_TOKEN: Final = re.compile(r"(?<![\w@/.-])(?=[<>=~^!≥≤v\d])", re.IGNORECASE)
+_THROUGH: Final = re.compile(r"(?:through|to|until|up to|-|–|and)\s*$", re.IGNORECASE)
+_LOWER_BEFORE: Final = re.compile(
+    r"\b(?:at least|minimum|min|minimal|no less than|not less than|more than|above|over|oldest|lowest|"
+    r"starting (?:with|from)|"
+    r"requires?|needs?|required|since|newer than|later than|from|beyond|msrv|minversion|python_requires|"
+    r"requires-python|"
+    r"rust-version)\b[^,;.]{0,40}$",
+    re.IGNORECASE,
+)
+_LOWER_AFTER: Final = re.compile(
+    r"^\s*(?:or|and|\()?\s*(?:newer|later|higher|above|greater|up(?:wards)?|more|onwards?|at least|at minimum|"
+    r"minimum)\b",
+    re.IGNORECASE,
+)
+_LOWER_LATER: Final = re.compile(r"^[^,;.]{0,20}\b(?:is|are) (?:required|needed|the (?:minimum|oldest|lowest))", re.I)
+_UPPER_BEFORE: Final = re.compile(
+    r"\b(?:at most|maximum|max|limit(?:ed)?|no more than|not more than|up to|below|under|less than|fewer than|"
+    r"older than|"
+    r"allows|before|cap(?:ped)?|"
+    r"cannot exceed|never exceed|"
+    r"not exceed|shorter than|within|highest|newest)\b[^,;.]{0,40}$",
+    re.IGNORECASE,
+)
+_UPPER_AFTER: Final = re.compile(
+    r"^\s*(?:or|and|\()?\s*(?:older|earlier|lower|below|less|fewer|at most|maximum|tops)\b", re.IGNORECASE
+)
+_WORDS: Final = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})[ -]([A-Za-z]+)", re.IGNORECASE)
+_NOT_COUNTED: Final = frozenset(
+    """
+    of by another thing place way or and more day time after at in is should can
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+# No versions and no quantities, although they are written like some.
+_NAMES: Final = re.compile(
+    r"\b(?:e2e|i18n|l10n|a11y|s3|ec2|k8s|oauth2|http/\d|utf-?\d+|sha-?\d+|base64|x86|amd64|arm64)\b", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a number in a statement allows: everything from `low` to `high`. `measures` is what it counts, "" for a
+    version or a bare number; `told` is it as it was written."""
+
+    low: Number
+    high: Number
+    form: Form
+    measures: str
+    told: str
+    at: int  # where in the text it begins
+    end: int
+
+    @property
+    def is_version(self) -> bool:
+        return not self.measures
+
+
+def values_in(text: str) -> list[Value]:
+    """The numbers that `text` states, in their order; `>=1.22,<3` and `3.8 through 3.10` are one."""
+    found: list[Value] = []
+    masked = _NAMES.sub(lambda match: "_" * len(match[0]), text)
+    place = 0
+    for start in _TOKEN.finditer(masked):
+        if start.start() < place:
+            continue
+        match = _SPEC.match(masked, start.start())
+        if match is None or not _stands_alone(masked, match):
+            continue
+        value = _value(masked, match)
+        place = value.end
+        between = masked[found[-1].end : value.at] if found else ""
+        if found and _joins(found[-1], value, between):
+            found[-1] = _joined(found[-1], value)
+        else:
+            found.append(value)
+    return found + _in_words(masked)
+
+
+def excluding(one: Value, other: Value) -> bool:
+    """Whether nothing is allowed by both."""
+    return _after(one.low, other.high) or _after(other.low, one.high)
+
+
+def same(one: Value, other: Value) -> bool:
+    return one.low == other.low and one.high == other.high
+
+
+def written_alike(one: Value, other: Value) -> bool:
+    """Whether both are the same requirement: nothing else but the spelling of the number differs."""
+    if _is_operator(one.told) or _is_operator(other.told):
+        return same(one, other)
+    return one.told.lower() == other.told.lower() or same(one, other)
+
+
+def _is_operator(told: str) -> bool:
+    return told[:1] in "<>=~^!"
+
+
+def refines(one: Value, other: Value) -> bool:
+    """Whether one is a version of the other's series: 15 and 15.4."""
+    mine, others = one.low, other.low
+    return (
+        one.form == other.form == "exact"
+        and mine != others
+        and (mine[: len(others)] == others or others[: len(mine)] == mine)
+    )
+
+
+def _stands_alone(text: str, match: re.Match[str]) -> bool:
+    after, following = text[match.end() : match.end() + 1], text[match.end() + 1 : match.end() + 2]
+    tagged = text[: match.start()].endswith(":")  # python:3.11-slim
+    if after == "-" and following.isalpha():
+        return bool(match["op"]) or tagged
+    return not (after.isalnum() or after in ("_", "/"))
+
+
+def _value(text: str, match: re.Match[str]) -> Value:
+    unit = (match["unit"] or "").lower()
+    measures, times = UNITS.get(unit, ("", 1.0))
+    end = match.end()
+    if unit and not measures:
+        end = match.start("unit")
+    number = _number(match["version"])
+    if measures and len(number) <= 2:
+        amount = float(match["version"].lstrip("vV").rstrip(".*x") or 0)
+        number = (amount * times,)
+    elif unit and not match["op"] and "." not in match["version"] and not match["plus"]:
+        measures = _counted(unit)  # "3 projects" counts projects
+    before, after = text[max(0, match.start() - 60) : match.start()], text[end : end + 40]
+    form, low, high = _bounds(match["op"] or "", bool(match["plus"]), number, before, after, match["version"])
+    told = " ".join(text[match.start() : end].split())
+    return Value(low, high, form, measures, told, match.start(), end)
+
+
+def _bounds(
+    operator: str, plus: bool, number: Number, before: str, after: str, told: str
+) -> tuple[Form, Number, Number]:
+    operator = operator.replace("≥", ">=").replace("≤", "<=")
+    if told.endswith((".x", ".*")) and operator in ("", "=", "==", "~=", "~", "^"):
+        return "near", number, (*number, float("inf"))
+    match operator:
+        case ">" | ">=":
+            return "lower", number, _INFINITE
+        case "<":
+            return "upper", _NOTHING, (*number[:-1], number[-1] - 0.5)
+        case "<=":
+            return "upper", _NOTHING, number
+        case "^":
+            return "near", number, _within(number, next((index for index, one in enumerate(number) if one), 0))
+        case "~=" | "~>" | "~":
+            return "near", number, _within(number, max(len(number) - 2, 0))
+        case "==" | "===" | "=":
+            return "exact", number, number
+    if plus or _LOWER_AFTER.match(after):
+        return "lower", number, _INFINITE
+    if _UPPER_AFTER.match(after):
+        return "upper", _NOTHING, (*number, float("inf"))
+    lower, upper = _LOWER_BEFORE.search(before), _UPPER_BEFORE.search(before)
+    if lower and (not upper or upper.start() < lower.start()):
+        return "lower", number, _INFINITE
+    if upper:
+        strict = re.search(r"\b(?:below|under|less than|fewer than|older than|before)\b[^,;.]{0,40}$", before, re.I)
+        return "upper", _NOTHING, (*number[:-1], number[-1] - 0.5) if strict else number
+    if _LOWER_LATER.match(after):
+        return "lower", number, _INFINITE
+    return "exact", number, number
+
+
+def _within(number: Number, kept: int) -> Number:
+    return (*number[: kept + 1], float("inf"))
+
+
+def _number(version: str) -> Number:
+    """A version as numbers that compare; what comes before a release compares below it."""
+    plain = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
+    head = re.match(r"\d+(?:\.\d+)*", plain)
+    numbers = [float(one) for one in (head[0] if head else "0").split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    rest = plain[head.end() :] if head else ""
+    if rest:
+        order = -0.5 if not rest.lstrip(".-+").lower().startswith("post") else 0.5
+        digits = [float(one) for one in re.findall(r"\d+", rest)]
+        kind = {"a": 0.1, "b": 0.2, "r": 0.3}.get(rest.lstrip(".-+").lower()[:1], 0.0)
+        numbers += [order + kind, *digits]
+    return tuple(numbers)
+
+
+def _after(low: Number, high: Number) -> bool:
+    """Whether `low` lies behind `high`; 15 ends with the last of 15.x."""
+    if high in (_INFINITE,) or low == _NOTHING:
+        return False
+    return low > high and low[: len(high)] != high
+
+
+def _joins(one: Value, other: Value, between: str) -> bool:
+    if one.measures != other.measures:
+        return False
+    operators = one.told[:1] in "<>" and other.told[:1] in "<>" and not between.strip(" ,")
+    return operators or (
+        one.form in ("exact", "lower") and bool(_THROUGH.match(between.strip())) and between.strip() != "and"
+    )
+
+
+def _joined(one: Value, other: Value) -> Value:
+    low, high = (one, other) if one.form != "upper" else (other, one)
+    ends = high.high if high.form == "upper" else (*high.low, float("inf"))
+    return Value(low.low, ends, "both", one.measures, f"{one.told} {other.told}", one.at, other.end)
+
+
+def _in_words(text: str) -> list[Value]:
+    """ "twelve minutes", "one hour"."""
+    found = []
+    for match in _WORDS.finditer(text):
+        number, unit = NUMBER_WORDS.get(match[1].lower()), match[2].lower()
+        if number is None or (number <= 1 and unit in _NOT_COUNTED):
+            continue
+        measures, times = UNITS.get(unit, (_counted(unit), 1.0))
+        before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 40]
+        form, low, high = _bounds("", False, (number * times,), before, after, "")
+        found.append(Value(low, high, form, measures, match[0], match.start(), match.end()))
+    return found
+
+
+def _counted(unit: str) -> str:
+    return (
+        ""
+        if unit
+        in (
+            "is",
+            "or",
+            "and",
+            "to",
+            "in",
+            "for",
+            "on",
+            "at",
+            "by",
+            "with",
+            "as",
+            "of",
+            "lts",
+            "from",
+            "through",
+            "times",
+            "time",
+        )
+        else canonical(stem(unit))
+    )

@@ -1,0 +1,54 @@
+"""The trained table by which the comparison of two statements becomes a probability; shipped with the package."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.consolidation.contradictions.features import FEATURES
+
+SHIPPED: Final = Path(__file__).with_name("weights.json")
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A logistic regression. `provenance` says what it was trained on and by what."""
+
+    bias: float
+    weights: tuple[float, ...]
+    provenance: Mapping[str, Any]
+
+    def probability(self, features: Sequence[float]) -> float:
+        """That both statements cannot hold."""
+        score = self.bias + sum(weight * value for weight, value in zip(self.weights, features, strict=True) if value)
+        return 1.0 / (1.0 + math.exp(-max(min(score, 30.0), -30.0)))
+
+
+@cache
+def shipped() -> Weights:
+    """The table of this version."""
+    return loaded(SHIPPED)
+
+
+def loaded(path: Path) -> Weights:
+    """The table in a file. Raises ValueError if it was trained for other features."""
+    table = json.loads(path.read_text("utf-8"))
+    if table["version"] != VERSION or tuple(table["weights"]) != FEATURES:
+        raise ValueError(f"{path} was trained for other features")
+    return Weights(table["bias"], tuple(table["weights"].values()), table["provenance"])
+
+
+def written(weights: Weights, path: Path) -> None:
+    table = {
+        "version": VERSION,
+        "provenance": dict(weights.provenance),
+        "bias": round(weights.bias, 4),
+        "weights": {name: round(value, 4) for name, value in zip(FEATURES, weights.weights, strict=True)},
+    }
+    path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")

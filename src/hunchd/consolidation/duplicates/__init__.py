@@ -1,0 +1,1 @@
+"""Which memories say the same: found, read, compared. No I/O."""

@@ -1,0 +1,341 @@
+"""Which memories say the same: blocking by rare words, then similarity from .92 on and the same subject. Pure.
+
+Two texts are compared sentence by sentence, with abbreviations written out, words of one meaning as one word, and
+without case, punctuation, markup, order and what git adds. What tells two things apart must be the same on both sides:
+numbers, versions, names of code, denials, the part of a project, and what stands on which side of "instead of" or "from
+… to …". A sentence more does no harm, a name more does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.consolidation.contradictions.opposites import OPPOSITES
+from hunchd.consolidation.contradictions.patterns import FUTURE, PAST
+from hunchd.consolidation.duplicates.reading import (
+    NOTHING,
+    Sentence,
+    forget,
+    is_begun_in,
+    is_name,
+    joined,
+    scope_of,
+    sentences_of,
+    turned_round,
+)
+from hunchd.consolidation.duplicates.words import TELLING, WEAK
+from hunchd.domain.memory import Kind, Memory, Status
+
+LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
+# Vectors know words that no table knows: with them, a wording may differ so much.
+LEAST_IN_WORDS: Final = 0.8
+LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
+SHORT: Final = 14  # words of two texts together; of one that is told word by word again
+MOST_ADDED: Final = 0.6  # of the longer text, where whole sentences were added
+MOST_ADDED_BY_NAME: Final = 0.3  # where those name something or count
+LEAST_TOLD: Final = 1.65  # by the words of an episode: "add missing changelog entry" is said of many things
+# Less is enough where both have the very same words and either so many or a name that hardly another memory says.
+LEAST_TOLD_AGAIN: Final = 1.0
+LEAST_WORDS_AGAIN: Final = 6
+NAMED_BY: Final = 3  # memories
+RAREST: Final = 10  # words of a memory by which it is looked for
+COMMON: Final = 300  # memories: a word of more of them finds nothing
+TOGETHER: Final = 4  # words that find a memory that has no rare one: its rarest, all of them
+MOST_COMPARED: Final = 60  # candidates of one memory
+MOST_READ: Final = 4_000  # texts that are kept sentence by sentence
+_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
+_SAYS_LITTLE: Final = WEAK | TELLING | {"previous", "commit"}  # of what one memory is about: each has another before
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text in short: its sentences are read again where two are compared word by word, which is seldom."""
+
+    memory: Memory
+    words: tuple[str, ...]  # each once
+    telling: tuple[str, ...]  # each once, in order: a set of few takes several times as much
+    length: int
+    begins: Sentence
+    parts: int  # sentences
+
+
+def same_groups(
+    memories: Mapping[str, Memory],
+    vectors: Mapping[str, bytes] | None = None,
+    *,
+    settled: Collection[str] = (),
+    least: float = LEAST,
+) -> list[list[str]]:
+    """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (signed bytes, by
+    id), wordings that no table knows are recognised too. Two of the `settled` are not compared again."""
+    texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
+    rarity = _Rarity(texts.values())
+    comparing = _Comparing(rarity, vectors or {}, least)
+    found: dict[str, list[str]] = {}
+    taken: dict[str, str] = {}
+    for first, second in _candidates(texts, rarity, settled):
+        lead = taken.get(first, first)
+        if second in taken or second in found:
+            continue
+        group = found.get(lead, [lead])
+        # With every one of a group: what says little is said in many that have nothing else in common.
+        if all(comparing.same(texts[one], texts[second]) for one in group):
+            found[lead] = [*group, second]
+            taken[second] = taken[lead] = lead
+    forget()
+    return list(found.values())
+
+
+class _Rarity:
+    """How much a word tells, by how many memories say it: between 0 and 1."""
+
+    def __init__(self, texts: Collection[_Text]) -> None:
+        self.count: Counter[str] = Counter()
+        for text in texts:
+            self.count.update(text.words)
+        every = len(texts)
+        most = math.log(2 + every)
+        told = {times: math.log((2 + every) / (1 + times)) / most for times in {0, *self.count.values()}}
+        self._told = {word: 0.0 if word in _SAYS_LITTLE else told[times] for word, times in self.count.items()}
+        self._of_text: dict[str, tuple[float, float]] = {}
+
+    def of(self, word: str) -> float:
+        if word in WEAK:
+            return 0.1
+        return max(0.25, self._told[word])
+
+    def told(self, words: Collection[str]) -> float:
+        """How much they say together; what stands in most texts says nothing of one."""
+        return sum(map(self._told.__getitem__, words))
+
+    def of_text(self, text: _Text) -> tuple[float, float]:
+        """What all words of a text tell together, and what they weigh."""
+        found = self._of_text.get(text.memory.id)
+        if found is None:
+            found = self._of_text[text.memory.id] = (self.told(text.words), sum(map(self.of, text.words)))
+        return found
+
+    def has_name(self, text: _Text) -> bool:
+        """Whether it names something that hardly another text names: a piece of code, or a request by its number."""
+        return any(self.count[word] <= NAMED_BY and is_name(word) for word in text.telling)
+
+
+def _may_merge(memory: Memory) -> bool:
+    return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
+
+
+def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Pairs that share rare words and may be of one event, each once, without those of two that are settled.
+
+    Nearly all memories of a history are of a commit of their own: those are compared with memories of none, and with
+    others of the same commit, never with each other.
+    """
+    loose: dict[str, list[str]] = {}  # word → memories that are of no commit
+    bound: dict[str, list[str]] = {}  # … of one
+    of_commit: dict[str, list[str]] = {}
+    for identifier in sorted(texts, key=lambda one: (one not in settled, one)):
+        words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
+        rare = [word for word in words if rarity.count[word] <= COMMON][:RAREST]
+        rare = rare or [" ".join(words[:TOGETHER])]
+        needed = max(2 if len(rare) > 2 else 1, math.ceil(0.3 * len(rare)))
+        commits = _commits(texts[identifier].memory)
+        if identifier not in settled:
+            shared: Counter[str] = Counter()
+            for word in rare:
+                shared.update(loose.get(word, ()))
+                if not commits:
+                    shared.update(bound.get(word, ()))
+            often = [(other, times) for other, times in shared.items() if times >= needed]
+            near = [other for other, _ in sorted(often, key=lambda one: -one[1])[:MOST_COMPARED]]
+            peers = {other for commit in commits for other in of_commit.get(commit, ())[:MOST_COMPARED]}
+            for other in (*near, *sorted(peers.difference(near))):
+                yield other, identifier
+        for word in rare:
+            (bound if commits else loose).setdefault(word, []).append(identifier)
+        for commit in commits:
+            of_commit.setdefault(commit, []).append(identifier)
+
+
+def _commits(memory: Memory) -> frozenset[str]:
+    """The events that a memory is of: commits, and requests to merge them."""
+    return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
+
+
+class _Comparing:
+    """Judges pairs; what is cheap and tells two texts apart is asked first."""
+
+    def __init__(self, rarity: _Rarity, vectors: Mapping[str, bytes], least: float) -> None:
+        self._rarity = rarity
+        self._vectors = vectors
+        self._least = least
+        self._read: dict[str, tuple[Sentence, ...]] = {}
+        self._words: tuple[str, frozenset[str]] = ("", frozenset())  # of the text that was compared last
+
+    def same(self, one: _Text, other: _Text) -> bool:
+        if not _same_subject(one.memory, other.memory):
+            return False
+        # Nobody says that much twice by chance.
+        alike = self._is_said_again(one, other) or self._are_alike(one, other)
+        return alike and self._have_one_scope(one, other) and not turned_round(one.memory, other.memory)
+
+    def _are_alike(self, one: _Text, other: _Text) -> bool:
+        least = LEAST_TOLD if one.memory.kind is Kind.EPISODE else 0.0
+        if not all(self._says_enough(text, least, again=True) for text in (one, other)):
+            return False
+        similarity = self._similarity(one, other)
+        if similarity < (LEAST_IN_WORDS if self._mean_the_same(one, other, similarity) else self._least):
+            return False
+        again = similarity == 1
+        return again or all(self._says_enough(text, least, again=False) for text in (one, other))
+
+    def _have_one_scope(self, one: _Text, other: _Text) -> bool:
+        """Not where two titles say the same of two parts of a project."""
+        mine, others = scope_of(one.memory), scope_of(other.memory)
+        if mine == others or not (mine and others):
+            return True
+        return _alike(one.begins, other.begins, self._rarity) < LEAST_IN_WORDS
+
+    def _is_said_again(self, one: _Text, other: _Text) -> bool:
+        alike = one.length == other.length >= SHORT and one.telling == other.telling and one.begins == other.begins
+        return alike and self._sentences(one) == self._sentences(other)
+
+    def _says_enough(self, text: _Text, least: float, *, again: bool) -> bool:
+        """Whether what a text says is said of one thing alone; `again`: by all who say just the same."""
+        told = self._rarity.of_text(text)[0]
+        if told >= least or not again:
+            return told >= least
+        return told >= LEAST_TOLD_AGAIN and (text.length >= LEAST_WORDS_AGAIN or self._rarity.has_name(text))
+
+    def _mean_the_same(self, one: _Text, other: _Text, similarity: float) -> bool:
+        """Whether their vectors say so, where that decides."""
+        mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
+        if mine is None or others is None or not LEAST_IN_WORDS <= similarity < self._least:
+            return False
+        return _cosine(mine, others) >= LEAST
+
+    def _similarity(self, one: _Text, other: _Text) -> float:
+        """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart, or
+        hardly anything is shared."""
+        shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
+        whole = 0.0
+        if one.telling == other.telling and self._highest(one, other) >= LEAST_IN_WORDS:
+            whole = _alike(joined(self._sentences(shorter)), joined(self._sentences(longer)), self._rarity)
+        if whole >= LEAST and longer.parts > 1 and not (self._begins_in(one, other) and self._begins_in(other, one)):
+            return 0.0
+        # What both begin with is what they are about; the rest may be what every text of a kind says.
+        if whole >= LEAST or longer.parts < 2 or _alike(shorter.begins, longer.begins, self._rarity) < LEAST_IN_WORDS:
+            return whole
+        part = _part_of(self._sentences(shorter), self._sentences(longer), self._rarity)
+        enough = self._says_enough(shorter, LEAST_TOLD_OF_PART, again=part == 1)
+        return max(whole, part if enough else 0.0)
+
+    def _begins_in(self, one: _Text, other: _Text) -> bool:
+        """Whether what a text begins with is said in one sentence of the other: two long texts that differ in nothing
+        but a word of their titles are about two things. Or word by word, where only a full stop is missing."""
+        words = one.begins.words.items()
+        weight = sum(self._rarity.of(word) * times for word, times in words)
+        return any(
+            sum(self._rarity.of(word) * min(times, sentence.words.get(word, 0)) for word, times in words)
+            >= LEAST * weight
+            for sentence in self._sentences(other)
+        ) or is_begun_in(one.memory, other.memory)
+
+    def _highest(self, one: _Text, other: _Text) -> float:
+        """More than two texts can be alike, by which words they have: how often each is said is not looked at."""
+        if self._words[0] != other.memory.id:
+            self._words = (other.memory.id, frozenset(other.words))
+        there = self._words[1]
+        weights = self._rarity.of_text(one)[1] + self._rarity.of_text(other)[1]
+        shared = sum(self._rarity.of(word) for word in one.words if word in there)
+        again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # words said once more
+        said = weights + 2 * again
+        return 2 * (shared + again) / said if said else 0.0  # of signs alone nothing is said
+
+    def _sentences(self, text: _Text) -> tuple[Sentence, ...]:
+        found = self._read.get(text.memory.id)
+        if found is None:
+            if len(self._read) >= MOST_READ:
+                self._read.clear()
+            found = self._read[text.memory.id] = sentences_of(text.memory)
+        return found
+
+
+def _same_subject(one: Memory, other: Memory) -> bool:
+    """Whether both are of one kind, place and event: two commits are two events, however alike their messages are."""
+    if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
+        return False
+    if one.key and other.key and one.key.casefold() != other.key.casefold():
+        return False
+    if one.kind is Kind.FACT and _when(one) != _when(other):  # what was so and what is so
+        return False
+    mine, others = _commits(one), _commits(other)
+    return not (mine and others and mine.isdisjoint(others))
+
+
+def _when(memory: Memory) -> tuple[bool, bool]:
+    return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
+
+
+def _part_of(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _Rarity) -> float:
+    """How well every sentence of the shorter text is said in the longer one, which may say more."""
+    free, least, covered = list(longer), 1.0, 0
+    for sentence in shorter:
+        best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
+        if best is None:
+            return 0.0
+        if sentence is shorter[0] and best is not longer[0]:
+            return 0.0
+        least = min(least, _alike(sentence, best, rarity))
+        if least < LEAST_IN_WORDS:
+            return 0.0
+        free.remove(best)
+        covered += best.length
+    if any(one.goes_on and not TELLING.issuperset(one.words) for one in free):  # more than "fixes #4133"
+        return 0.0
+    added = MOST_ADDED if all(one.telling <= TELLING for one in free) else MOST_ADDED_BY_NAME
+    return least if covered >= (1 - added) * sum(one.length for one in longer) else 0.0
+
+
+def _alike(one: Sentence, other: Sentence, rarity: _Rarity) -> float:
+    if one.telling != other.telling:
+        return 0.0
+    shared = left = 0.0
+    mine, others = [], []  # words that one of them says more often
+    for word, times in one.words.items():
+        again = other.words.get(word, 0)
+        shared += rarity.of(word) * min(times, again)
+        if times > again:
+            left += rarity.of(word) * (times - again)
+            mine.append(word)
+    for word, times in other.words.items():
+        once = one.words.get(word, 0)
+        if times > once:
+            left += rarity.of(word) * (times - once)
+            others.append(word)
+    if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
+        return 0.0
+    if one.length + other.length < SHORT and not (WEAK.issuperset(mine) and WEAK.issuperset(others)):
+        return 0.0  # of few words one other or one more is another thing
+    if WEAK.issuperset(mine) or WEAK.issuperset(others):  # no word was put in the place of another
+        shared += sum(rarity.of(word) for word in one.telling if word not in one.words)
+    return 2 * shared / (2 * shared + left) if shared else 0.0
+
+
+def _text_of(memory: Memory) -> _Text:
+    sentences = sentences_of(memory)
+    words = {word for sentence in sentences for word in (*sentence.words, *sentence.telling)}
+    telling = tuple(sorted({word for sentence in sentences for word in sentence.telling}))
+    length = sum(sentence.length for sentence in sentences)
+    begins = sentences[0] if sentences else Sentence({}, NOTHING, 0)
+    return _Text(memory, tuple(words), telling, length, begins, len(sentences))
+
+
+def _cosine(one: bytes, other: bytes) -> float:
+    a, b = (memoryview(vector).cast("b") for vector in (one, other))
+    product = sum(x * y for x, y in zip(a, b, strict=True))
+    lengths = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return product / lengths if lengths else 0.0

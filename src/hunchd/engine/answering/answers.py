@@ -1,0 +1,334 @@
+"""The read path: a question becomes a focus, a focus a prediction, a prediction a bundle, most of it ahead of time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hunchd.assembly.assemble import assemble
+from hunchd.assembly.rendering import title_of
+from hunchd.config.settings import ContextSettings
+from hunchd.domain.context import Bundle, Focus, Piece, Prediction
+from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.facts import is_over, is_told
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.signal import FileOpened, Signal
+from hunchd.engine.answering import scoreboard
+from hunchd.engine.answering.bundles import Bundles, Key, size_of
+from hunchd.engine.answering.pieces import Known, pieces
+from hunchd.engine.answering.predicted_errors import predicted_errors
+from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
+from hunchd.engine.state import collaborators
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.project import Own, Project, Tree
+from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.errors import unprefixed
+from hunchd.ingestion.redaction import redacted_name
+from hunchd.protocol.answers import prediction_json
+from hunchd.protocol.paths import relative_path
+from hunchd.protocol.requests import ContextRequest, PredictRequest
+from hunchd.retrieval.wording import said, terms
+from hunchd.store.hot import HotHit, HotTier
+
+logger = logging.getLogger(__name__)
+
+MOMENT = 600  # seconds for which ages in words are right
+LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on: a tool is sweeping, not a person
+QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
+FOUND = 4  # memories that a query may bring in
+LOOKED_AT = 24  # … of the best of those that share a word with it
+NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # words of its title that a question has to say
+SURE = 0.5  # confidence from which a predicted file keeps its own reasons
+HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
+# One that says half of the question answers it as far as its score says; what says a fourth of it has a word in common.
+WHOLE_SHARE = 0.5
+LEAST_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A file whose bundle should be warm; "" is the branch itself, before anything is opened on it."""
+
+    project: Project
+    tree: Tree
+    path: str
+
+
+class Answers:
+    """`answered` is told of each bundle that somebody asked for and was given, and of which project."""
+
+    def __init__(
+        self,
+        settings: ContextSettings,
+        hot: HotTier,
+        events: Events,
+        own: Own,
+        *,
+        secret: bytes,
+        now: Callable[[], datetime],
+        degraded: Callable[[Project], tuple[str, ...]],
+        answered: Callable[[Bundle, str], None],
+    ) -> None:
+        self._settings = settings
+        self._hot = hot
+        self._events = events
+        self._own = own
+        self._secret = secret
+        self._now = now
+        self._degraded = degraded
+        self._answered = answered
+        self.board = scoreboard.Scoreboard()
+        self._board_file: Path | None = None  # kept nowhere until it is taken up
+        self.bundles = Bundles(dropped=lambda size: self.board.wasted(size, self._now().timestamp()))
+        self._wish: Wish | None = None
+        self._wished = asyncio.Event()
+
+    def context(self, request: ContextRequest, project: Project, tree: Tree) -> Bundle:
+        """The bundle for a request, warm if it can be."""
+        if request.budget > self._settings.max_budget:
+            raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
+        began = time.perf_counter()
+        project.asked = time.monotonic()
+        key = replace(self._key(self._focus(request, project, tree), request.budget, project), told=request.told)
+        bundle = self.bundles.take(key)
+        warm = bundle is not None
+        if bundle is None:
+            bundle = self.bundles.keep(key, self._build(key, project), ahead=False)
+        if not _is_wanting(bundle, project):
+            self.board.asked(self._now().timestamp(), warm=warm)
+            self.bundles.answered(warm=warm, seconds=time.perf_counter() - began)
+            self._answered(bundle, project.id)
+        return bundle
+
+    def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
+        """The likely files and memories, in the contract's shape."""
+        asked = ContextRequest(
+            project=request.project,
+            file=request.file_opened,
+            open_files=request.open_files,
+            branch=request.branch,
+            query=request.query,
+            errors=(unprefixed(request.error),) if request.error else (),
+            file_called="file_opened",
+        )
+        focus = self._focus(asked, project, tree)
+        if focus.file and not request.open_files:  # what was opened earlier may be opened again
+            focus = replace(focus, open_files=(), visited=focus.open_files)
+        prediction = with_companions(self._prediction(focus, project, request.k), focus, project, request.k)
+        found = [
+            {
+                "id": memory.id,
+                "kind": str(memory.kind),
+                "title": memory.title,
+                "confidence": round(relevance, 4),
+                "reasons": ["matches what you asked"],
+            }
+            for memory, relevance in self._found(focus)
+        ]
+        found += project.patterns.predicted(focus.file)
+        now = self._now()
+        found += predicted_errors(project, focus, request.error, now)
+        return prediction_json(
+            prediction,
+            k=request.k,
+            episode_id=lambda sha: episode_id(project.id, sha),
+            memories=[*found, *predicted_workflows(project, focus, now)],
+            commands=predicted_commands(project, tree, request.k, now),
+        )
+
+    def wish(self, project: Project, tree: Tree, path: str | None) -> None:
+        """Ask for the bundle of `path` to be built ahead; the newest wish counts."""
+        if path is not None:
+            self._wish = Wish(project, tree, path)
+            self._wished.set()
+
+    async def build_ahead(self) -> None:
+        """Keep the bundles of the focus and of the next likely files warm, for ever."""
+        while True:
+            await self._wished.wait()
+            began = time.monotonic()
+            while self._wished.is_set() and time.monotonic() - began < LONGEST_UNREST:
+                self._wished.clear()
+                await asyncio.sleep(QUIET)
+            self._wished.clear()
+            if self._wish is not None:
+                await self._warm(self._wish)
+            if self.board.due(self._now().timestamp()):
+                await self.keep_board()
+
+    def take_up_board(self, path: Path) -> None:
+        """Go on counting where the last run stopped; from now on the counts are kept there."""
+        self._board_file, self.board = path, scoreboard.Scoreboard.load(path)
+
+    async def keep_board(self) -> None:
+        """Write the scoreboard where the next start finds it."""
+        told = self.board.told(self._now().timestamp())
+        if told is not None and self._board_file is not None:
+            try:
+                await asyncio.to_thread(scoreboard.keep, self._board_file, told)
+            except (OSError, HunchError) as error:
+                logger.warning("the scoreboard could not be kept: %s", error)
+
+    def noticed(self, signal: Signal, project: Project, tree: Tree) -> None:
+        """Before a signal is absorbed: was the file that it opens among those expected?"""
+        if isinstance(signal, FileOpened) and signal.path not in tree.opened:
+            self.board.opened(project.id, signal.path, self._now().timestamp())
+
+    def forget(self, project: str) -> None:
+        """Drop what is held of a project that goes."""
+        self.bundles.forget(project)
+        self.board.forget(project)
+
+    async def _warm(self, wish: Wish) -> None:
+        project, tree = wish.project, wish.tree
+        if project.predictor is None:
+            return
+        opened = tree.at_hand(self._now())
+        bundle = self._warm_one(wish, opened)
+        self._events.tell("context_ready", project=project.id, file=wish.path or None, tokens=bundle.token_count)
+        likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
+        now = self._now().timestamp()
+        self.board.suggest(project.id, likely[: scoreboard.RANKS], now)
+        for path, _ in likely[: self.board.depth(now)]:
+            await asyncio.sleep(0)
+            if self._wish is not wish:  # the developer has moved on
+                return
+            self._warm_one(Wish(project, tree, path), (*(open for open in opened if open != path), path))
+        if not wish.path and opened:  # on another branch the open files need other things
+            self._warm_one(Wish(project, tree, opened[-1]), opened)
+
+    def _warm_one(self, wish: Wish, opened: tuple[str, ...]) -> Bundle:
+        focus = Focus(
+            project=wish.project.id,
+            file=wish.path or None,
+            open_files=tuple(path for path in opened if path != wish.path),
+            branch=wish.tree.branch,
+            errors=tuple(error.text for error in wish.project.fresh_errors(self._now())),
+            author=wish.tree.user,
+        )
+        key = self._key(focus, self._settings.budget, wish.project)
+        known = self.bundles.peek(key)
+        if known is not None:
+            return known
+        bundle = self.bundles.keep(key, self._build(key, wish.project), ahead=True)
+        self.board.built(size_of(bundle), self._now().timestamp())
+        return bundle
+
+    def _focus(self, request: ContextRequest, project: Project, tree: Tree) -> Focus:
+        """What the request says, completed by what the session shows."""
+        file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
+        named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
+        opened = named or tree.at_hand(self._now())
+        errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
+        return Focus(
+            project=project.id,
+            file=file,
+            open_files=tuple(path for path in opened if path != file),
+            branch=redacted_name(request.branch) if request.branch else tree.branch,
+            activity=request.activity,
+            query=request.query,
+            errors=errors,
+            author=tree.user,
+        )
+
+    def _key(self, focus: Focus, budget: int, project: Project) -> Key:
+        moment = int(self._now().timestamp()) // MOMENT
+        return Key(focus, budget, project.revision, moment, self._degraded(project))
+
+    def _build(self, key: Key, project: Project) -> Bundle:
+        focus, now = key.focus, self._now()
+        prediction = self._prediction(focus, project, self._settings.likely_files)
+        errors = project.fresh_errors(now)
+        known = Known(
+            project=project.id,
+            focus=focus,
+            prediction=prediction,
+            views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
+            used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
+            errors=errors,
+            fixes=project.fixes.shown(error.memory for error in errors),
+            facts=[fact for fact in (*project.facts.values(), *self._own.facts.values()) if is_told(fact, now)],
+            conflicts=tuple(project.conflicts.values()),
+            profile=tuple(self._own.profile.values()),
+            found=self._found(focus),
+            now=now,
+            past_units=self._settings.past_units,
+        )
+        offered = [
+            *pieces(known),
+            *project.patterns.pieces(focus),
+            *collaborators.pieces(project, now),
+            *workflow_pieces(project, focus, now),
+        ]
+        return assemble(
+            _header(focus, project),
+            [piece for piece in offered if not _is_told(piece, key.told)],
+            key.budget,
+            focus.activity,
+            degraded=key.degraded,
+            topics=() if key.told else project.topics,  # they are told first
+            secret=self._secret,
+        )
+
+    def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:
+        if project.predictor is None:
+            return Prediction()
+        if focus.branch == project.main.trunk:  # its name tells nothing of the work: `devel`, `unstable`
+            focus = replace(focus, branch="")
+        return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+
+    def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
+        """Memories that the words of the question find in what is held in memory."""
+        if not focus.query:
+            return ()
+        filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
+        asked, found, now = terms(focus.query), [], self._now()
+        for hit in self._hot.search(focus.query, filters, LOOKED_AT):
+            memory = self._hot.get(hit.memory_id)
+            if memory is not None and not is_over(memory, now) and (relevance := _relevance(hit, memory, asked)):
+                found.append((memory, relevance))
+        return sorted(found, key=lambda one: -one[1])[:FOUND]
+
+
+def _is_wanting(bundle: Bundle, project: Project) -> bool:
+    """Whether nothing is known yet of what was asked, as the project is still being read: who waits asks again, ten
+    times a second, and was given no answer yet."""
+    return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
+
+
+def with_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
+    """For a file that history does not know yet: with what changed together with new files like it."""
+    if not focus.file or project.predictor is None or project.predictor.has(focus.file):
+        return prediction
+    known = {file.path for file in prediction.files if file.confidence >= SURE} | {*focus.open_files, focus.file}
+    more = project.patterns.companions(focus.file, known)
+    others = [file for file in prediction.files if file.path not in {one.path for one in more}]
+    files = tuple(sorted([*others, *more], key=lambda file: -file.confidence)[:k])
+    return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
+
+
+def _is_told(piece: Piece, told: Collection[tuple[str, str]]) -> bool:
+    """Whether the reader knows it as it is; what has changed since has another title."""
+    return bool(told) and any((piece.id, title_of(piece, text)) in told for _, text in piece.forms)
+
+
+def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
+    """How far a memory answers a question of the terms `asked`, 0..1. What is made of code or commands is about what
+    its title says: in the rest any word may stand."""
+    share = hit.share
+    if (needed := NAMED_BY.get(memory.kind)) is not None:
+        called = len(said(asked, memory.title))
+        share = min(share, called / len(asked)) if called >= min(needed, len(asked)) > 0 else 0.0
+    return 0.0 if share < LEAST_SHARE else min(1.0, hit.score / HOT_SCORE) * min(1.0, share / WHOLE_SHARE)
+
+
+def _header(focus: Focus, project: Project) -> str:
+    place = redacted_name(focus.file or project.name)
+    return f"{place} · branch {focus.branch}" if focus.branch else place

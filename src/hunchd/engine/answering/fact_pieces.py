@@ -1,0 +1,356 @@
+"""Facts, contradictions and the profile → pieces of a bundle: what holds here, in `key: value`, with who says so."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+
+from hunchd.consolidation.doubting import DOUBT
+from hunchd.domain.context import Focus, Level, Piece
+from hunchd.domain.facts import place_of
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.sharing import is_shared
+from hunchd.engine.answering.convention_place import commands_told, says_again, that_matter
+from hunchd.engine.state.ages import ago
+from hunchd.ingestion.conventions import part_of
+
+# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
+DECISION_HERE = 0.8  # a decision that speaks of the current file
+DECISION_ELSEWHERE = 0.3
+TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
+TOLD_HERE = 0.85  # … and what speaks of the file or the task at hand comes first
+CONVENTION = 0.35
+DOUBTED = 0.6  # what lost its ground is half as likely to hold, and worth a look
+
+MOST_CONVENTIONS = 12
+MOST_SENTENCES = 4  # of them, in a guide's own words
+MOST_SHARED = 6  # of them, of what colleagues wrote down: it does not push away what the tools enforce
+MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
+OUTDATED = timedelta(days=3 * 365)  # what tools and versions a project takes seldom holds longer
+_OF_ITS_DAY = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
+CONTRADICTION_HERE = 0.75  # an open contradiction that speaks of the current file
+CONTRADICTION_ELSEWHERE = 0.4
+PROFILE_HERE = 0.5  # a line of the profile that speaks of what is at hand
+PROFILE_ALWAYS = 0.25  # … and one that says how its owner wants things done, wherever that is
+
+LEAST_IMPORTANCE = 0.5  # of what the user told: the rest is found by asking
+MOST_CONTRADICTIONS = 3
+MOST_OF_PROFILE = 4  # lines
+LONGEST_LINE = 240  # characters of the profile; longer ones are stories
+_PREFERENCES = "/profile/preferences"
+_GONE = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
+# A name in camel case is several words; so is `HTTPServer`.
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SHORTEST_WORD = 4  # letters
+# Words of paths and sentences that stand for nothing in particular.
+_EVERYWHERE = frozenset(
+    """
+    main master test tests index init file files code core utils docs that this with from have than when what into not
+    which should will would only must more does instead because where their them they been were there
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+_RUN = 3  # words in a row by which a fact quotes an error
+_QUOTED = 2  # words in common that this is worth: it stands at the top
+_DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+
+
+def told_pieces(
+    focus: Focus,
+    facts: Iterable[Memory],
+    conflicts: Iterable[Memory],
+    profile: Iterable[Memory],
+    now: datetime,
+    errors: Iterable[str] = (),
+) -> list[Piece]:
+    """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
+    contradicts itself. `errors` are the first lines of those at hand."""
+    here = that_matter(_on_branch(facts, focus.branch), focus.file)
+    near = map(_near, filter(None, (focus.file, *focus.open_files)))
+    at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
+    quoting = _that_quote(errors, here)
+    told = [fact for fact in here if fact.trust is Trust.USER]
+    others = [fact for fact in here if fact.trust is not Trust.USER]
+    habits = _most_telling([fact for fact in others if not (_waits(fact) or fact.id in quoting)], at_hand)
+    waiting = [fact for fact in others if _waits(fact) or fact.id in quoting]
+    decisions = [fact for fact in waiting if not (_is_outdated(fact, now) or _is_forgotten_name(fact, focus, now))]
+    telling = at_hand - _common(decisions)
+    shared = {fact.id: _shared(fact, telling) + (_QUOTED if fact.id in quoting else 0) for fact in decisions}
+    speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
+    said = {
+        fact.id: _fact(fact, now, here=fact.id in quoting or _speaks_of(fact, focus))
+        for fact in told
+        if fact.id in quoting or _matters(fact, at_hand)
+    }
+    open_now = [_conflict(*found, said, now) for found in _foremost(conflicts, focus, at_hand)]
+    return [
+        *(piece for piece in said.values() if not any(_quotes(one, piece) for one in open_now)),
+        *(_fact(fact, now) for fact in habits),
+        *(_decision(fact, shared[fact.id]) for fact in speaking[:MOST_DECISIONS]),
+        *open_now,
+        *_profile(profile, at_hand),
+    ]
+
+
+def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
+    """The facts that hold on `branch`: its own, and those of the main line that it does not say otherwise."""
+    here = [fact for fact in facts if fact.branch in (None, branch or None)]
+    own = {place_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
+    return (fact for fact in here if fact.branch is not None or fact.id not in own)
+
+
+def _that_quote(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
+    """The facts that say a few words of an error as it says them: its message, or the name of the test that failed."""
+    runs = frozenset[tuple[str, ...]]().union(*map(_runs, errors))
+    return frozenset(fact.id for fact in facts if _quotes_one(f"{fact.title} {fact.content}", runs))
+
+
+def _quotes_one(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
+    folded = text.casefold()
+    near = {run for run in runs if all(word in folded for word in run)}  # of most texts none, and they are not read
+    return bool(near) and not near.isdisjoint(_runs(text))
+
+
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    """Every few words in a row, if one of them tells something or they are one name, such as `zic::tests::all`."""
+    said = list(re.finditer(r"\w+", text))
+    runs = (said[begin : begin + _RUN] for begin in range(len(said) - _RUN + 1))
+    spans = ((run, text[run[0].start() : run[-1].end()]) for run in runs)
+    return frozenset(
+        tuple(word[0].casefold() for word in run) for run, span in spans if words_in(span) or " " not in span
+    )
+
+
+def _waits(fact: Memory) -> bool:
+    """Whether it is told where it speaks of what is at hand, and nowhere else: what was decided once, and what was said
+    without it being seen what for."""
+    return _is_decision(fact) or (fact.category is None and not is_shared(fact))
+
+
+def _is_decision(fact: Memory) -> bool:
+    """Whether it was decided once, in a record or a commit, rather than being how things are always done."""
+    return fact.category == "decision" or fact.source.get("type") == "commit"
+
+
+def _shared(fact: Memory, telling: frozenset[str]) -> int:
+    """How many words that tell something a decision shares with what is at hand. What a commit chose is looked up by
+    its subject, of which a part is another thing: a query client is no http client."""
+    words = telling & words_in(f"{fact.title} {fact.content}")
+    subject = words_in(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
+    return 0 if words < subject else len(words)
+
+
+def _is_outdated(fact: Memory, now: datetime) -> bool:
+    """Whether a commit of long ago chose the tool or the version: a file that says so still would speak for itself."""
+    return fact.source.get("type") == "commit" and fact.source.get("rule") in _OF_ITS_DAY and now - fact.at > OUTDATED
+
+
+def _is_forgotten_name(fact: Memory, focus: Focus, now: datetime) -> bool:
+    """Whether it renamed something long ago that nobody speaks of: in the code there is only the new name."""
+    if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
+        return False
+    said = " ".join((focus.branch, focus.query, *focus.errors))
+    names = (fact.value or "", (fact.key or "").removeprefix("name of "))
+    return not any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE) for name in names)
+
+
+def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
+    return fact.importance >= LEAST_IMPORTANCE or bool(at_hand & words_in(f"{fact.title} {fact.content}"))
+
+
+def _speaks_of(fact: Memory, focus: Focus) -> bool:
+    """Whether it names the file at hand, or the words of the task."""
+    path = PurePosixPath(focus.file or "")
+    said = f"{fact.title} {fact.content}"
+    at_hand = words_in(f"{path.stem} {focus.branch} {focus.query}")
+    return bool(path.suffix and path.name in said) or bool(at_hand & words_in(said))
+
+
+def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]) -> list[tuple[Memory, bool]]:
+    """The open contradictions that are shown, those about the file at hand first, each with whether it is."""
+    found = []
+    for conflict in conflicts:
+        here = focus.file in _files_of(conflict) or bool(at_hand & words_in(conflict.content))
+        found.append((conflict, here))
+    return sorted(found, key=lambda one: (not one[1], one[0].id))[:MOST_CONTRADICTIONS]
+
+
+def _conflict(conflict: Memory, here: bool, said: Mapping[str, Piece], now: datetime) -> Piece:
+    """It stands for what the user said on both sides, and is worth no less than that."""
+    sides = tuple(str(link["ref"]) for link in conflict.links)
+    own = CONTRADICTION_HERE if here else CONTRADICTION_ELSEWHERE
+    return Piece(
+        id=conflict.id,
+        kind="contradiction",
+        tier=1,
+        value=max(own, *(said[side].value for side in sides if side in said), 0.0),
+        forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
+        reasons=(f"open since {ago(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
+        source={"type": "contradiction", "key": conflict.key, "sides": sides},
+        trust=conflict.trust,
+        about=_files_of(conflict),
+    )
+
+
+def _quotes(conflict: Piece, said: Piece) -> bool:
+    """Whether a contradiction tells already what a fact says, so that it need not be told again beside it."""
+    return (
+        said.id in conflict.source.get("sides", ()) and said.forms[0][1].casefold() in conflict.forms[0][1].casefold()
+    )
+
+
+def _files_of(conflict: Memory) -> tuple[str, ...]:
+    return tuple(artifact.ref for artifact in conflict.artifacts if artifact.type == "file")
+
+
+def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece]:
+    """Lines of the profile: those that speak of what is at hand, and a few preferences."""
+    found = []
+    for page in sorted(pages, key=lambda page: page.key or ""):
+        for number, line in enumerate(page.content.splitlines()):
+            text = _BULLET.sub("", line).strip()
+            if not 3 < len(text) <= LONGEST_LINE or text.startswith(("#", "---", "```")):
+                continue
+            shared = len(at_hand & words_in(text))
+            if shared or (page.key or "").startswith(_PREFERENCES):
+                found.append((-shared, page.key or "", number, text, page))
+    for shared, path, number, text, page in sorted(found, key=lambda one: one[:3])[:MOST_OF_PROFILE]:
+        yield Piece(
+            id=f"{page.id}.l{number}",
+            kind="fact",
+            tier=1 if shared else 3,
+            value=PROFILE_HERE if shared else PROFILE_ALWAYS,
+            forms=(("summary", text),),
+            reasons=(f"from your {path}",),
+            source={"type": "document", "path": path, "document": page.id},
+            trust=page.trust,
+        )
+
+
+def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
+    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences, and of
+    what colleagues shared first what speaks of what is at hand."""
+    best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
+    told = commands_told(facts)
+    asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)]
+    asked = sorted(asked, key=lambda fact: -len(part_of(fact)))[:MOST_SENTENCES]  # first what is asked for right here
+    shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & words_in(f"{fact.title} {fact.content}")))
+    enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
+    kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}
+    return [fact for fact in best if fact.id in kept][:MOST_CONVENTIONS]
+
+
+def _is_sentence(fact: Memory) -> bool:
+    return fact.category == "instruction" or not (fact.key and fact.value)
+
+
+def _fact(fact: Memory, now: datetime, *, here: bool = False) -> Piece:
+    told = fact.trust is Trust.USER
+    useful = TOLD_HERE if here else TOLD_BY_USER if told else CONVENTION
+    place = fact.source.get("path") or fact.source.get("type")
+    origin = (
+        _said_by_user(fact, now) if told else _shared_by(fact) or _heard(fact) or (f"from {place}" if place else "")
+    )
+    forms: list[tuple[Level, str]] = [("summary", _sentence(fact))]
+    if fact.levels.compressed:
+        forms.append(("compressed", fact.levels.compressed))
+    return Piece(
+        id=fact.id,
+        kind="decision" if fact.category == "decision" else "fact" if told else "convention",
+        tier=1 if told else 3,
+        value=useful * (0.5 + fact.importance / 2) * _belief(fact),
+        forms=tuple(forms),
+        reasons=(*_doubt(fact), *filter(None, (origin,))),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _belief(fact: Memory) -> float:
+    """How likely it holds."""
+    return fact.confidence * (DOUBTED if fact.status is Status.SUSPECT else 1.0)
+
+
+def _doubt(fact: Memory) -> tuple[str, ...]:
+    """Why it may hold no more; names of files only, as other words may be a stranger's."""
+    if fact.status is not Status.SUSPECT:
+        return ()
+    gone = _GONE.match(str(fact.source.get(DOUBT, "")))
+    return (f"in doubt: {gone[0]}",) if gone else ("in doubt: what it rests on has changed",)
+
+
+def _said_by_user(fact: Memory, now: datetime) -> str:
+    on_branch = f" on {fact.branch}" if fact.branch else ""
+    since = f", {ago(fact.valid_from, now)}" if fact.valid_from else ""
+    return f"{'you said so' if fact.source.get('type') == 'session' else 'you asked to remember it'}{on_branch}{since}"
+
+
+def _heard(fact: Memory) -> str:
+    """How it became known, for what neither a file nor a commit says."""
+    if fact.source.get("type") == "session":
+        return "said in a session"
+    if fact.source.get("client") == "mcp":
+        return "an agent kept it"
+    return "kept by a client" if fact.source.get("type") == "client" else ""
+
+
+def _shared_by(fact: Memory) -> str:
+    """Who shared it and where, for what was shared."""
+    by = fact.source.get("by")
+    return f"shared{f' by {by}' if by else ''} in {fact.source.get('path')}" if is_shared(fact) else ""
+
+
+def _decision(fact: Memory, shared: int) -> Piece:
+    text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
+    return Piece(
+        id=fact.id,
+        kind="decision" if _is_decision(fact) else "fact",
+        tier=1 if shared > 1 else 3,
+        value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * _belief(fact),
+        forms=(("summary", text), ("compressed", fact.title)),
+        reasons=(*_doubt(fact), _origin(fact)),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _origin(fact: Memory) -> str:
+    if shared := _shared_by(fact):
+        return shared
+    if sha := fact.source.get("sha"):
+        return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
+    return str(fact.source.get("path") or _heard(fact) or "from the project")
+
+
+def _near(path: str) -> str:
+    """The file's name and its folder: further up a path stands what all files of a project share, and behind the
+    last dot what all files of its language do."""
+    folders, _, name = path.rpartition("/")
+    return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
+
+
+def _common(decisions: Sequence[Memory]) -> frozenset[str]:
+    """Words that so many of a project's decisions hold that they tell none from another, such as its own name."""
+    counted = Counter(word for fact in decisions for word in words_in(f"{fact.title} {fact.content}"))
+    return frozenset(word for word, count in counted.items() if count > max(MOST_DECISIONS, len(decisions) // 10))
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words that tell something of a path, a branch or a sentence: an `OwnerController` is about owners."""
+    words = (word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST_WORD)
+    return frozenset(_singular(word) for word in words if word not in _EVERYWHERE)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_WORD else word
+
+
+def _sentence(fact: Memory) -> str:
+    if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
+        summary = fact.levels.summary
+        return summary if summary.startswith(f"{fact.key}: {fact.value}") else f"{fact.key}: {fact.value}"
+    return fact.levels.summary or fact.content or fact.title

@@ -1,0 +1,55 @@
+"""Who wrote the lines of the open files: git is asked in a thread, beside everything else, once a file is open for a
+while and again after it was committed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from hunchd.domain.errors import RepositoryError
+from hunchd.engine.state.project import Project, Tree
+from hunchd.prediction.pages import Reading, reading
+from hunchd.repository.authorship import written
+from hunchd.repository.git import Git
+
+logger = logging.getLogger(__name__)
+
+QUIET: Final = 1.0  # seconds; who leafs through files does not work on each
+
+
+class LineReading:
+    def __init__(self) -> None:
+        self._wanted: tuple[Project, Tree] | None = None
+        self._work = asyncio.Event()
+
+    def note(self, project: Project, tree: Tree) -> None:
+        """Remember to look at what is open there; the newest note counts."""
+        self._wanted = project, tree
+        self._work.set()
+
+    async def run(self) -> None:
+        """Read what is open and was not read yet, the newest first, for ever."""
+        while True:
+            await self._work.wait()
+            await asyncio.sleep(QUIET)
+            self._work.clear()
+            wanted, self._wanted = self._wanted, None
+            if wanted is not None:
+                await self._read(*wanted)
+
+    async def _read(self, project: Project, tree: Tree) -> None:
+        for path in reversed(tuple(tree.opened)):
+            predictor = project.predictor
+            if project.missing or predictor is None or self._work.is_set():  # the developer has moved on
+                return
+            if predictor.has(path) and not predictor.has_read(path):
+                predictor.read(path, await asyncio.to_thread(_read_in, tree, path))
+
+
+def _read_in(tree: Tree, path: str) -> Reading:
+    try:
+        return reading(written(Git(tree.root), path))
+    except (RepositoryError, OSError) as error:  # until its next unit it counts as read: asking again would not help
+        logger.info("who wrote the lines of %s/%s is not known: %s", tree.root, path, error)
+        return reading(())

@@ -1,0 +1,265 @@
+"""Predictions and memories → the pieces a bundle may be made of: pure, and the only place that weighs kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from hunchd.consolidation.abbreviations import forms_in
+from hunchd.consolidation.aging import SHOWN_AS
+from hunchd.domain.code import FileView
+from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.subjects import tells
+from hunchd.engine.answering.fact_pieces import told_pieces
+from hunchd.engine.state.ages import ago
+from hunchd.engine.state.project import SeenError
+from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.errors import understood
+from hunchd.ingestion.fixes import Fix, excerpt
+from hunchd.ingestion.skeleton import shown
+from hunchd.prediction.files import ALWAYS_HUB, CODE, GENERATED, told_apart, traits_of
+from hunchd.prediction.reasons import LATELY
+from hunchd.protocol.answers import iso
+
+# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
+ERROR_HERE = 0.95  # a recent error that names the current file
+ERROR_ELSEWHERE = 0.6
+OLDER = 0.01  # less, for each error seen since: the newest is what somebody is at
+OLDEST = 8  # … up to so many
+GLOSSARY = 0.2  # of the abbreviations in what is shown
+EPISODE = 0.6  # times the confidence that this past work matters now
+NARROW = 0.5  # … and half of that if it touched one file only, or
+WIDEST = 40  # more than so many
+
+# A file without an outline begins with a sentence that says what it is, or with the first of its entries.
+_PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
+_SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
+FEWEST_WORDS = 3
+
+_TALLY = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # of a run of tests, at its end
+
+HEADLINES = 3  # errors of which what was said is looked for
+TRACE_LINES = 12  # lines of a trace that are shown
+FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is at hand for one answer."""
+
+    project: str
+    focus: Focus
+    prediction: Prediction
+    views: Mapping[str, FileView]
+    used: Collection[str]  # names that the file at hand uses and does not define
+    errors: Sequence[SeenError]
+    facts: Sequence[Memory]
+    found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
+    now: datetime
+    past_units: int  # episodes shown at most
+    conflicts: Sequence[Memory] = ()  # open contradictions
+    profile: Sequence[Memory] = ()  # pages that say who the user is
+    fixes: Mapping[str, Fix] = field(default_factory=dict)  # the surest of each error, by the error's memory
+
+
+def pieces(known: Known) -> list[Piece]:
+    """All candidates, unordered; the assembly chooses among them."""
+    return [
+        *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
+        *_files(known),
+        *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
+        *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now, _headlines(known)),
+        *(_found(memory, relevance, known) for memory, relevance in known.found),
+        *_glossary([memory for memory, _ in known.found]),
+    ]
+
+
+def _headlines(known: Known) -> list[str]:
+    """What the newest errors at hand say first."""
+    read = {error.text: error.headline for error in known.errors}
+    return [read.get(text) or understood(text).headline for text in known.focus.errors[:HEADLINES]]
+
+
+def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
+    return sorted(errors, key=lambda error: error.last, reverse=True)
+
+
+def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
+    """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
+    told = [unit for unit in units if tells(unit.subject)]
+    return sorted(told, key=lambda unit: -worth_of(unit))[:most]
+
+
+def worth_of(unit: PredictedUnit) -> float:
+    """What the story of a past unit is worth beside a file that will certainly be needed (1.0)."""
+    return EPISODE * unit.confidence * _breadth(unit)
+
+
+def _breadth(unit: PredictedUnit) -> float:
+    """A change of one file mostly mended a detail of it; what went through several is why they belong together; what
+    went through everything is about none of it."""
+    return 1.0 if 1 < len(unit.paths) <= WIDEST else NARROW
+
+
+def _error(error: SeenError, since: int, known: Known) -> Piece:
+    """`since`: how many other errors were seen after it."""
+    here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
+    spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
+    line = f"{error.headline}{spot}"
+    reasons = [ago(error.last, known.now)]
+    if error.times > 1:
+        reasons.append(f"{error.times} times")
+    if here:
+        reasons.append("in this file" if error.path == known.focus.file else "in a file that is open")
+    forms: list[tuple[Level, str]] = [("summary", line), ("index", error.headline[:80])]
+    told = [text for text in (_end_of(error.text),) if text]
+    fix = known.fixes.get(error.memory)
+    if fix is not None:
+        reasons.insert(0, fix.line)
+        told.append(f"{'a commit that may help' if fix.is_past else 'what mended it before'}:\n{excerpt(fix)}")
+    if told:
+        forms.insert(0, ("full", "\n".join((line, *told))))
+    return Piece(
+        id=error.memory,
+        kind="error",
+        tier=1,
+        value=(ERROR_HERE if here else ERROR_ELSEWHERE) - OLDER * min(since, OLDEST),
+        forms=tuple(forms),
+        reasons=tuple(reasons),
+        source={
+            "type": "signal",
+            "last": iso(error.last),
+            "path": error.path,
+            "line": error.line,
+            "command": error.command,
+            **(_mended_by(fix) if fix is not None else {}),
+        },
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _mended_by(fix: Fix) -> dict[str, Any]:
+    """What of a fix clients need to ask further; `likely_fixed_by` is a commit of the past, which nobody has tried."""
+    name = "likely_fixed_by" if fix.is_past else "fixed_by"
+    return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
+
+
+def _end_of(text: str) -> str:
+    """The last lines of a trace, where it says what went wrong; nothing if one line is all there is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    while lines and _TALLY.match(lines[-1]):
+        lines.pop()
+    return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
+
+
+def _files(known: Known) -> Iterator[Piece]:
+    """The predicted files. One that only changed lately is told where that is said of all; what two of them would show
+    alike, as fixtures do, is shown once."""
+    told: set[tuple[str, ...]] = set()
+    to_the_point = any(file.reasons != (LATELY,) for file in known.prediction.files)
+    for rank, file in enumerate(known.prediction.files):
+        if to_the_point and file.reasons == (LATELY,):
+            continue
+        view = known.views.get(file.path)
+        lines = tuple(line.text for line in view.lines) if view is not None else ()
+        yield _file(known, file, rank, view if not lines or lines not in told else None)
+        told.add(lines)
+
+
+def _file(known: Known, file: PredictedFile, rank: int, view: FileView | None) -> Piece:
+    forms: list[tuple[Level, str]] = []
+    if view is not None and view.lines:
+        stem = PurePosixPath(known.focus.file or "").stem
+        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used, about=stem)
+        forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
+    elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
+        forms.append(("summary", f"{file.path}\n{view.doc}"))
+    forms.append(("compressed", file.path))
+    blob = known.views[file.path].blob if file.path in known.views else None
+    return Piece(
+        id=f"file:{file.path}",
+        kind="file",
+        tier=2,
+        value=file.confidence,
+        forms=tuple(forms),
+        reasons=file.reasons,
+        source={"type": "file", "path": file.path, "blob": blob},
+        trust=Trust.PROJECT,
+        about=(file.path,),
+        rank=rank,
+    )
+
+
+def _episode(unit: PredictedUnit, known: Known) -> Piece:
+    when = datetime.fromtimestamp(unit.at, UTC)
+    others = sorted((path for path in unit.paths if path != known.focus.file), key=_aside)
+    called = told_apart([*others[:WIDEST], *filter(None, (known.focus.file,))])
+    named = ", ".join(called[path] for path in others[:3])
+    files = f" ({named}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
+    short = f"{when:%Y-%m}: {unit.subject}"
+    return Piece(
+        id=episode_id(known.project, unit.sha),
+        kind="episode",
+        tier=2,
+        value=worth_of(unit),
+        forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
+        reasons=unit.reasons,
+        source={"type": "commit", "sha": unit.sha, "at": iso(when)},
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _aside(path: str) -> int:
+    """Code says what a change was about; what was written or generated beside it comes after."""
+    traits = traits_of(path)
+    return 2 if traits & (GENERATED | ALWAYS_HUB) else 0 if traits & CODE else 1
+
+
+def _found(memory: Memory, relevance: float, known: Known) -> Piece:
+    text = memory.levels.summary or memory.content
+    forms: list[tuple[Level, str]] = []
+    shown_as = memory.source.get(SHOWN_AS)
+    is_hint = memory.kind is Kind.PATTERN  # its template can be asked for
+    if shown_as is None and len(memory.content) < 2_000 and not is_hint:
+        forms.append(("full", memory.content))
+    if shown_as != "compressed" or not memory.levels.compressed:
+        forms.append(("summary", text[:400]))
+    else:
+        forms.append(("compressed", memory.levels.compressed))
+    forms.append(("index", memory.title))
+    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # the others are as old as their last reading
+    return Piece(
+        id=memory.id,
+        kind=str(memory.kind),
+        tier=2,
+        value=relevance,
+        forms=tuple(form for form in forms if form[1]),
+        reasons=(
+            f"matches what you asked, {ago(memory.at, known.now)}" if dated else "matches what you asked",
+            *((f"hunch show {memory.id}",) if is_hint else ()),
+        ),
+        source=memory.source,
+        trust=memory.trust,
+    )
+
+
+def _glossary(memories: Sequence[Memory]) -> Iterator[Piece]:
+    """What the abbreviations of the condensed ones among these mean."""
+    used: dict[str, str] = {}
+    for memory in memories:
+        if memory.source.get(SHOWN_AS) == "compressed":
+            used |= forms_in(memory.levels.compressed, f"{memory.title}\n{memory.content}")
+    if used:
+        yield Piece(
+            id="glossary",
+            kind="glossary",
+            tier=4,
+            value=GLOSSARY,
+            forms=(("index", " · ".join(f"{form} = {word}" for form, word in used.items())),),
+            source={"type": "glossary"},
+        )

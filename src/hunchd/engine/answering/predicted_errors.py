@@ -1,0 +1,42 @@
+"""Errors and what mended them, as predicted memories: of the file at hand, and of an error that is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.context import Focus
+from hunchd.engine.answering.pieces import ERROR_HERE
+from hunchd.engine.state.absorbing import error_id
+from hunchd.engine.state.ages import ago
+from hunchd.engine.state.project import Project
+from hunchd.ingestion.errors import understood
+
+MOST: Final = 4
+
+
+def predicted_errors(project: Project, focus: Focus, asked: str | None, now: datetime) -> list[dict[str, Any]]:
+    """In the contract's shape: what is wrong in the files that are open, then what mended it, or the error `asked`."""
+    here = [error for error in project.fresh_errors(now) if error.path in (focus.file, *focus.open_files)][:MOST]
+    meant = [error.memory for error in here]
+    if asked:
+        meant.insert(0, error_id(project.id, understood(asked).fingerprint))
+    told = [
+        _told(error.memory, error.headline, ERROR_HERE, ago(error.last, now))
+        for error in here
+        if error.path is not None
+    ]
+    return [*told, *_fixes(project, meant)]
+
+
+def _fixes(project: Project, errors: list[str]) -> Iterator[dict[str, Any]]:
+    for fix in project.fixes.shown(dict.fromkeys(errors)).values():
+        yield _told(fix.id, f"fixed: {fix.headline}", fix.confidence, fix.line)
+
+
+def _told(identifier: str, title: str, confidence: float, reason: str) -> dict[str, Any]:
+    return {
+        "id": identifier, "kind": "error", "title": title[:120], "confidence": round(confidence, 4),
+        "reasons": [reason],
+    }  # fmt: skip

@@ -1,0 +1,122 @@
+"""Questions in words: what is held in memory and what is in the store, found together and ranked as one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Status
+from hunchd.domain.session import refs_beside
+from hunchd.engine.keeping.session_log import session_tag
+from hunchd.protocol.requests import SearchRequest
+from hunchd.retrieval.answering import answer as answer_of
+from hunchd.retrieval.answering import lasting, places_on, whole_documents
+from hunchd.retrieval.ranking import told
+from hunchd.retrieval.wording import cleaned
+from hunchd.store.client import StoreClient
+from hunchd.store.database.hits import Hit
+from hunchd.store.hot import HotTier
+
+PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
+FINALISTS = 40  # memories that the store finds, at least, and that are compared by what they say
+# Of what has no neighbours so many more than are asked for will do: each costs a fifth of a millisecond. Of messages
+# forty are worth it: with thirty the right one is missed by one question in eighty (five results, LoCoMo 0 to 2).
+FEW = 12
+AT_HAND = 20  # the same of memory
+BESIDE = 2  # messages on either side of one that is compared
+SPARE = 5  # results that are asked for beside, should some be gone by now
+MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
+
+
+class Searching:
+    def __init__(self, hot: HotTier, store: StoreClient, *, now: Callable[[], datetime]) -> None:
+        self._hot = hot
+        self._store = store
+        self._now = now
+
+    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> dict[str, Any]:
+        """The contract's answer: results, "ok" | "empty" | "degraded", and how long it took. What was learnt on
+        another branch than `branch` is not true here and not found."""
+        began = time.perf_counter()
+        filters = Filters(
+            project=project,
+            kinds=request.kinds,
+            category=request.category,
+            path_prefix=request.path_prefix,
+            tags=(*request.tags, *((session_tag(request.session),) if request.session else ())),
+            as_of=request.as_of,
+            branch=branch,
+            statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
+        )
+        query, now = cleaned(request.query), self._now()
+        waiting = self._at_hand(query, filters, waiting=True)  # asked first: what the store takes in now is seen twice
+        try:
+            async with asyncio.timeout(PATIENCE):
+                answer = await self._store.answer(
+                    query,
+                    filters,
+                    max(request.k, FINALISTS),
+                    waiting,
+                    few=None if request.depth == "deep" else request.k + FEW,
+                    depth=request.depth,
+                    results=request.k + SPARE,
+                    said_on_branch=self._hot.waiting_on(project, branch) if branch else (),
+                    now=now,
+                    patience=MODEL_PATIENCE,
+                )
+            results, degraded = self._as_of_now(query, filters, answer.results, waiting), list(answer.degraded)
+        except TimeoutError:
+            degraded = ["the store is still starting: only recent memories were searched"]
+            results = self._from_memory(query, filters, request, now)
+        except HunchError as error:
+            degraded = [f"only recent memories were searched: {error.message}"]
+            results = self._from_memory(query, filters, request, now)
+        results = whole_documents(results)[: request.k]
+        return {
+            "results": results,
+            "status": "degraded" if degraded else "ok" if results else "empty",
+            "degraded": degraded,
+            "took_ms": round((time.perf_counter() - began) * 1_000, 2),
+        }
+
+    def _as_of_now(
+        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], waiting: Sequence[Hit]
+    ) -> list[dict[str, Any]]:
+        """Without what was forgotten, and with what was changed as it is: the store may not know it yet."""
+        known, current = {hit.memory.id for hit in waiting}, []
+        for result in results:
+            identifier = result["id"]
+            if self._hot.is_tombstoned(identifier):
+                continue
+            if identifier not in known and self._hot.is_waiting(identifier):
+                newer = self._hot.get(identifier)
+                if newer is None or not matches(newer, filters):
+                    continue
+                result = {**result, **told(query, newer)}
+            current.append(result)
+        return current
+
+    def _from_memory(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
+        """What is at hand alone."""
+        hits = lasting(self._at_hand(query, filters, waiting=False), filters.as_of or now)
+        places = places_on(filters.branch, hits)
+        hits = [hit for hit in hits if (place := places.get(hit.memory.id)) is None or self._hot.get(place) is None]
+        return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
+
+    def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
+        """What memory holds and answers, with the messages beside it; if `waiting`, of what the store does not have."""
+        hits: dict[str, Hit] = {}
+        for found in self._hot.search(query, filters, AT_HAND, waiting=waiting):
+            if (memory := self._hot.get(found.memory_id)) is not None:
+                hits[memory.id] = Hit(memory=memory, lexical=found.score)
+        refs = [ref for hit in hits.values() for ref in refs_beside(hit.memory.ref, BESIDE)]
+        for ref in dict.fromkeys(refs):
+            beside = self._hot.by_ref(filters.project, ref)
+            if beside is not None and beside.id not in hits and matches(beside, filters):
+                hits[beside.id] = Hit(memory=beside)
+        return list(hits.values())

@@ -1,0 +1,1 @@
+"""Sessions: taken in, condensed, compiled into a prompt, and what stays of them."""

@@ -1,0 +1,151 @@
+"""What stays of a session when it has ended: episodes with their turns, and facts in the words in which they were said.
+
+Nothing here is made up: every episode and every fact names the turns and the message that it rests on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hunchd.assembly.digest_text import digest_text, weightiest
+from hunchd.assembly.fencing import single_line
+from hunchd.assembly.tokens import count
+from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.session import Digest, Outcome, Point, Turn
+from hunchd.engine.keeping.drafts import memory_id, without_secrets
+from hunchd.engine.keeping.filing import filed
+from hunchd.engine.keeping.session_log import Head, head_id, session_tag
+from hunchd.ingestion.chapters import Chapter, chapters_of, outcome_of
+from hunchd.ingestion.digesting import digested
+from hunchd.protocol.memories import MemoryDraft, title_of
+
+FACTS_A_HUNDRED = 15  # turns
+FEWEST_FACTS = 3
+FACT_KINDS = ("decision", "instruction", "preference")
+# What the user says is meant; what an assistant says it will do may have been a thought.
+SAID_BY_USER = 0.9
+SAID_BY_ASSISTANT = 0.6
+LEAST_WEIGHT = 0.5  # of a point that becomes a fact: below it nobody decided anything
+# Twenty to one: what is injected of a session takes a twentieth of its tokens, but never too few to say anything.
+RATIO = 26  # of an episode; its facts take the rest
+SHORTEST_SUMMARY, LONGEST_SUMMARY = 32, 480  # tokens
+NARRATIVE = 2_000  # tokens of the longest form, which is kept and not injected
+COMPRESSED = 160  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What a session comes down to."""
+
+    episodes: tuple[Memory, ...]
+    summary: str
+    outcome: Outcome
+
+
+def extracted(head: Head, turns: Sequence[Turn], now: datetime, *, ended: bool) -> Extract:
+    """The episodes and the gist of a session that has at least one turn."""
+    chapters = chapters_of(turns, ended=ended)
+    digests = [digested(chapter.turns) for chapter in chapters]
+    episodes = tuple(
+        _episode(head, number, chapter, digest, now)
+        for number, (chapter, digest) in enumerate(zip(chapters, digests, strict=True), start=1)
+    )
+    points = [point for digest in digests for point in digest.points]
+    whole = Digest(turns[0].number, turns[-1].number, tuple(points), sum(digest.tokens for digest in digests))
+    return Extract(
+        episodes=episodes,
+        summary=digest_text(whole, budget=_share(whole.tokens)),
+        outcome=outcome_of(turns, closed=ended),
+    )
+
+
+def episode_id(session: str, project: str | None, number: int) -> str:
+    return memory_id(project, _episode_ref(session, number))
+
+
+def _episode_ref(session: str, number: int) -> str:
+    return f"session:{session}:episode:{number}"
+
+
+def _episode(head: Head, number: int, chapter: Chapter, digest: Digest, now: datetime) -> Memory:
+    title = title_of(single_line(chapter.title, 120))
+    first, last = chapter.turns[0].messages[0], chapter.turns[-1].messages[-1]
+    summary = digest_text(digest, budget=_share(digest.tokens))
+    best = max(digest.points, key=lambda point: point.weight, default=None)
+    compressed = f"{title}: {best.text}" if best is not None and best.text != title else title
+    return without_secrets(
+        Memory(
+            id=episode_id(head.session, head.project, number),
+            kind=Kind.EPISODE,
+            title=title,
+            content=digest_text(digest, budget=NARRATIVE),
+            at=last.at,
+            created=now,
+            updated=now,
+            project=head.project,
+            ref=_episode_ref(head.session, number),
+            levels=Levels(summary, single_line(compressed, COMPRESSED), title),
+            category=chapter.outcome,
+            scope=Scope.USER,
+            importance=0.5,
+            tags=(session_tag(head.session), *chapter.topics),
+            valid_from=first.at,
+            links=({"type": "part_of", "ref": head_id(head.session, head.project)},),
+            trust=Trust.DERIVED,
+            source={
+                "type": "session",
+                "session": head.session,
+                "turns": [chapter.first, chapter.last],
+                "messages": [first.number, last.number],
+                "outcome": chapter.outcome,
+            },
+        )
+    )
+
+
+def _share(tokens: int) -> int:
+    return max(SHORTEST_SUMMARY, min(LONGEST_SUMMARY, tokens // RATIO))
+
+
+def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
+    """What becomes a fact of the turns that nobody looked at yet: the weightiest statements, each once, so many that
+    the session as a whole has about fifteen a hundred turns."""
+    points = digested(stretch).points
+    candidates = [point for point in points if point.kind in FACT_KINDS and point.weight >= LEAST_WEIGHT]
+    distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
+    most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
+    chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[: max(0, most)]
+    return tuple(filed(_fact(head, point)) for point in sorted(chosen, key=lambda point: point.turn))
+
+
+def _fact(head: Head, point: Point) -> MemoryDraft:
+    """A statement as a fact. A preference is the user's in every project; a decision is the project's."""
+    digest = hashlib.blake2b(" ".join(point.text.lower().split()).encode(), digest_size=6).hexdigest()
+    own = point.kind == "preference" and point.by_user
+    return MemoryDraft(
+        kind=Kind.FACT,
+        title=title_of(point.text),
+        content=point.text,
+        project=None if own else head.project,
+        ref=f"session:{head.session}:fact:{digest}",
+        category=point.kind,
+        scope=Scope.USER if own or head.project is None else Scope.PROJECT,
+        confidence=SAID_BY_USER if point.by_user else SAID_BY_ASSISTANT,
+        importance=round(min(1.0, point.weight), 2),
+        tags=(session_tag(head.session),),
+        links=(
+            {"type": "said_in", "ref": point.message},
+            {"type": "part_of", "ref": head_id(head.session, head.project)},
+        ),
+        trust=Trust.USER if point.by_user else Trust.DERIVED,
+        source={"type": "session", "session": head.session, "turn": point.turn, "message": point.message},
+    )
+
+
+def finished(head: Head, extract: Extract, *, at: datetime, outcome: str | None) -> Head:
+    """The head of a session that has ended."""
+    return replace(head, ended=at, outcome=outcome or extract.outcome, summary=extract.summary)

@@ -1,0 +1,120 @@
+"""What is known, as lines of a prompt: the user's profile, a project's background, and what a question brought up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.assembly.fencing import fenced, nonce_for, quoted, single_line, visible
+from hunchd.assembly.tokens import count
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.engine.keeping.session_log import Head
+from hunchd.engine.state.ages import ago
+
+PROFILE_PREFIX: Final = "/profile/"
+LEAST_IMPORTANCE: Final = 0.5  # of a fact that is shown unasked
+WHOLE: Final = 160  # tokens: a text up to this length is shown whole when it was found
+SNIPPET: Final = 300  # characters of a longer one
+LINE: Final = 240  # characters of a fact
+
+# Questions about what was: they are looked up more thoroughly.
+_LOOKING_BACK: Final = re.compile(
+    r"\b(?:decid\w*|decision|agreed|settled|earlier|before|previous\w*|remember|recall|"
+    r"last (?:time|session|week|month)|why (?:did|do|don't|is|are|was|were|not)|when did|what did we|what was|did we|"
+    r"have we|again|history|originally)\b",
+    re.IGNORECASE,
+)
+
+
+def looks_back(message: str) -> bool:
+    """Whether a message asks about what was said or decided: then a deep search is worth its time."""
+    return _LOOKING_BACK.search(message) is not None
+
+
+def profile_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """The user's own documents below /profile and facts that matter, the same in the same state: documents by path,
+    facts by importance."""
+    known = list(memories)
+    documents = sorted(
+        (memory for memory in known if memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(PROFILE_PREFIX)),
+        key=lambda memory: memory.key or "",
+    )
+    lines = [f"## {single_line(memory.key or '', 80)}\n{visible(memory.content).strip()}" for memory in documents]
+    return (*lines, *fact_lines(known))
+
+
+def fact_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Facts that are important enough to be shown unasked, the most important first."""
+    facts = [one for one in memories if one.kind is Kind.FACT and one.importance >= LEAST_IMPORTANCE]
+    facts.sort(key=lambda one: (-one.importance, one.category or "", one.key or "", one.id))
+    return tuple(dict.fromkeys(fact_line(one) for one in facts))
+
+
+def fact_line(memory: Memory) -> str:
+    """In short; an instruction in its own words, as its key may be no more than a name for it."""
+    in_short = memory.key and memory.value and memory.category != "instruction"
+    return _line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
+
+
+def _line(memory: Memory, said: str) -> str:
+    text = single_line(said, LINE) if memory.trust in (Trust.USER, Trust.DERIVED) else quoted(said, LINE)
+    return f"- {memory.category}: {text}" if memory.category else f"- {text}"
+
+
+def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
+    """A memory that answers, with where it is from. Short ones are shown whole; what nobody vouches for is fenced."""
+    when = ago(memory.at, now)
+    provenance = f"{memory.kind}, {when}, {memory.id}"
+    told = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
+    if memory.kind is Kind.FACT:
+        # In the words in which it was said: they tell why, and instead of what.
+        return f"{_line(memory, memory.content)} ({when}, {memory.id})"
+    if count(told) > WHOLE:
+        told = snippet or told[:SNIPPET]
+        if memory.kind is Kind.EPISODE and not told.startswith(memory.title):
+            told = f"{memory.title}: {told}"
+    if memory.trust is Trust.UNTRUSTED:
+        return fenced(told, provenance=provenance, nonce=nonce_for(secret, memory.id))
+    shown = single_line(told, 4 * SNIPPET) if memory.trust in (Trust.USER, Trust.DERIVED) else quoted(told, 4 * SNIPPET)
+    speaker, _, begins = memory.title.partition(": ") if memory.kind is Kind.MESSAGE else ("", "", memory.title)
+    named = speaker if told.startswith(begins[:40]) else memory.title
+    title = f"{single_line(named, 100)}: " if named else ""
+    return f"- {title}{shown} ({provenance})"
+
+
+def volatile_lines(now: datetime, name: str | None, last: Head | None, degraded: Sequence[str] = ()) -> tuple[str, ...]:
+    """What is true only now: `now` is in the user's own time zone."""
+    zone = now.tzname() or now.strftime("%z")
+    lines = [f"Now: {now:%A %Y-%m-%d %H:%M} {zone}"]
+    if name:
+        lines.append(f"User: {single_line(name, 80)}")
+    if last is not None and last.last is not None:
+        how = f", {last.outcome}" if last.outcome else ""
+        lines.append(f"Last session: {ago(last.last, now)}, “{single_line(last.title, 100)}”{how}")
+    return (*lines, *(f"Memory is incomplete: {single_line(why, 120)}" for why in degraded))
+
+
+def name_of(memories: Iterable[Memory]) -> str | None:
+    """The user's name, if they have told it."""
+    for memory in memories:
+        if memory.kind is Kind.FACT and memory.category == "identity" and (memory.key or "").lower() == "name":
+            return memory.value
+    return None
+
+
+def worth_showing(
+    results: Sequence[Mapping[str, Any]], visible_messages: Collection[str], heads: Collection[str]
+) -> list[Mapping[str, Any]]:
+    """The results that the prompt does not show anyway, each once."""
+    seen: set[str] = set()
+    kept = []
+    for result in results:
+        # Of past work the snippet is what the title does not say: many a commit changed README.md.
+        title = f"{result['title']} " if result["kind"] == Kind.EPISODE else ""
+        identifier, wording = str(result["id"]), " ".join(f"{title}{result['snippet']}".lower().split())
+        if identifier not in visible_messages and identifier not in heads and wording not in seen:
+            seen.add(wording)
+            kept.append(result)
+    return kept

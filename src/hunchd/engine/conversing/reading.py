@@ -1,0 +1,261 @@
+"""Sessions read by a language model for what the rules missed: behind everybody's back, within a day's money.
+
+What is left to read is written in the head of each session: nothing is lost by a stop, and nothing is paid for twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from hunchd.assembly.tokens import count
+from hunchd.config.settings import LanguageSettings
+from hunchd.domain.errors import NotFound
+from hunchd.domain.memory import Kind, Scope, Trust
+from hunchd.domain.session import Turn, turns_of
+from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.conversing.spending import Ledger, Prices
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.session_log import Head, head_id, session_tag
+from hunchd.engine.state.parts import Parts
+from hunchd.ingestion.quoted import Claim, checked, stretch_text
+from hunchd.ingestion.redaction import redact
+from hunchd.language.asking import Answer, Failure, Question, Used
+from hunchd.language.client import LanguageClient
+from hunchd.language.prompts import FACTS
+from hunchd.protocol.memories import MemoryDraft, title_of
+
+logger = logging.getLogger(__name__)
+
+STRETCH: Final = 6_000  # tokens of a session in one question: some twenty turns without what tools printed
+LONGEST_ANSWER: Final = 2_000  # tokens: fifteen facts
+# Our count of tokens is at most a few percent below what the other side counts; the form around it is small.
+ABOVE: Final = 1.25
+AROUND: Final = 600  # tokens
+FIRST_PAUSE: Final = 10.0  # seconds after a failure, doubled each time
+LONGEST_PAUSE: Final = 3_600.0  # seconds
+BREAKER: Final = 5  # failures in a row after which nothing is asked for the longest pause
+HOPELESS: Final = 3  # answers without sense about one stretch, after which it is passed over
+# What a model claims never takes the place of what was said outright and understood by rule.
+SAID_BY_USER: Final = 0.75
+SAID_BY_ASSISTANT: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    session: str
+    turns: tuple[Turn, ...]
+
+    @property
+    def last(self) -> int:
+        return self.turns[-1].number
+
+
+class Reading:
+    """`note` what has grown; `run` reads it when there is time, money and an answer."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        memories: Memories,
+        client: LanguageClient,
+        ledger: Ledger,
+        settings: LanguageSettings,
+        *,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._sessions = sessions
+        self._memories = memories
+        self._client = client
+        self._ledger = ledger
+        self._settings = settings
+        self._rest = rest  # for so many seconds
+        self._waiting: dict[str, None] = {}  # sessions, in the order in which they were noted
+        self._wake = asyncio.Event()
+        self._failures = 0  # in a row
+        self._senseless = 0  # answers without sense about the stretch at hand
+        self.trouble = ""  # why nothing is asked just now; "" when all is well
+
+    def note(self, session: str) -> None:
+        """Facts were looked for in a session by rule: the rest of it may be worth a question."""
+        self._waiting[session] = None
+        self._wake.set()
+
+    def status(self) -> dict[str, Any]:
+        """For `hunch status`: what is on, and what today has cost."""
+        today = self._ledger.today
+        return {
+            "model": self._settings.model,
+            "spent_today_usd": round(today.usd, 4),
+            "limit_usd": self._settings.daily_limit_usd,
+            "questions": today.questions,
+            "failed": today.failed,
+            "waiting": len(self._waiting),
+            **({"trouble": self.trouble} if self.trouble else {}),
+        }
+
+    async def run(self) -> None:
+        """Read what is left of earlier runs, then what comes, for ever."""
+        await self._sessions.begun()
+        for head in list(self._sessions.heads.values()):
+            if head.read < head.told and (head.last or head.began) >= self._ledger.since:
+                self.note(head.session)
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._rest(self._settings.rest_seconds)
+            while self._waiting:
+                session = next(iter(self._waiting))
+                if await self._read(session):
+                    self._waiting.pop(session, None)
+
+    async def _read(self, session: str) -> bool:
+        """Ask about the next stretch of a session. Whether nothing is left of it."""
+        try:
+            stretch = await self._next(session)
+        except NotFound:  # erased meanwhile
+            return True
+        if stretch is None:
+            return True
+        text = redact(stretch_text(stretch.turns)).text
+        if text:
+            question = Question(FACTS.system, f"<stretch>\n{text}\n</stretch>", FACTS.schema, LONGEST_ANSWER)
+            if not await self._ask(question, stretch):
+                return False
+        await self._mark(stretch)
+        return False
+
+    async def _next(self, session: str) -> _Stretch | None:
+        async with self._sessions.held(session) as log:
+            left = turns_of(log.messages)[log.head.read : log.head.told]
+            return _Stretch(session, next(stretches(left))) if left else None
+
+    async def _ask(self, question: Question, stretch: _Stretch) -> bool:
+        """Ask, and keep what is borne out. Whether the stretch is done with; if not, some time has passed."""
+        worst = await asyncio.to_thread(worst_of, question)
+        if not self._ledger.reserve(*worst):
+            self.trouble = f"today's limit of {self._settings.daily_limit_usd:.2f} $ is reached"
+            await self._rest(self._ledger.seconds_to_midnight())
+            return False
+        outcome = await self._client.ask(question)
+        failed = isinstance(outcome, Failure)
+        self._ledger.settle(worst, paid(outcome, worst), failed=failed)
+        if isinstance(outcome, Answer):
+            self.trouble, self._failures, self._senseless = "", 0, 0
+            await self._keep(outcome, stretch)
+            return True
+        return await self._after(outcome)
+
+    async def _after(self, failure: Failure) -> bool:
+        """Wait as long as a failure asks for. Whether the stretch is given up: that no answer makes sense may be its
+        fault; anything else is not."""
+        self._failures += 1
+        self.trouble = f"{failure.trouble}: {failure.message}"
+        if failure.trouble in ("nonsense", "cut short"):
+            self._senseless += 1
+            if self._senseless >= HOPELESS:
+                logger.warning("a stretch of a session is passed over: %s", failure.message)
+                self._senseless = 0
+                return True
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+        if failure.trouble == "refused" or self._failures >= BREAKER:
+            pause = LONGEST_PAUSE
+        pause = max(pause, min(failure.retry_after or 0.0, LONGEST_PAUSE))
+        logger.warning("the language model does not help (%s); trying again in %.0f s", self.trouble, pause)
+        await self._rest(pause)
+        return False
+
+    async def _keep(self, answer: Answer, stretch: _Stretch) -> None:
+        found = checked(answer.content, stretch.turns)
+        if found.refused:
+            logger.info("claims of the language model thrown away: %s", dict(found.refused))
+        head = self._sessions.heads.get(stretch.session)
+        if head is None:
+            return
+        drafts = [draft_of(claim, head, self._settings.model) for claim in found.claims]
+        await self._memories.remember(drafts, [draft.project for draft in drafts])
+
+    async def _mark(self, stretch: _Stretch) -> None:
+        try:
+            async with self._sessions.held(stretch.session) as log:
+                await self._sessions.write_head(log, replace(log.head, read=max(log.head.read, stretch.last)))
+        except NotFound:
+            return
+
+
+def ledger_of(parts: Parts) -> Ledger:
+    """What the language model costs; one for all that ask it."""
+    settings = parts.settings.language
+    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+    return Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
+
+
+def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memories) -> Reading | None:
+    """The reading that the settings ask for; None: it is switched off."""
+    settings = parts.settings.language
+    if parts.language is None:
+        return None
+    return Reading(sessions, memories, parts.language, ledger, settings)
+
+
+def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
+    """The turns in pieces that fit one question; a turn is never divided."""
+    piece: list[Turn] = []
+    size = 0
+    for turn in turns:
+        tokens = count(stretch_text([turn]))
+        if piece and size + tokens > STRETCH:
+            yield tuple(piece)
+            piece, size = [], 0
+        piece.append(turn)
+        size += tokens
+    if piece:
+        yield tuple(piece)
+
+
+def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
+    """A claim as a fact in the words in which it was said; where it comes from is told with it."""
+    own = claim.by_user and claim.category in ("identity", "preference")
+    return MemoryDraft(
+        kind=Kind.FACT,
+        title=title_of(claim.sentence),
+        content=claim.sentence,
+        project=None if own else head.project,
+        category=claim.category,
+        key=claim.key,
+        value=claim.value,
+        scope=Scope.USER if own or head.project is None else Scope.PROJECT,
+        confidence=SAID_BY_USER if claim.by_user else SAID_BY_ASSISTANT,
+        importance=max(0.2, round(claim.importance, 2)),
+        tags=(session_tag(head.session),),
+        links=(
+            {"type": "said_in", "ref": claim.message},
+            {"type": "part_of", "ref": head_id(head.session, head.project)},
+        ),
+        trust=Trust.DERIVED,
+        source={
+            "type": "session",
+            "session": head.session,
+            "turn": claim.turn,
+            "message": claim.message,
+            "read_by": model,
+            "prompt": FACTS.name,
+        },
+    )
+
+
+def worst_of(question: Question) -> tuple[int, int]:
+    """Tokens that a question may take, in and out."""
+    return int((count(question.text) + count(question.system) + AROUND) * ABOVE), question.most
+
+
+def paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
+    """Tokens that a question took. One that was turned away took nothing; one that broke off, at most what was put
+    aside."""
+    used = (outcome.used.input, outcome.used.output)
+    if isinstance(outcome, Answer) or (outcome.used == Used() and outcome.trouble in ("busy", "refused")):
+        return used
+    return (max(used[0], worst[0]), max(used[1], worst[1])) if outcome.trouble != "nonsense" else used

@@ -1,0 +1,403 @@
+"""Sessions: turns taken in durably, listed in order, ended, and erased without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound, Unavailable
+from hunchd.domain.facts import Change
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import Event, Message
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.records import holds_one_of
+from hunchd.engine.keeping.session_log import (
+    HEAD_TAG,
+    Head,
+    Log,
+    head_id,
+    head_of_memory,
+    memory_of_head,
+    memory_of_message,
+    message_of,
+    message_of_memory,
+    session_tag,
+)
+from hunchd.engine.keeping.writing import Writer
+from hunchd.ingestion.redaction import redact, redacted_name
+from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.memories import title_of
+from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, message_json
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal.journal import Journal
+
+logger = logging.getLogger(__name__)
+
+HELD = 16  # sessions whose messages stay in memory
+HELD_BYTES = 32 * 1024 * 1024  # of their texts together, about
+BEGUN_WITHIN = 30.0  # seconds that a client waits for a daemon that has just been started
+# Longer texts are searched for secrets and counted in a thread, so that other questions get their turn.
+LONG = 32 * 1024  # characters
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """A session in use: whoever reads or changes its log holds the lock."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    log: Log | None = None
+
+
+class Sessions:
+    """`heads` are all sessions that are known; the logs of those in use are held in memory."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        hot: HotTier,
+        store: StoreClient,
+        writer: Writer,
+        memories: Memories,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._journal = journal
+        self._hot = hot
+        self._store = store
+        self._writer = writer
+        self._memories = memories
+        self._now = now
+        self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
+        self._ready = asyncio.Event()
+        self._own: set[str] = set()  # ids of what is being kept or forgotten by us
+        self.heads: dict[str, Head] = {}
+        self.grown: Callable[[str], None] = lambda session: None  # told of each session that has new messages
+        self.gone: Callable[[Sequence[str]], Awaitable[None]] | None = None  # waits until ids stand nowhere else
+
+    # What is known at the start, and what changes behind our back
+
+    async def warm(self, projects: Sequence[str | None]) -> None:
+        """Learn which sessions there are; before, nobody can say whether a session is new."""
+        for project in projects:
+            filters = Filters(project=project, kinds=(Kind.DOCUMENT,), tags=(HEAD_TAG,), statuses=())
+            async for memory in self._all(filters):
+                self.noticed(memory)
+        self._ready.set()
+
+    def changed(self, change: Change) -> None:
+        """Memories were kept or forgotten: what was not our doing is read anew when it is asked for."""
+        for memory in change.memories:
+            self.noticed(memory)
+        gone = set(change.deletions) - self._own
+        for session, shelf in self._shelves.items():
+            if shelf.log is not None and gone.intersection(message.id for message in shelf.log.messages):
+                self._let_go(session)
+        for session, head in list(self.heads.items()):
+            if head_id(session, head.project) in gone:
+                del self.heads[session]
+
+    def noticed(self, memory: Memory) -> None:
+        """The same of one memory that was kept."""
+        if memory.id in self._own:
+            return
+        if (head := head_of_memory(memory)) is not None:
+            self.heads[head.session] = head
+        elif memory.kind is Kind.MESSAGE:
+            self._let_go(str(memory.source.get("session")))
+
+    def forget_project(self, project: str) -> None:
+        for session in [session for session, head in self.heads.items() if head.project == project]:
+            del self.heads[session]
+            self._shelves.pop(session, None)
+
+    def _let_go(self, session: str) -> None:
+        """Read the session's log anew when it is asked for."""
+        if (shelf := self._shelves.get(session)) is not None:
+            shelf.log = None
+
+    async def begun(self) -> None:
+        """Wait until it is known which sessions there are. Raises Unavailable when that takes long."""
+        try:
+            async with asyncio.timeout(BEGUN_WITHIN):
+                await self._ready.wait()
+        except TimeoutError:
+            raise Unavailable("the sessions of earlier runs are still being read") from None
+
+    # The log
+
+    async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
+        """Take in messages, durably; one whose ref is known already changes nothing. Raises Conflict when the session
+        belongs to another project."""
+        await self.begun()
+        session = redacted_name(session)
+        async with self.held(session, project, new=True) as log:
+            if request.project is not None and log.head.project != project:
+                raise Conflict("this session belongs to another project", field="project")
+            ids, fresh = await self._numbered(log, request.messages)
+            if fresh:
+                await self._keep(log, fresh)
+        if fresh:
+            self.grown(session)
+        answer: dict[str, Any] = {"session": session, "accepted": len(fresh), "ids": ids}
+        return answer | ({"rejected": list(request.rejected)} if request.rejected else {})
+
+    async def _numbered(self, log: Log, drafts: Sequence[MessageDraft]) -> tuple[list[str], list[Message]]:
+        """The ids of all drafts, and those that are new, with their numbers."""
+        ids: list[str] = []
+        fresh: list[Message] = []
+        refs = {ref: message.id for ref, message in log.refs.items()}
+        number, now = log.next_number, self._now()
+        for draft in drafts:
+            ref = redacted_name(draft.ref) if draft.ref else None
+            if ref is not None and ref in refs:
+                ids.append(refs[ref])
+                continue
+            place = (draft, log.head.session, log.head.project, number, now)
+            is_long = len(draft.text) >= LONG
+            message = await asyncio.to_thread(message_of, *place) if is_long else message_of(*place)
+            fresh.append(message)
+            ids.append(message.id)
+            number += 1
+            if ref is not None:
+                refs[ref] = message.id
+        return ids, fresh
+
+    async def _keep(self, log: Log, fresh: Sequence[Message]) -> None:
+        now, head = self._now(), log.head
+        kept = [memory_of_message(message, head.session, head.project, now) for message in fresh]
+        if head.session not in self.heads or head.ended is not None:  # a session may be taken up again
+            head = replace(head, title=head.title or title_of_session(fresh), ended=None, outcome=None)
+            kept.insert(0, memory_of_head(head, now))
+        await self._keep_own(kept)
+        log.extend(fresh)
+        log.head = self.heads[head.session] = replace(head, messages=len(log.messages), last=now)
+        self._shrink()
+
+    @asynccontextmanager
+    async def held(self, session: str, project: str | None = None, *, new: bool = False) -> AsyncIterator[Log]:
+        """The log of a session, for one at a time. Raises NotFound unless it may be `new`."""
+        await self.begun()
+        head = self.heads.get(session)
+        if head is None and not new:
+            raise NotFound(f"there is no session '{session}'", field="id", hint="GET /sessions lists them")
+        while True:
+            shelf = self._shelves.setdefault(session, _Shelf())
+            self._shelves.move_to_end(session)
+            async with shelf.lock:
+                if self._shelves.get(session) is not shelf:
+                    continue  # put away while this waited: whoever comes now has another
+                head = self.heads.get(session)
+                if head is None and not new:
+                    raise NotFound(f"there is no session '{session}'")  # it was erased while this waited
+                if shelf.log is None or head is None:
+                    began = Head(session=session, project=project, began=self._now())
+                    shelf.log = Log(began) if head is None else await self._read(head)
+                yield shelf.log
+                return
+
+    async def _read(self, head: Head) -> Log:
+        """The log as it was accepted: memory first, then the store, so that what moves in between is seen once."""
+        filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
+        found: dict[int, Message] = {}
+        async for memory in self._all(filters):
+            if (message := message_of_memory(memory)) is not None:
+                found.setdefault(message.number, message)
+        log = Log(replace(head, messages=len(found)))
+        log.extend([found[number] for number in sorted(found)])
+        return log
+
+    async def _all(self, filters: Filters) -> AsyncIterator[Memory]:
+        """Every memory that passes, without those that were superseded by an edit."""
+        await self._writer.begun()
+        async for memory in self._memories.each(filters):
+            if memory.superseded_by is None:
+                yield memory
+
+    def _shrink(self) -> None:
+        """Let go of the logs that were not used for longest; one that is in use stays."""
+        sizes = {session: shelf.log.size if shelf.log else 0 for session, shelf in self._shelves.items()}
+        total = sum(sizes.values())
+        for session, shelf in list(self._shelves.items())[:-1]:
+            if len(self._shelves) <= HELD and total <= HELD_BYTES:
+                break
+            if not shelf.lock.locked():
+                total -= sizes[session]
+                del self._shelves[session]
+
+    # What clients ask
+
+    async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
+        """A page of the log, oldest first."""
+        session = redacted_name(session)
+        after = _number(request.cursor)
+        async with self.held(session) as log:
+            part = [message for message in log.messages if message.number > after]
+            shown = part[: request.limit]
+            return page_json(
+                [message_json(message, session) for message in shown],
+                next_cursor=str(shown[-1].number) if len(part) > len(shown) else None,
+                total=len(log.messages),
+            )
+
+    async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
+        """A page of the sessions, the newest first; those of one project if `project` names it."""
+        await self.begun()
+        wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
+        wanted.sort(key=lambda head: (head.began, head.session), reverse=True)
+        first = _number(request.cursor)
+        shown = wanted[first : first + request.limit]
+        following = first + len(shown)
+        return page_json(
+            [head_json(await self._counted(head)) for head in shown],
+            next_cursor=str(following) if following < len(wanted) else None,
+            total=len(wanted),
+        )
+
+    async def head(self, session: str) -> Head:
+        """What is known of a session. Raises NotFound."""
+        async with self.held(redacted_name(session)) as log:
+            return replace(log.head, messages=len(log.messages))
+
+    async def _counted(self, head: Head) -> Head:
+        """The head with figures of now: one that is not in use may have been written before the last messages."""
+        shelf = self._shelves.get(head.session)
+        if (shelf is not None and shelf.log is not None) or head.ended is not None or head.last is not None:
+            return head
+        filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),))
+        await self._writer.drained()
+        page = await self._store.list(filters, 1)
+        last = page.items[0].at if page.items else None
+        counted = self.heads[head.session] = replace(head, messages=page.total, last=last)
+        return counted
+
+    async def memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
+        """Those of the memories that are there, by id; what is not at hand is asked of the store at once. When the
+        store does not answer, only what is at hand."""
+        found = {one: memory for one in ids if (memory := self._hot.get(one)) is not None}
+        missing = [one for one in ids if one not in found and not self._hot.is_tombstoned(one)]
+        if missing:
+            try:
+                found |= {memory.id: memory for memory in await self._store.get(missing, project)}
+            except HunchError as error:
+                logger.warning("%d memories could not be read for a prompt: %s", len(missing), error.message)
+        return found
+
+    async def made(self, session: str, kind: Kind) -> list[Memory]:
+        """What was made of a session, in the project and of the user's own, in the order in which it was said."""
+        head = self.heads.get(session)
+        found = []
+        for owner in dict.fromkeys((head.project if head is not None else None, None)):
+            filters = Filters(project=owner, kinds=(kind,), tags=(session_tag(session),))
+            found += [memory async for memory in self._all(filters)]
+        return sorted(found, key=lambda memory: (memory.source.get("turn", 0), memory.id))
+
+    async def write_head(self, log: Log, head: Head) -> None:
+        """Keep a changed head; whoever calls holds the log."""
+        log.head = self.heads[head.session] = head
+        await self._keep_own([memory_of_head(head, self._now())])
+
+    async def _keep_own(self, memories: Sequence[Memory]) -> None:
+        ids = {memory.id for memory in memories}
+        self._own |= ids
+        try:
+            await self._memories.keep(memories)
+        finally:
+            self._own -= ids
+
+    async def idle_since(self, moment: datetime) -> list[str]:
+        """The open sessions to which nothing was added since."""
+        idle = []
+        for session, head in list(self.heads.items()):
+            if head.ended is None and (await self._counted(head)).last is not None:
+                last = self.heads[session].last
+                if last is not None and last < moment:
+                    idle.append(session)
+        return idle
+
+    async def erase(self, session: str) -> dict[str, Any]:
+        """Remove the session, its messages and everything made of it: from answers at once, from disk before this
+        returns."""
+        session = redacted_name(session)
+        async with AsyncExitStack() as promises:
+            with self._memories.purges.coming():
+                gone = await self._taken_out(session, promises)
+            await asyncio.gather(*(self._memories.purges.purge(owner) for owner in gone))
+            ids = [one for of_owner in gone.values() for one in of_owner]
+            if self.gone is not None:
+                await self.gone(ids)
+        return {"erased": session, "memories": len(ids)}
+
+    async def _taken_out(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
+        """Take the session out of every answer and out of the journal; what is to leave the disk, by its project, which
+        `promises` note."""
+        async with self.held(session) as log:
+            await self._writer.drained()
+            gone: dict[str | None, list[str]] = {}
+            last = 0
+            # What a session tells of the user is kept beside the project, with the user's own.
+            for owner in dict.fromkeys((log.head.project, None)):
+                filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
+                async with self._memories.changing:
+                    made = await self._memories.all_of(filters)
+                    ids = [memory.id for memory in made]
+                    if owner == log.head.project:
+                        ids += [message.id for message in log.messages]
+                    ids += [one.id for one in await self._memories.conflicts_about(set(ids), owner)]
+                    if ids := list(dict.fromkeys(ids)):
+                        await promises.enter_async_context(self._memories.unfinished.promised(ids, owner))
+                        facts = [memory for memory in made if memory.kind is Kind.FACT]
+                        kept = await self._memories.relink(facts, owner)
+                        last = max(last, await self.forget([one for one in ids if one not in kept], owner))
+                        gone[owner] = ids
+            self.heads.pop(session, None)
+            log.clear()
+        self._shelves.pop(session, None)
+        barred = frozenset(one for ids in gone.values() for one in ids)
+        await self._writer.drained()
+        await self._journal.rewrite(lambda record: holds_one_of(record, barred), up_to=last)
+        return gone
+
+    async def forget(self, ids: Sequence[str], project: str | None) -> int:
+        """Take memories out of every answer, durably; the number of the last record that says so."""
+        self._own |= set(ids)
+        try:
+            return await self._memories.bury(ids, project)
+        finally:
+            self._own -= set(ids)
+
+
+def head_json(head: Head) -> dict[str, Any]:
+    """A session as clients see it."""
+    return {
+        "id": head.session,
+        "title": head.title,
+        "project": head.project,
+        "state": "open" if head.ended is None else "ended",
+        "outcome": head.outcome,
+        "began": iso(head.began),
+        "last": iso(head.last) if head.last is not None else None,
+        "ended": iso(head.ended) if head.ended is not None else None,
+        "messages": head.messages,
+    }
+
+
+def title_of_session(messages: Sequence[Message]) -> str:
+    """The first thing that the user says; "" where nobody says anything."""
+    said = [message for message in messages if message.event is Event.USER] or messages
+    return title_of(redact(said[0].text).text) if said else ""
+
+
+def _number(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 12:
+        raise InvalidInput("this is no cursor of ours; begin without one", field="cursor")
+    return int(cursor)

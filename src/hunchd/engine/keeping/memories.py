@@ -1,0 +1,326 @@
+"""What is kept on request: added, found, changed, undone, forgotten. Accepted means durable; searchable at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, assert_never
+
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound
+from hunchd.domain.facts import (
+    Change,
+    Ruling,
+    brought_back,
+    moved,
+    moved_back,
+    moved_from,
+    place_of,
+    revised,
+    since,
+    undone,
+    without,
+)
+from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.engine.keeping.drafts import memory_of, without_secrets
+from hunchd.engine.keeping.kept import Kept
+from hunchd.engine.keeping.purging import Purges
+from hunchd.engine.keeping.records import record_of, record_of_forgetting, tells_of
+from hunchd.engine.keeping.rulings import Rulings
+from hunchd.engine.keeping.session_log import head_id
+from hunchd.engine.keeping.unfinished import Unfinished
+from hunchd.engine.keeping.writing import Write, Writer
+from hunchd.engine.state.absorbing import error_told_by
+from hunchd.protocol.memories import MemoryDraft
+from hunchd.protocol.requests import FeedbackItem, Outcome
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal.journal import Journal
+
+
+class Memories(Kept):
+    """`noticed` is told of every change, once it is durable."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        hot: HotTier,
+        store: StoreClient,
+        writer: Writer,
+        *,
+        now: Callable[[], datetime],
+        unfinished: Unfinished,
+        noticed: Callable[[Change], None] = lambda _: None,
+    ) -> None:
+        super().__init__(hot, store, writer)
+        self._journal = journal
+        self._rulings = Rulings(self)
+        self.now = now
+        self._noticed = noticed
+        self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.purges = Purges(store)
+        self.unfinished = unfinished
+        self._newer: set[str] = set()  # ids written since the start, while an earlier run's are still being read
+
+    # Kept
+
+    async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
+        """Keep `drafts`, each for its project id; the same ref in a project is the same memory."""
+        return [ruling.memory for ruling in await self.file(drafts, projects)]
+
+    async def file(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Ruling]:
+        """The same, and what became of each: a fact with a key takes the place of what is said there, or does not."""
+        now = self.now()
+        return await self.claim(
+            [memory_of(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
+        )
+
+    async def claim(self, claims: Sequence[Memory]) -> list[Ruling]:
+        """Keep what is claimed, by the rule that one key has one value."""
+        await self._writer.begun()
+        async with self.changing:
+            return await self.claimed(claims)
+
+    async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
+        """The same, for who holds `changing`."""
+        rulings = await self._rulings.of(claims, self.now())
+        await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
+        return rulings
+
+    async def keep(self, memories: Sequence[Memory]) -> None:
+        """Make `memories` durable as they are, and searchable."""
+        await self.commit([Change((memory,), project=memory.project) for memory in memories])
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        """Make `changes` durable, each whole or not at all whatever happens, and searchable."""
+        if not changes:
+            return
+        records = [record_of(change) for change in changes]
+
+        def queue(sequences: list[int]) -> None:
+            for sequence, change in zip(sequences, changes, strict=True):
+                self.apply(sequence, change)
+
+        await self._writer.accept(records, queue)
+
+    def apply(self, sequence: int, change: Change, *, replayed: bool = False) -> None:
+        """Make an accepted change visible and queue it for the store. What is `replayed` comes in the order in which it
+        was accepted, whatever the clock said then; what was accepted since the start stays."""
+        for identifier in change.deletions:
+            if not replayed or identifier not in self._newer:
+                self._hot.tombstone(identifier)
+        for memory in change.memories:
+            if not replayed or memory.id not in self._newer:
+                self._hot.upsert(memory)
+        if not replayed and not self._writer.has_begun:
+            self._newer.update((*change.deletions, *(memory.id for memory in change.memories)))
+        deletions = tuple((change.project, identifier) for identifier in change.deletions)
+        self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
+        if not change.silent:
+            self._noticed(change)
+
+    # Changed
+
+    async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
+        """Change the named fields; the text is redacted like a new one. A fact that gets another key, category, scope
+        or branch moves to the place of those, and to another id."""
+        async with self.changing:
+            memory, now = await self.get(identifier, projects), self.now()
+            _refuse_version(memory)
+            _refuse_what_is_past(memory, patch)
+            if patch.get("status") is Status.ACTIVE and memory.valid_to is not None and memory.valid_to <= now:
+                patch = {"valid_to": None, **patch}  # it holds again
+            changed = without_secrets(replace(memory, **patch, updated=now))
+            if changed.valid_to is not None and changed.valid_to < since(changed):
+                raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
+            place = place_of(changed)
+            if place is None or place == place_of(memory):  # what was imported may lie under another id than its place
+                change = revised(memory, changed, now)
+                result = next(one for one in change.memories if one.id == memory.id)
+            else:
+                head = (await self.known([place], memory.project)).get(place)
+                result, change = moved(memory, replace(changed, id=place), head, now)
+            conflicts = await self._rulings.overtaken(result, now)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
+            return result
+
+    async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
+        """Take back the last change of a memory: what it said before holds again. Raises Conflict if nothing did."""
+        async with self.changing:
+            memory, now = await self.get(identifier, projects), self.now()
+            _refuse_version(memory)
+            if memory.status is Status.ARCHIVED and memory.supersedes is None:
+                raise Conflict("there is nothing to take back")
+            if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
+                restored, change = await self._returned(memory, now)
+            else:
+                restored, change = await self._stepped_back(memory, now)
+            conflicts = await self._rulings.overtaken(restored, now, undone=memory)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
+            return restored
+
+    async def _stepped_back(self, head: Memory, now: datetime) -> tuple[Memory, Change]:
+        """What held before the last step of `head` holds again; where that was a move, in the place it came from."""
+        places = [one for one in (head.supersedes, moved_from(head)) if one is not None]
+        known = await self.known(places, head.project)
+        before, old = known.get(head.supersedes or ""), known.get(moved_from(head) or "")
+        restored, change = undone(head, before, now)
+        back = moved_back(old, head, before, now) if old is not None else None
+        if back is None:
+            return restored, change
+        return back, replace(change, memories=(*change.memories, back))
+
+    async def _returned(self, memory: Memory, now: datetime) -> tuple[Memory, Change]:
+        """`memory`, which gave way to another one, holding again. Raises Conflict where something else is to be taken
+        back for that."""
+        by = memory.superseded_by or ""
+        other = (await self.known([by], memory.project)).get(by)
+        if other is None:  # forgotten since
+            back = brought_back(memory, now)
+            return back, Change((back,), project=memory.project)
+        restored, change = await self._stepped_back(other, now) if other.status is Status.ACTIVE else (other, Change())
+        if restored.id == memory.id:
+            return restored, change
+        raise Conflict(
+            f"'{memory.id}' gave way to '{by}'",
+            hint=f"'hunch why {memory.id}' tells how: take back that run, that contradiction, or what '{by}' says now",
+        )
+
+    async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
+        """Count what was cited or ignored; returns those that are memories, by id."""
+        changed: dict[str, Memory] = {}  # one may be named twice
+        async with self.changing:
+            for item in items:
+                with suppress(NotFound):
+                    memory = changed.get(item.id) or await self.get(item.id, projects)
+                    changed[item.id] = replace(memory, usage=_counted(memory.usage, item.outcome))
+            if changed:
+                await self.keep(list(changed.values()))
+        return changed
+
+    # Forgotten
+
+    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
+        """Remove a memory and all that is kept under it from answers at once, and its bytes from disk as soon as the
+        store has done so. What it was, and the number under which the journal knows that it is to go."""
+        async with self.changing:
+            memory = await self.get(identifier, projects)
+            gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
+            for conflict in await self.conflicts_about(gone, memory.project):
+                gone[conflict.id] = conflict
+            if "." in identifier:  # a version: what was said before it and after it stays
+                await self.relink([memory], memory.project)
+            last = await self.bury(tuple(gone), memory.project)
+            return memory, last
+
+    async def bury(self, identifiers: Sequence[str], project: str | None) -> int:
+        """Take memories of one project out of every answer, durably; the number of the last record that says so, 0
+        where there are none."""
+        if not identifiers:
+            return 0
+        records = [record_of_forgetting(one, project) for one in identifiers]
+        last = 0
+
+        def queue(sequences: list[int]) -> None:
+            nonlocal last
+            last = sequences[-1]
+            for sequence, one in zip(sequences, identifiers, strict=True):
+                self._hot.tombstone(one)
+                self._writer.add(Write(sequence, deletions=((project, one),)))
+            self._noticed(Change(deletions=tuple(identifiers), project=project))
+
+        await self._writer.accept(records, queue)
+        return last
+
+    async def erase(self, identifier: str, projects: Sequence[str]) -> None:
+        """Forget a memory; no file of ours holds it, or what it said before, any more when this returns. One that is
+        accepted under its id meanwhile is another, and stays. Who calls it has it `promised`, with all that goes."""
+        with self.purges.coming():
+            memory, sequence = await self.forget(identifier, projects)
+            await self._writer.drained()
+            told = [memory.id]
+            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # its title may have been what was said
+                told.append(head_id(str(memory.source["session"]), memory.project))
+            signals = (
+                await self._drop_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
+            )
+            await self._journal.rewrite(
+                lambda record: record.id in signals or any(tells_of(record, one) for one in told), up_to=sequence
+            )
+        await self.purges.purge(memory.project)
+
+    async def _drop_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
+        """Signals that hold the text of errors that are forgotten go with them; their ids."""
+        if project is None:
+            return frozenset()
+        kept = [(signal["id"], signal["data"]) async for signal in self._store.signals(project)]
+        gone = frozenset(identifier for identifier, told in kept if error_told_by(told, project) in errors)
+        if gone:
+            await self._store.delete_signals(list(gone), project)
+        return gone
+
+    async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
+        """What an earlier start began: those of `ids` that are forgotten, of which no file of ours tells any more when
+        this returns. What is there was not forgotten, or is something else by now."""
+        there = await self.known(ids, project)
+        gone = [one for one in ids if one not in there]
+        if gone:
+            last = self._journal.last
+            await self._writer.drained()
+            signals = await self._drop_signals(gone, project)
+            await self._journal.rewrite(
+                lambda record: record.id in signals or any(tells_of(record, one) for one in gone), up_to=last
+            )
+            await self.purges.purge(project)
+        return gone
+
+    async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
+        """Close the gaps that forgetting `gone` will leave in histories: what one of them took the place of holds
+        again. The ids among them where something else lies now; whoever calls holds `changing`."""
+        going = frozenset(one.id for one in gone)
+        changes = []
+        for place in dict.fromkeys(one.id.partition(".")[0] for one in gone):
+            family = {one.id: one for one in await self.family(place, project)}
+            head = family.get(place)
+            if head is not None and (change := without(head, family, going, self.now())) is not None:
+                changes.append(change)
+        await self.commit(changes)
+        return going.intersection(one.id for change in changes for one in change.memories)
+
+
+def _refuse_version(memory: Memory) -> None:
+    if "." in memory.id:
+        raise Conflict(
+            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before: history is not changed",
+            hint="change or undo the memory itself",
+        )
+
+
+def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
+    """A change of what does not hold would show nowhere."""
+    if memory.kind is Kind.CONTRADICTION:
+        raise Conflict(
+            f"'{memory.id}' is a contradiction: it is settled, not changed",
+            hint=f"hunch contradictions resolve {memory.id}",
+        )
+    if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
+        raise Conflict(
+            f"'{memory.id}' does not hold any more: it is {memory.status}",
+            hint=f"'hunch undo {memory.id}' may bring it back; or say it anew",
+        )
+
+
+def _counted(usage: Usage, outcome: Outcome) -> Usage:
+    match outcome:
+        case "cited":
+            return replace(usage, cited=usage.cited + 1)
+        case "ignored":
+            return replace(usage, ignored=usage.ignored + 1)
+        case "wrong":  # it stands in the way as what is ignored does
+            return replace(usage, ignored=usage.ignored + 1, wrong=usage.wrong + 1)
+        case "missed":
+            return replace(usage, missed=usage.missed + 1)
+        case _:
+            assert_never(outcome)

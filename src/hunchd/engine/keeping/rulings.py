@@ -1,0 +1,153 @@
+"""What becomes of a claim: the rule that one key has one value, and the questions that follow from it. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hunchd.consolidation.conflicts import conflict_of, is_asked_or_answered, overtaken
+from hunchd.domain.facts import (
+    Change,
+    Ruling,
+    Verdict,
+    place_of,
+    revised,
+    ruled,
+    same_value,
+    since,
+    turned_round,
+    voice_of,
+)
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.engine.keeping.kept import Kept
+
+
+class Rulings:
+    """By what `kept` knows."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    async def of(self, claims: Sequence[Memory], now: datetime) -> list[Ruling]:
+        """One for each of `claims`, which are kept in this order; nothing is written here."""
+        heads = await self._heads(claims)
+        said = self._said(claims)
+        written: dict[str, Memory] = {}  # by the rulings so far
+        rulings = []
+        for claim in claims:
+            again = said.setdefault(told, claim) if (told := _statement(claim)) is not None else claim
+            if again is not claim:
+                rulings.append(Ruling(Verdict.SAME, again, Change((), project=again.project)))
+                continue
+            ruling = await self._by_place(claim, heads.get(claim.id), written, now)
+            ruling = await self._replacing(claim, ruling, written, now)
+            written.update({memory.id: memory for memory in ruling.change.memories})
+            heads.update({memory.id: memory for memory in ruling.change.memories})
+            rulings.append(ruling)
+        return rulings
+
+    async def _by_place(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
+        if place_of(claim) is None:
+            memory = claim if head is None else _renewed(head, claim)
+            if memory is head:  # sent again as it was
+                return Ruling(Verdict.SAME, memory, Change((), project=memory.project), against=head)
+            if head is not None and _says_else(head, memory):
+                change = revised(head, memory, now)
+                return Ruling(Verdict.REPLACED, change.memories[-1], change, against=head)
+            return Ruling(Verdict.NEW, memory, Change((memory,), project=claim.project))
+        earlier: Iterable[Memory] = ()
+        if head is not None and since(claim) < since(head) and head.supersedes is not None:
+            known = {one.id: one for one in await self._kept.family(claim.id, claim.project)} | written
+            earlier = known.values()
+        ruling = ruled(claim, head, tuple(earlier), now)
+        agreeing = ruling.verdict in (Verdict.CONFIRMED, Verdict.SAME)
+        if head is None or not (ruling.verdict is Verdict.REPLACED or (agreeing and voice_of(claim) != voice_of(head))):
+            return ruling
+        said = ruling.memory if ruling.verdict is Verdict.REPLACED else claim
+        asked = [conflict_of(ruling.against, said, now)] if ruling.conflicting and ruling.against is not None else []
+        asked = [*await self._unasked(asked), *await self.overtaken(said, now)]
+        conflicts = {one.id: one for one in asked}  # two ways lead to the same question
+        return replace(
+            ruling,
+            conflicting=any(one.status is Status.ACTIVE for one in asked),
+            change=replace(ruling.change, memories=(*ruling.change.memories, *conflicts.values())),
+        )
+
+    async def _replacing(self, claim: Memory, ruling: Ruling, written: dict[str, Memory], now: datetime) -> Ruling:
+        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on. So
+        does a choice that it turns round."""
+        other_way = turned_round(claim) if claim.supersedes is None else None
+        named = place_of(other_way) if other_way is not None else claim.supersedes
+        if named is None or "." in named or ruling.verdict not in (Verdict.NEW, Verdict.REPLACED):
+            return ruling
+        old = written.get(named) or (await self._kept.known([named], claim.project)).get(named)
+        if old is None or old.id == ruling.memory.id or old.status not in (Status.ACTIVE, Status.SUSPECT):
+            return ruling
+        if other_way is not None and not (same_value(old, other_way) and old.confidence <= claim.confidence):
+            return ruling
+        ends = min(old.valid_to or now, now)
+        gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)
+        if other_way is not None and ruling.against is None:
+            ruling = replace(ruling, verdict=Verdict.REPLACED, against=old)
+        return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
+
+    async def overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
+        """What becomes of the open contradictions about a place when one voice says there what it `said`."""
+        place = place_of(said)
+        known = await self._kept.conflicts_about({place}, said.project) if place is not None else []
+        told = [one for conflict in known for one in overtaken(conflict, said, now, undone=undone)]
+        opened = await self._unasked([one for one in told if one.status is Status.ACTIVE])
+        return [*opened, *(one for one in told if one.status is not Status.ACTIVE)]
+
+    async def _unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
+        """Those that nobody is asked about, or has answered."""
+        known = [await self._kept.known([one.id], one.project) for one in conflicts]
+        return [
+            one
+            for one, before in zip(conflicts, known, strict=True)
+            if not any(map(is_asked_or_answered, before.values()))
+        ]
+
+    async def _heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
+        """What lies now under the ids of `claims` that may be known."""
+        wanted: dict[str | None, list[str]] = {}
+        for claim in claims:
+            if claim.ref is not None or place_of(claim) is not None:
+                wanted.setdefault(claim.project, []).append(claim.id)
+        heads: dict[str, Memory] = {}
+        for project, identifiers in wanted.items():
+            heads |= await self._kept.known(list(dict.fromkeys(identifiers)), project)
+        return heads
+
+    def _said(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
+        """The facts without a place that are at hand, by what they say, where one of `claims` may say it again."""
+        owners = {claim.project for claim in claims if _statement(claim) is not None}
+        facts = (fact for owner in owners for fact in self._kept.at_hand(Filters(project=owner, kinds=(Kind.FACT,))))
+        return {told: fact for fact in facts if (told := _statement(fact)) is not None}
+
+
+def _statement(fact: Memory) -> tuple[object, ...] | None:
+    """What a fact without a place and without a caller's own key says, and where it holds: said twice it is one."""
+    if fact.kind is not Kind.FACT or fact.ref is not None or place_of(fact) is not None:
+        return None
+    holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)
+    return (*holds, fact.category, fact.tags, fact.trust, " ".join(fact.content.split()))
+
+
+def _says_else(known: Memory, memory: Memory) -> bool:
+    """Whether somebody says another thing under their own key: what it was is kept, as when it is edited. What we read
+    again from files and commits has its history there, and what was said in a session is never changed."""
+    told = known.status is Status.ACTIVE and known.trust is memory.trust is Trust.USER
+    return told and memory.kind is not Kind.MESSAGE and known.content != memory.content
+
+
+def _renewed(known: Memory, memory: Memory) -> Memory:
+    """`memory` sent again: unchanged it stays as it is, changed it keeps its past."""
+    renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
+    says_more = memory.content != known.content and known.superseded_by is not None  # it is no duplicate any more
+    status = memory.status if says_more else known.status
+    renewed = replace(renewed, usage=known.usage, updated=known.updated, status=status)
+    renewed = replace(renewed, supersedes=memory.supersedes or known.supersedes)
+    return known if renewed == known else replace(renewed, updated=memory.updated)

@@ -1,0 +1,209 @@
+"""A session's log and its head as memories, and back: what was written is what is read, in the order of acceptance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from hunchd.assembly.tokens import count
+from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.session import Event, Message, message_ref
+from hunchd.engine.keeping.drafts import memory_id, without_secrets
+from hunchd.ingestion.redaction import redact, redact_values, redacted_name
+from hunchd.protocol.memories import title_of
+from hunchd.protocol.sessions import MessageDraft
+
+HEAD_TAG = "conversation"
+_TRUST = {Event.USER: Trust.USER, Event.RESULT: Trust.UNTRUSTED}
+_SPEAKER = {
+    Event.USER: "user",
+    Event.ASSISTANT: "assistant",
+    Event.CALL: "call",
+    Event.RESULT: "result",
+    Event.SYSTEM: "system",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What is known of a session without its messages."""
+
+    session: str
+    project: str | None  # project id
+    began: datetime
+    title: str = ""
+    summary: str = ""
+    ended: datetime | None = None
+    outcome: str | None = None
+    messages: int = 0  # when the head was written last
+    last: datetime | None = None
+    episodes: int = 0  # that were made of it
+    facts: int = 0  # likewise
+    told: int = 0  # number of the last turn that facts were looked for in
+    read: int = 0  # number of the last turn that a language model was asked about
+    compactions: tuple[int, ...] = ()  # numbers of the messages behind which the history was condensed on demand
+
+
+@dataclass(slots=True)
+class Log:
+    """The messages of one session, held while it is in use."""
+
+    head: Head
+    messages: list[Message] = field(default_factory=list)
+    refs: dict[str, Message] = field(default_factory=dict)
+    size: int = 0  # characters of all texts
+
+    @property
+    def next_number(self) -> int:
+        return self.messages[-1].number + 1 if self.messages else 1
+
+    def extend(self, messages: Sequence[Message]) -> None:
+        self.messages.extend(messages)
+        self.refs.update({message.ref: message for message in messages if message.ref is not None})
+        self.size += sum(len(message.text) for message in messages)
+
+    def clear(self) -> None:
+        self.messages.clear()
+        self.refs.clear()
+        self.size = 0
+
+
+def session_tag(session: str) -> str:
+    """The tag of everything that was said in a session or made of it."""
+    return redacted_name(f"session:{session}")
+
+
+def head_id(session: str, project: str | None) -> str:
+    return memory_id(project, f"session:{session}")
+
+
+def message_of(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
+    """The draft without secrets, at its place in the log."""
+    text = redact(draft.text).text
+    return Message(
+        number=number,
+        id=memory_id(project, f"session:{session}:{number}"),
+        event=draft.event,
+        text=text,
+        at=draft.at or now,
+        tokens=count(text),
+        name=redacted_name(draft.name) if draft.name else None,
+        ref=redacted_name(draft.ref) if draft.ref else None,
+        data=redact_values(dict(draft.data))[0],
+    )
+
+
+def memory_of_message(message: Message, session: str, project: str | None, now: datetime) -> Memory:
+    speaker = message.name or _SPEAKER[message.event]
+    source: dict[str, Any] = {
+        "type": "session",
+        "session": session,
+        "number": message.number,
+        "event": message.event.value,
+        "tokens": message.tokens,
+    }
+    if message.name is not None:
+        source["name"] = message.name
+    if message.ref is not None:
+        source["ref"] = message.ref
+    if message.data:
+        source["data"] = dict(message.data)
+    return Memory(
+        id=message.id,
+        kind=Kind.MESSAGE,
+        title=title_of(f"{speaker}: {message.text}"),
+        content=message.text,
+        at=message.at,
+        created=now,
+        updated=now,
+        project=project,
+        ref=message_ref(session, message.number),
+        category=message.event.value,
+        scope=Scope.USER,
+        importance=0.5 if message.event in (Event.USER, Event.ASSISTANT) else 0.2,
+        tags=(session_tag(session),),
+        trust=_TRUST.get(message.event, Trust.DERIVED),
+        source=source,
+    )
+
+
+def message_of_memory(memory: Memory) -> Message | None:
+    """The message that a memory keeps; None if it keeps none of a session."""
+    source = memory.source
+    number = source.get("number")
+    if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or "session" not in source:
+        return None
+    data = source.get("data")
+    return Message(
+        number=number,
+        id=memory.id,
+        event=Event(source.get("event", Event.USER)),
+        text=memory.content,
+        at=memory.at,
+        tokens=int(source.get("tokens", 0)) or count(memory.content),
+        name=source.get("name"),
+        ref=source.get("ref"),
+        data=data if isinstance(data, Mapping) else {},
+    )
+
+
+def memory_of_head(head: Head, now: datetime) -> Memory:
+    source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
+    counted = {"episodes": head.episodes, "facts": head.facts, "told": head.told, "read": head.read}
+    source |= {name: number for name, number in counted.items() if number}
+    if head.compactions:
+        source["compactions"] = list(head.compactions)
+    if head.ended is not None:
+        source |= {"ended": head.ended.isoformat(), "outcome": head.outcome}
+    if head.last is not None:
+        source["last"] = head.last.isoformat()
+    title = head.title or f"session {head.session}"
+    return without_secrets(
+        Memory(
+            id=head_id(head.session, head.project),
+            kind=Kind.DOCUMENT,
+            title=title,
+            content=head.summary or title,
+            at=head.began,
+            created=head.began,
+            updated=now,
+            project=head.project,
+            ref=f"session:{head.session}",
+            key=f"/conversations/{head.session}",
+            levels=Levels(index=title),
+            scope=Scope.USER,
+            tags=(session_tag(head.session), HEAD_TAG),
+            trust=Trust.DERIVED,
+            source=source,
+        )
+    )
+
+
+def head_of_memory(memory: Memory) -> Head | None:
+    """The head that a memory keeps; None if it keeps none."""
+    session = memory.source.get("session")
+    if memory.kind is not Kind.DOCUMENT or HEAD_TAG not in memory.tags or not isinstance(session, str):
+        return None
+    source = memory.source
+    return Head(
+        session=session,
+        project=memory.project,
+        began=memory.at,
+        title=memory.title,
+        summary=memory.content,
+        ended=_moment(source.get("ended")),
+        outcome=source.get("outcome"),
+        messages=int(source.get("messages", 0)),
+        last=_moment(source.get("last")),
+        episodes=int(source.get("episodes", 0)),
+        facts=int(source.get("facts", 0)),
+        told=int(source.get("told", 0)),
+        read=int(source.get("read", 0)),
+        compactions=tuple(source.get("compactions", ())),
+    )
+
+
+def _moment(text: Any) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None

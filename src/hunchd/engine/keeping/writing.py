@@ -1,0 +1,219 @@
+"""From the journal into the store: one task, batches in the order of acceptance, a checkpoint behind each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from hunchd.domain.errors import HunchError, InvalidInput, NotFound, Overloaded, TooLarge, Unavailable
+from hunchd.domain.memory import Memory
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal.journal import Journal, Record
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
+LONGEST_PAUSE = 5.0  # seconds: work goes on within ten of whatever ends the trouble
+# Each commit costs the store the more, the more there were since it tidied up: what streams in shares them. So many
+# times as long as a first record waits for others.
+STREAMING = 4
+# A client waits no longer; a full queue takes half a minute on a slow machine.
+DRAINED_WITHIN = 60.0  # seconds
+# When to come back: the store takes some hundred records a second at least.
+RETRY_AFTER = 2.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one accepted record means for the store."""
+
+    sequence: int
+    memories: tuple[Memory, ...] = ()
+    signals: tuple[dict[str, Any], ...] = ()
+    deletions: tuple[tuple[str | None, str], ...] = ()  # (project, memory id)
+
+
+class Writer:
+    """Holds what is accepted and not yet stored, `most` records of it; `trouble` says why it is not moving, if it is
+    not. What an earlier run accepted is added before `run` begins."""
+
+    def __init__(
+        self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float, most: int
+    ) -> None:
+        self._journal = journal
+        self._hot = hot
+        self._store = store
+        self._batch = batch
+        self._gather = gather  # seconds
+        self._most = most
+        self._arriving = 0  # records on their way into the journal
+        self._waiting: deque[Write] = deque()
+        self._seen: set[int] = set()  # accepted since the last checkpoint
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._gone: set[str] = set()  # projects that were removed; their ids never come back
+        self._wake = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._awaited = 0  # callers who wait for all of it
+        self._hurry = asyncio.Event()
+        self.trouble = ""
+
+    @property
+    def pending(self) -> int:
+        return len(self._waiting)
+
+    async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
+        """Make `records` durable and have `then` queue what they mean, by their numbers: both, even if whoever
+        waits for it leaves in between; a record that nobody queues would never reach the store. Raises Overloaded when
+        too much waits already, and NotFound if a project of them was removed; nothing was kept then."""
+        if any(record.project in self._gone for record in records):
+            raise NotFound("the project was removed", field="project")
+        waiting = len(self._waiting) + self._arriving
+        if waiting and waiting + len(records) > self._most:
+            raise Overloaded(f"{waiting:,} records wait for the store", retry_after=RETRY_AFTER)
+        self._arriving += len(records)
+        task = asyncio.create_task(self._accept(records, then), name="accept")
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+        await asyncio.shield(task)
+
+    async def _accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
+        try:
+            then(await self._journal.append(records))
+        finally:
+            self._arriving -= len(records)
+
+    def knows(self, sequence: int) -> bool:
+        """Whether the record of that number was queued before: the same event sent twice happened once."""
+        return sequence <= self._journal.checkpointed or sequence in self._seen
+
+    def add(self, write: Write) -> None:
+        """Queue one accepted record, once."""
+        if self.knows(write.sequence):
+            return
+        self._seen.add(write.sequence)
+        self._waiting.append(write)
+        self._wake.set()
+        if len(self._waiting) >= self._batch:
+            self._hurry.set()
+
+    async def leave(self, project: str) -> None:
+        """Accept and store nothing more of a project; what is under way has ended when this returns."""
+        self._gone.add(project)
+        if self._accepting:
+            await asyncio.wait(set(self._accepting))
+        await self.drained()
+
+    def has_left(self, project: str) -> bool:
+        """Whether a project of that id was removed."""
+        return project in self._gone
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether what an earlier run accepted is at hand."""
+        return self._begun.is_set()
+
+    async def begun(self) -> None:
+        """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
+        await self._begun.wait()
+
+    async def drained(self, *, but: int = 0) -> None:
+        """Wait until everything accepted so far is in the store, but for so many records that may still wait; what is
+        accepted meanwhile is not waited for. Raises Unavailable when the store does not take it for long."""
+        self._awaited += 1
+        self._hurry.set()
+        try:
+            async with asyncio.timeout(DRAINED_WITHIN):
+                await self._begun.wait()
+                last = self._waiting[-1].sequence if self._waiting else 0
+                while len(self._waiting) > but and self._waiting[0].sequence <= last:
+                    await self._moved.wait()
+        except TimeoutError:
+            raise Unavailable(self.trouble or "the store has not caught up yet") from None
+        finally:
+            self._awaited -= 1
+
+    async def run(self) -> None:
+        """Write batch after batch, for ever."""
+        # What came since the start waits in front of what was read from the journal: the last word would not be last.
+        self._waiting = deque(sorted(self._waiting, key=lambda write: write.sequence))
+        self._begun.set()
+        self._wake.set()  # a run that failed may have left something
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._gathered(self._gather)
+            while self._waiting:
+                await self._write_first()
+                await self._gathered(STREAMING * self._gather)
+
+    async def _gathered(self, seconds: float) -> None:
+        """Wait for more to be written along, unless it is enough or somebody waits for it."""
+        if self._awaited or len(self._waiting) >= self._batch:
+            return
+        self._hurry.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), seconds)
+
+    async def _write_first(self) -> None:
+        batch = [self._waiting[index] for index in range(min(self._batch, len(self._waiting)))]
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._commit(batch)
+                break
+            except (InvalidInput, NotFound, TooLarge) as error:  # no later try can do better
+                if len(batch) == 1:
+                    logger.error("record %d can never be stored and is passed over: %s", batch[0].sequence, error)
+                    break
+                batch = batch[:1]  # find the one that is wrong
+            except Exception as error:  # whatever is wrong with the store, what was accepted stays and waits
+                self.trouble = f"the store does not take what was accepted: {error}"
+                logger.exception("writing %d records failed; trying again in %.1f s", len(batch), pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        self.trouble = ""
+        for _ in batch:
+            self._waiting.popleft()
+        self._hot.committed([memory for write in batch for memory in write.memories])
+        await self._checkpoint()
+        self._moved.set()
+        self._moved.clear()
+
+    async def _commit(self, batch: Sequence[Write]) -> None:
+        """Store one batch; the last word on a memory counts, a deletion included."""
+        latest: dict[str, Memory | None] = {}
+        owners: dict[str, str | None] = {}
+        for write in batch:
+            for memory in write.memories:
+                latest[memory.id], owners[memory.id] = memory, memory.project
+            for project, identifier in write.deletions:
+                latest[identifier], owners[identifier] = None, project
+        latest = {identifier: memory for identifier, memory in latest.items() if owners[identifier] not in self._gone}
+        kept = [memory for memory in latest.values() if memory is not None]
+        if kept:
+            await self._store.put(kept)
+        signals = [signal for write in batch for signal in write.signals if signal.get("project") not in self._gone]
+        if signals:
+            await self._store.put_signals(signals)
+        deleted: dict[str | None, list[str]] = {}
+        for identifier in (identifier for identifier, memory in latest.items() if memory is None):
+            deleted.setdefault(owners[identifier], []).append(identifier)
+        for project, identifiers in deleted.items():
+            await self._store.delete(identifiers, project)
+
+    async def _checkpoint(self) -> None:
+        """Tell the journal how far the store has come: short of the oldest record that still waits."""
+        reached = min((write.sequence for write in self._waiting), default=max(self._seen, default=0) + 1) - 1
+        try:
+            await self._journal.checkpoint(reached)
+        except HunchError as error:  # the next batch tries again; what is replayed meanwhile changes nothing
+            logger.warning("the journal could not be told what is stored: %s", error.message)
+        else:
+            self._seen = {sequence for sequence in self._seen if sequence > reached}

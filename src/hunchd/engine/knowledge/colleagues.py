@@ -1,0 +1,90 @@
+"""What a colleague exported, taken over as the colleague's word: beside what is known here, never in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hunchd.consolidation.conflicts import conflict_of, lapsed, sides
+from hunchd.domain.facts import Change, contested, place_of, same_value
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
+from hunchd.domain.sharing import why_not
+from hunchd.engine.keeping.memories import Memories
+
+COLLEAGUE = "colleague"  # source type begins with it: two colleagues are two voices
+
+
+class Colleagues:
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def take(self, said: Sequence[Memory], name: str) -> dict[str, int]:
+        """Keep what `name` says of a project and is not known: what contradicts what holds here is told as a
+        contradiction. Nothing personal is taken, nothing that files or commits say anyway, and nothing twice."""
+        counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
+        taken: list[Memory] = []
+        for memory in said:
+            if why_not(memory, project=memory.project or "", branch=None):
+                counts["skipped"] += 1
+                continue
+            told = _told_by(memory, name)
+            counts[await self._take(told)] += 1
+            taken.append(told)
+        await self._lapse(taken)
+        return counts
+
+    async def _take(self, told: Memory) -> str:
+        place, now = place_of(told), self._memories.now()
+        told = replace(told, id=place or told.id, created=now, updated=now)
+        async with self._memories.changing:
+            head = (await self._memories.known([told.id], told.project)).get(told.id)
+            if head is not None and (place is None or same_value(head, told)):
+                return "known"
+            if head is not None and head.status is Status.ACTIVE and head.source.get("type") != told.source["type"]:
+                reason = f"{told.source['by']} says something else of '{told.key}'"
+                ruling = contested(told, head, now)
+                conflict = conflict_of(head, ruling.memory, now, reason=reason)
+                if await self._memories.known([conflict.id], told.project):  # asked already, or answered
+                    return "known"
+                await self._memories.commit([replace(ruling.change, memories=(*ruling.change.memories, conflict))])
+                return "contradictions"
+            if head is None:
+                await self._memories.commit([Change((told,), project=told.project)])
+                return "memories"
+        await self._memories.claim(
+            [told]
+        )  # something held here once, and holds no more, or is the colleague's own word
+        return "memories"
+
+    async def _lapse(self, taken: Sequence[Memory]) -> None:
+        """What a colleague said before of a key and says no more contradicts nothing."""
+        said = {place: memory for memory in taken if (place := place_of(memory)) is not None}
+        if not said:
+            return
+        project = taken[0].project
+        asked = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=(Status.ACTIVE,))
+        async with self._memories.changing:
+            now = self._memories.now()
+            open_ = await self._memories.all_of(asked)
+            await self._memories.commit([lapsed(one, now) for one in open_ if _says_no_more(sides(one)[1], said)])
+
+
+def _says_no_more(side: Memory, said: Mapping[str, Memory]) -> bool:
+    told = said.get(place_of(side) or "")
+    return told is not None and side.source.get("type") == told.source["type"] and not same_value(side, told)
+
+
+def _told_by(memory: Memory, name: str) -> Memory:
+    """The memory as a colleague's: how it was used and what it was linked to there says nothing here."""
+    source = {"type": f"{COLLEAGUE} {name}", "by": name, "id": memory.id}
+    return replace(
+        memory,
+        trust=Trust.UNTRUSTED,
+        source=source,
+        usage=Usage(),
+        links=(),
+        supersedes=None,
+        superseded_by=None,
+        ref=None,
+    )

@@ -1,0 +1,289 @@
+"""What is known, as its owner sees it: filed, looked up, corrected, taken back, settled, erased."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.consolidation.aging import restored
+from hunchd.consolidation.conflicts import conflict_json, reopened, settled
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.engine.keeping.filing import filed, reread
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.documents import Documents
+from hunchd.engine.knowledge.sharing import Sharing
+from hunchd.engine.learning.projects import Projects
+from hunchd.ingestion.redaction import redact, redact_values, taken_out
+from hunchd.protocol.answers import iso, part_json
+from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
+from hunchd.retrieval.wording import terms
+
+MOST_MEANT: Final = 3  # facts whose history a question about a change is answered with
+_WHEN: Final = re.compile(
+    r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
+    r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
+    re.IGNORECASE,
+)
+
+
+class Knowledge:
+    def __init__(self, memories: Memories, projects: Projects, writer: Writer, *, now: Callable[[], datetime]) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._writer = writer
+        self._now = now
+        self.documents = Documents(memories, projects, now=now)
+        self._sharing = Sharing(memories, projects)
+
+    # Memories
+
+    async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
+        """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood."""
+        drafts = [filed(draft) for draft in drafts]
+        rulings = await self._memories.file(drafts, owners)
+        return {
+            "ids": [one.memory.id for one in rulings],
+            "understood": [_understood(one, draft) for one, draft in zip(rulings, drafts, strict=True)],
+        }
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        """Change some fields; a text that says something else than before is read again."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if message_of_memory(memory) is not None or head_of_memory(memory) is not None:
+            raise Conflict(
+                f"'{identifier}' is part of a session's log, which is kept as it was said",
+                hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
+            )
+        if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
+            return await self.documents.rewrite(memory, patch)
+        return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)
+
+    async def undo(self, identifier: str) -> Memory:
+        """Take back the last change of a memory, a document or the settling of a contradiction."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if restored(memory) is not None:  # archived for want of use
+            return await self._bring_back(identifier)
+        if memory.kind is Kind.CONTRADICTION:
+            await self._unsettle(identifier)
+            return await self._memories.get(identifier, self._projects.ids)
+        if memory.kind is Kind.DOCUMENT and memory.category == "document":
+            return await self.documents.undo(memory)
+        return await self._memories.undo(identifier, self._projects.ids)
+
+    async def _bring_back(self, identifier: str) -> Memory:
+        async with self._memories.changing:
+            memory = await self._memories.get(identifier, self._projects.ids)
+            if (back := restored(memory)) is None:
+                return memory  # somebody did it a moment ago
+            used = replace(back, usage=replace(back.usage, last=self._now()))
+            await self._memories.keep([used])
+            return used
+
+    async def forget(self, identifier: str) -> None:
+        """Erase a memory with its versions and what quotes it, which are promised to go; nothing of it is on the disk
+        when this returns."""
+        await self._memories.erase(identifier, self._projects.ids)
+
+    async def as_of(self, identifier: str, moment: datetime) -> Memory:
+        """What a memory said at `moment`. Raises NotFound when it said nothing then."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
+        if held is None:
+            raise NotFound(f"'{identifier}' said nothing on {moment:%Y-%m-%d}", field="as_of")
+        return held
+
+    # Facts
+
+    async def fact(self, request: FactRequest) -> dict[str, Any]:
+        """The value of one key, what it was before and since when, and what was claimed against it."""
+        project, branch = None, request.branch
+        if request.project is not None:
+            known, tree = self._projects.find(request.project)
+            project, branch = known.id, request.branch if request.branch is not None else tree.branch or None
+        scope = request.scope or (Scope.PROJECT if project else Scope.USER)
+        categories = (request.category,) if request.category else (*CATEGORIES, None)
+        places = [
+            place_id(project=project, scope=scope, category=category, key=request.key, branch=on)
+            for on in dict.fromkeys((branch, None))
+            for category in categories
+        ]
+        heads = await self._memories.known(places, project)
+        for place in places:
+            if (head := heads.get(place)) is None:
+                continue
+            family = await self._memories.family(place, project)
+            held = holding(family, request.as_of or self._now())
+            if held is not None or request.as_of is not None or len(heads) == 1:
+                return {
+                    "fact": memory_json(held) if held else None,
+                    "changes": changes(head, family),
+                    "rejected": [memory_json(one) for one in family if _was_rejected(one)],
+                }
+        raise NotFound(f"nothing is known of {request.key!r}", field="key")
+
+    async def with_moments(
+        self, request: SearchRequest, found: dict[str, Any], facts: Iterable[Memory]
+    ) -> dict[str, Any]:
+        """What was found; to "when did X change", the histories of the facts it may mean come first."""
+        if not asks_when(request.query):
+            return found
+        told = []
+        for fact in meant(request.query, facts):
+            changed = changes(fact, await self._memories.family(fact.id, fact.project))
+            if len(changed) > 1:
+                told.append(_moments(fact, changed))
+        shown = {result["id"] for result in told}
+        others = [result for result in found["results"] if result["id"] not in shown]
+        results = [*told, *others][: request.k]
+        status = "ok" if results and found["status"] == "empty" else found["status"]
+        return {**found, "results": results, "status": status}
+
+    async def share(self, request: ShareRequest) -> dict[str, Any]:
+        """What of a project's memory colleagues may have, as files for its repository; nothing is written."""
+        return await self._sharing.files(request)
+
+    # Contradictions
+
+    async def conflicts(self, request: ConflictsRequest) -> dict[str, Any]:
+        """The contradictions, the newest first."""
+        owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
+        await self._writer.begun()
+        statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
+        found: list[Memory] = []
+        for owner in owners:
+            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
+            found += await self._memories.all_of(filters)
+        found.sort(key=lambda one: (one.created, one.id), reverse=True)
+        return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
+
+    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
+        """Settle a contradiction; what loses holds no more. `undo` takes it back."""
+        async with self._memories.changing:
+            conflict = await self._conflict(identifier)
+            present = await self._concerned(conflict)
+            # The value is judged by its key too.
+            [value] = redact_values({conflict.key or "": redact(asked.value).text})[0].values()
+            asked = replace(asked, note=redact(asked.note).text, value=value)
+            closed, change = settled(conflict, asked, present, self._now())
+            await self._memories.commit([change])
+        return conflict_json(closed)
+
+    async def unresolve(self, identifier: str) -> dict[str, Any]:
+        """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
+        return conflict_json(await self._unsettle(identifier))
+
+    async def _unsettle(self, identifier: str) -> Memory:
+        async with self._memories.changing:
+            conflict = await self._conflict(identifier)
+            opened, change = reopened(conflict, await self._concerned(conflict), self._now())
+            await self._memories.commit([change])
+        return opened
+
+    async def _conflict(self, identifier: str) -> Memory:
+        conflict: Memory | None = None
+        with suppress(NotFound):
+            conflict = await self._memories.get(identifier, self._projects.ids)
+        if conflict is None or conflict.kind is not Kind.CONTRADICTION:
+            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
+        return conflict
+
+    async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
+        """What lies now under the ids that a contradiction speaks of, versions included."""
+        roots = {link["ref"].partition(".")[0] for link in conflict.links}
+        found: dict[str, Memory] = {}
+        for root in sorted(roots):
+            found |= {one.id: one for one in await self._memories.family(root, conflict.project)}
+        return found
+
+
+def asks_when(query: str) -> bool:
+    """Whether a question is one about when something changed."""
+    return _WHEN.search(query) is not None
+
+
+def meant(query: str, facts: Iterable[Memory]) -> list[Memory]:
+    """The facts that a question about a change may mean, by the words of key and value, the best first."""
+    asked = set(terms(query))
+    scored = []
+    for fact in facts:
+        told = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
+        if fact.key and (shared := len(asked & told)):
+            scored.append((-shared / len(told) ** 0.5, fact.id, fact))
+    return [fact for *_, fact in sorted(scored, key=lambda one: one[:2])[:MOST_MEANT]]
+
+
+def _moments(fact: Memory, changed: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in changed)
+    return {
+        "id": fact.id,
+        "ref": fact.ref,
+        "kind": str(fact.kind),
+        "title": fact.title,
+        "snippet": f"{fact.key}: {steps}",
+        "score": 1.0,
+        "reasons": [f"changed {len(changed) - 1} times"],
+        "source": {**fact.source, "changes": list(changed)},
+    }
+
+
+def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
+    """When the value of a key changed, from what to what and by whose word; the oldest first."""
+    told: list[dict[str, Any]] = []
+    before: Memory | None = None
+    for version in reversed(chain(head, {one.id: one for one in family})):
+        if version.status is Status.ARCHIVED:
+            continue
+        if before is None or not same_value(before, version):
+            told.append(
+                {
+                    "at": iso(since(version)),
+                    "from": before.value if before is not None else None,
+                    "to": version.value,
+                    "source": dict(version.source),
+                    "id": version.id,
+                }
+            )
+        before = version
+    if before is not None and before.valid_to is not None:
+        told.append({"at": iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id})
+    return told
+
+
+def _was_rejected(memory: Memory) -> bool:
+    return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
+
+
+def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
+    memory = ruling.memory
+    told: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
+    for name, value in (
+        ("category", memory.category),
+        ("key", memory.key),
+        ("value", memory.value),
+        ("branch", memory.branch),
+        ("instead_of", memory.source.get("instead_of")),
+        ("reason", memory.source.get("reason")),
+    ):
+        if value:
+            told[name] = value
+    against = ruling.against
+    if against is not None and ruling.verdict in (Verdict.REPLACED, Verdict.REJECTED):
+        name = "replaced" if ruling.verdict is Verdict.REPLACED else "rejected_for"
+        told[name] = {"id": against.id, "value": against.value or against.title, "since": iso(since(against))}
+    if ruling.conflicting:
+        conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+        told["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
+    sent, kept = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
+    if secrets := taken_out(sent, kept):
+        told["redacted"] = list(secrets)
+    return told

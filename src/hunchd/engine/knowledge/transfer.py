@@ -1,0 +1,241 @@
+"""Everything kept, as lines that another installation takes over and gives the same answers from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from hunchd import __version__
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
+from hunchd.domain.facts import Change, place_of, retired, same_value, since
+from hunchd.domain.filters import of_family
+from hunchd.domain.memory import CHUNK, Kind, Memory, Status
+from hunchd.engine.keeping.drafts import memory_id, without_secrets
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.colleagues import Colleagues
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.state.absorbing import recall_errors
+from hunchd.engine.state.project import Project
+from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.protocol.answers import MEMORY_TYPES, NAMED_REJECTIONS, export_line, iso, rejection_json
+from hunchd.protocol.memories import memory_from_json
+from hunchd.store.client import StoreClient
+
+logger = logging.getLogger(__name__)
+
+BATCH = 256  # memories that share one sync of the journal
+_COUNTED = ("projects", "memories", "signals", "known", "skipped")
+
+
+@dataclass(slots=True)
+class _Taken:
+    """An import under way."""
+
+    owners: dict[str, str] = field(default_factory=dict)  # project id there → project id here
+    memories: list[tuple[int, Memory]] = field(default_factory=list)  # with the numbers of their lines
+    signals: list[dict[str, Any]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def pass_over(self, line: int, error: HunchError) -> None:
+        logger.warning("line %d of an import is passed over: %s", line + 1, redact(error.message).text)
+        self.counts["skipped"] += 1
+        if len(self.rejected) < NAMED_REJECTIONS:
+            self.rejected.append(rejection_json(line, error))
+
+
+class Transfer:
+    def __init__(
+        self,
+        projects: Projects,
+        memories: Memories,
+        store: StoreClient,
+        writer: Writer,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._projects = projects
+        self._memories = memories
+        self._colleagues = Colleagues(memories)
+        self._store = store
+        self._writer = writer
+        self._now = now
+
+    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """The lines of one project, or of all and of what belongs to none."""
+        await self._writer.drained()
+        wanted = self._projects.find(project)[0].id if project else None
+        yield export_line("meta", {"product": "hunchd", "version": __version__, "at": iso(self._now())})
+        for known in self._projects:
+            if wanted in (None, known.id):
+                yield export_line("project", {"id": known.id, "path": str(known.root), "name": known.name})
+        async for line in self._store.export(wanted):
+            yield line
+
+    async def take(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        """Take over exported lines; one that was imported before changes nothing, and what is newer here stays."""
+        taken = _Taken()
+        async for line in lines:
+            try:
+                self._sort(line, taken)
+            except (InvalidInput, NotFound) as error:  # a folder that can be no project, or a project that is not known
+                taken.pass_over(line["line"], error)
+            if len(taken.memories) + len(taken.signals) >= BATCH:
+                await self._keep(taken)
+        await self._keep(taken)
+        return {**taken.counts, "rejected": taken.rejected}
+
+    async def merge(self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str) -> dict[str, Any]:
+        """Take over what a colleague exported of a project as the colleague's word. Raises InvalidInput for an export
+        of several projects: one cannot tell which is meant."""
+        owner = self._projects.find(project)[0].id
+        said: list[Memory] = []
+        async for line in lines:
+            if line["type"] in MEMORY_TYPES:
+                said.append(without_secrets(memory_from_json(line["data"])))
+        theirs = {memory.project for memory in said if memory.project is not None}
+        if len(theirs) > 1:
+            raise InvalidInput("the export is of several projects", hint="hunch export --project . writes one")
+        told = [replace(memory, project=owner) if memory.project is not None else memory for memory in said]
+        return {**await self._colleagues.take(told, name)}
+
+    def _sort(self, line: dict[str, Any], taken: _Taken) -> None:
+        match line["type"]:
+            case "project":
+                there = line["data"]["id"]
+                identifier = None if self._writer.has_left(there) else there
+                project = self._projects.add(line["data"]["path"], must_exist=False, identifier=identifier)
+                taken.owners[there] = project.id
+                taken.counts["projects"] += 1
+            case type_ if type_ in MEMORY_TYPES:
+                memory = without_secrets(memory_from_json(line["data"]))
+                taken.memories.append((line["line"], _moved(memory, self._owner(memory.project, taken))))
+            case "signal":
+                signal, _ = redact_values(line["data"])
+                taken.signals.append(signal | {"project": self._owner(signal["project"], taken)})
+            case "meta":
+                pass
+            case _:
+                taken.counts["skipped"] += 1
+
+    def _owner(self, named: str | None, taken: _Taken) -> str | None:
+        """The id here of the project that a line names. Raises NotFound: what belongs to nobody could not be stored,
+        and what waits for the store for ever would keep everything behind it from being stored."""
+        if named is None:
+            return None
+        return taken.owners.get(named) or self._projects.find(named)[0].id
+
+    async def _keep(self, taken: _Taken) -> None:
+        async with self._memories.changing:
+            told = await self._own(taken)
+            news = [change for owner in told for change in await self._news(told[owner], owner)]
+            changes = [change for change in news if not self._has_left(change.project)]
+            await self._memories.commit(changes)
+        self._recall(changes)
+        signals = [signal for signal in taken.signals if not self._has_left(signal["project"])]
+        if signals:
+            await self._store.put_signals(signals)
+        taken.counts["memories"] += len(changes)
+        taken.counts["known"] += sum(map(len, told.values())) - len(news)
+        taken.counts["signals"] += len(signals)
+        taken.counts["skipped"] += len(news) - len(changes) + len(taken.signals) - len(signals)
+        taken.memories, taken.signals = [], []
+
+    def _recall(self, changes: Sequence[Change]) -> None:
+        """Errors that were there where the export comes from are shown here too, as after a restart."""
+        for change in changes:
+            if (project := self._projects.known(change.project)) is not None:
+                recall_errors(project, change.memories)
+                project.touch()
+
+    def _has_left(self, project: str | None) -> bool:
+        """Whether a project was removed, meanwhile: what is told of others is taken all the same."""
+        return project is not None and self._writer.has_left(project)
+
+    async def _own(self, taken: _Taken) -> dict[str | None, list[Memory]]:
+        """The memories to be taken, by their projects, without those whose id is one of another project here: an id
+        stands for one memory."""
+        owner_of: dict[str, str | None] = {}
+        ids = list(dict.fromkeys(memory.id for _, memory in taken.memories))
+        for owner in (None, *self._projects.ids):
+            owner_of |= {name: one.project for name, one in (await self._memories.known(ids, owner)).items()}
+        told: dict[str | None, list[Memory]] = {}
+        for line, memory in taken.memories:
+            owner = owner_of.setdefault(memory.id, memory.project)
+            if owner == memory.project:
+                told.setdefault(owner, []).append(memory)
+            else:
+                taken.pass_over(line, _elsewhere(memory, self._projects.known(owner)))
+        return told
+
+    async def _news(self, told: Sequence[Memory], owner: str | None) -> list[Change]:
+        """What `told`, memories of one project, change here: nothing where what lies under their ids is as new. A value
+        that gives way to another stays beside it, as what was said before."""
+        ids = [name for memory in told for name in (memory.id, memory.id.partition(".")[0])]
+        found = await self._memories.known(list(dict.fromkeys(ids)), owner)
+        here = {name: one for name, one in found.items() if one.project == owner}
+        changes: dict[str, Change] = {}
+        for memory in sorted(told, key=lambda one: one.updated):
+            known = here.get(memory.id)
+            page = here.get(memory.id.partition(".")[0]) if memory.category == CHUNK else None
+            if (page is not None and page.updated > memory.updated) or memory == known:
+                continue
+            if known is None or known.updated < memory.updated:
+                gone = await self._outdated(memory) if known is not None else ()
+                aside = _aside(known, memory, self._now()) if known is not None else ()
+                changes[memory.id] = Change((*aside, memory), gone, owner)
+                here[memory.id] = memory
+                continue
+            for lost in _aside(memory, known, self._now()):
+                if not await self._memories.known([lost.id], owner):
+                    changes[lost.id] = Change((lost,), project=owner)
+        return list(changes.values())
+
+    async def _outdated(self, page: Memory) -> tuple[str, ...]:
+        """The ids of the parts that an older text of a document had."""
+        if page.kind is not Kind.DOCUMENT or "." in page.id:
+            return ()
+        family = await self._memories.family(page.id, page.project)
+        return tuple(one.id for one in family if one.category == CHUNK and one.updated < page.updated)
+
+
+def _elsewhere(memory: Memory, owner: Project | None) -> Conflict:
+    whose = f"of {owner.root}" if owner is not None else "of the user's own"
+    return Conflict(
+        f"'{memory.id}' is the id of a memory {whose} already",
+        field="data.id",
+        hint="an id is one memory's: give it another, or leave the memory where it is",
+    )
+
+
+def _moved(memory: Memory, owner: str | None) -> Memory:
+    """The memory under the id that its place, or its ref in its project, has here, so that it meets what is read
+    again here; versions stay with it."""
+    there, dot, version = memory.id.partition(".")
+    moved = replace(memory, project=owner)
+    here = place_of(moved)
+    if here is None:
+        here = memory_id(owner, memory.ref) if memory.ref is not None and owner != memory.project else there
+
+    def named(identifier: str | None) -> str | None:
+        if identifier is None or not of_family(identifier, there):
+            return identifier
+        return here + identifier[len(there) :]
+
+    return replace(
+        moved,
+        id=f"{here}{dot}{version}",
+        supersedes=named(memory.supersedes),
+        superseded_by=named(memory.superseded_by),
+    )
+
+
+def _aside(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
+    """What `older` said, as a version beside `newer`; nothing where that says the same, or holds no place."""
+    if place_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or same_value(older, newer):
+        return ()
+    return (retired(older, max(since(older), since(newer)), now),)

@@ -1,0 +1,1 @@
+"""What is learnt of projects beside the two paths: indexed, mined, claimed, fixed, contradicted."""

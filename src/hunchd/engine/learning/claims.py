@@ -1,0 +1,190 @@
+"""What a project says of itself, in files and commit messages, → facts that hold, on its main line or on one branch.
+
+A fact that was learnt on a branch carries its name and the commit it was learnt at, and holds there only. It becomes
+true on the main line when git says that the main line contains that commit, or the tip that the branch had after it.
+Files need no such proof: what the files of the main line say is read again whenever it is checked out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import Change, place_of, same_value, since, voice_of, withdrawn
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.engine.keeping.filing import merged_into
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.state.project import Project
+from hunchd.protocol.child import Child
+from hunchd.repository.layout import default_branch, resolve
+
+logger = logging.getLogger(__name__)
+
+CLAIMED_AT_ONCE: Final = 100  # facts; the loop gets a turn in between
+BY_FILES: Final = "convention"  # source type
+
+
+class Claims:
+    def __init__(self, memories: Memories, indexer: Child) -> None:
+        self._memories = memories
+        self._indexer = indexer
+
+    async def said_by_files(self, project: Project, said: Sequence[Memory]) -> None:
+        """Bring the facts that rest on files up to date: a new value takes the place of the old one, what no file says
+        any more holds no more, and a file that says what it said before changes nothing."""
+        line = side_line(project)
+        facts = [on_line(fact, line) for fact in said]
+        places = [fact.id for fact in facts] + [fact.id for fact in said]
+        claims, changes, stated = list[Memory](), list[Change](), set[str]()
+        async with self._memories.changing:  # what somebody says meanwhile is said behind it
+            heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
+            for fact, elsewhere in zip(facts, said, strict=True):
+                head = heads.get(fact.id)
+                if fact.status is not Status.ACTIVE:  # a decision that stands no more
+                    changes += _laid_down(fact, head)
+                elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
+                    continue  # as on the main line
+                elif head is not None and _says_it_elsewhere(fact, head):
+                    told = {**head.source, **fact.source}
+                    kept = replace(head, source=told, artifacts=fact.artifacts, updated=self._memories.now())
+                    changes.append(Change((kept,), project=project.id))
+                elif head is None or not await is_no_news(self._memories, fact, head):
+                    claims.append(fact)
+                stated.add(fact.id)
+            changes += await self._gone(project, stated, line)
+            await self._memories.commit(changes)
+        await self._claim(claims)
+
+    async def said_by_commits(self, project: Project, said: Sequence[Memory]) -> None:
+        """File what the messages of new commits state; on a branch until the branch is merged."""
+        line = side_line(project)
+        if line is not None:
+            reached = await self._reached(project, [str(fact.source["sha"]) for fact in said])
+            said = [fact if fact.source["sha"] in reached else on_line(fact, line) for fact in said]
+        await self._claim(said)
+
+    async def merge(self, project: Project) -> None:
+        """Make true everywhere what was learnt on branches that the main line contains by now."""
+        bound = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
+        if not bound:
+            return
+        tips = {fact.id: resolve(project.main.layout, f"refs/heads/{fact.branch}") for fact in bound}
+        proofs = {fact.id: _proof(fact) for fact in bound}
+        try:
+            reached = await self._reached(project, [sha for sha in {*tips.values(), *proofs.values()} if sha])
+        except HunchError as error:  # the next commit asks again
+            logger.warning("%s: what was merged cannot be told: %s", project.name, error.message)
+            return
+        async with self._memories.changing:  # what was said or forgotten meanwhile stands; the next commit asks of it
+            heads = await self._memories.known([fact.id for fact in bound], project.id)
+            facts = [heads[fact.id] for fact in bound if _is_still(fact, heads.get(fact.id))]
+            # A branch that is ahead of the main line now will be proved merged by its tip.
+            ahead = [
+                replace(fact, source={**fact.source, "tip": tip})
+                for fact in facts
+                if "sha" not in fact.source and (tip := tips[fact.id]) is not None and tip not in reached
+            ]
+            await self._memories.keep([fact for fact in ahead if fact.source != heads[fact.id].source])
+            await self._move([fact for fact in facts if proofs[fact.id] in reached], project)
+
+    async def _move(self, merged: Sequence[Memory], project: Project) -> None:
+        """Make facts of branches true on the main line. Whoever calls holds `changing`."""
+        now = self._memories.now()
+        claims = merged_into(merged, now, sha=default_branch(project.main.layout) or "")
+        rulings = await self._memories.claimed(claims)
+        done = [
+            replace(fact, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=now, updated=now)
+            for fact, ruling in zip(merged, rulings, strict=True)
+        ]
+        await self._memories.keep(done)
+
+    async def _gone(self, project: Project, kept: set[str], line: str | None) -> list[Change]:
+        """What files said on this line and say no more, as changes."""
+        before = [
+            fact.id
+            for fact in project.facts.values()
+            if fact.source.get("type") == BY_FILES and fact.branch == line and fact.id not in kept
+        ]
+        heads = await self._memories.known(before, project.id) if before else {}
+        now = self._memories.now()
+        stated = (head for head in heads.values() if _holds(head) and head.source.get("type") == BY_FILES)
+        return [withdrawn(head, now) for head in stated]
+
+    async def _claim(self, claims: Sequence[Memory]) -> None:
+        for begin in range(0, len(claims), CLAIMED_AT_ONCE):
+            await self._memories.claim(claims[begin : begin + CLAIMED_AT_ONCE])
+
+    async def _reached(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
+        """Those of the commits that the main line contains."""
+        into = default_branch(project.main.layout)
+        if into is None or not shas:
+            return frozenset(shas)
+        asked: dict[str, Any] = {
+            "root": str(project.root),
+            "project": project.id,
+            "code_cache": str(project.cache),
+            "into": into,
+            "shas": list(dict.fromkeys(shas)),
+        }
+        answer = await self._indexer.call("reached", asked, timeout=60)
+        return frozenset(answer["reached"])
+
+
+async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
+    """Whether the source of `fact` said this before, and was overruled since by `head`."""
+    if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it lost against another memory
+        return same_value(fact, head) and voice_of(fact) == voice_of(head)
+    if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
+        return False
+    family = await memories.family(fact.id, fact.project)
+    said = [one for one in family if one.kind is Kind.FACT and voice_of(one) == voice_of(fact)]
+    latest = max(said, key=lambda one: (since(one), one.updated), default=None)
+    return latest is not None and same_value(latest, fact)
+
+
+def side_line(project: Project) -> str | None:
+    """The branch that is checked out, if it is not the one that everybody shares."""
+    branch, shared = project.main.branch, project.main.trunk
+    return branch if branch and shared and branch != shared else None
+
+
+def on_line(fact: Memory, line: str | None) -> Memory:
+    """The fact as it holds on a branch only."""
+    if line is None:
+        return fact
+    bound = replace(fact, branch=line, ref=None)
+    return replace(bound, id=place_of(bound) or bound.id)
+
+
+def _proof(fact: Memory) -> str:
+    """The commit with which a fact of a branch comes to the main line."""
+    return str(fact.source.get("sha") or fact.source.get("tip") or "")
+
+
+def _holds(head: Memory | None) -> bool:
+    return head is not None and head.status is Status.ACTIVE
+
+
+def _is_still(fact: Memory, head: Memory | None) -> bool:
+    """Whether `fact` holds as it was looked up before, with the same proof."""
+    return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
+
+
+def _says_it_elsewhere(fact: Memory, head: Memory) -> bool:
+    """Whether a file says it now that another one said: its settings moved from one to the other."""
+    both = fact.source.get("type") == head.source.get("type") == BY_FILES
+    moved = both and fact.source.get("path") != head.source.get("path")
+    return moved and _holds(head) and same_value(fact, head) and fact.confidence == head.confidence
+
+
+def _laid_down(fact: Memory, head: Memory | None) -> list[Change]:
+    if head is None:
+        return [Change((fact,), project=fact.project)]
+    if head.status is not Status.ACTIVE:
+        return []
+    gone = withdrawn(head, fact.created).memories[0]
+    told = replace(gone, title=fact.title, content=fact.content, levels=fact.levels, tags=fact.tags)
+    return [Change((told,), project=fact.project)]

@@ -1,0 +1,224 @@
+"""Learning workflows: the log of a project's commands, looked through now and then by the indexer for what comes back.
+
+A task beside the write path. Signals only put a command into memory; what is written, mined and kept is done here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from hunchd.config.places import expanded
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import Change, revised, withdrawn
+from hunchd.domain.memory import Memory, Status
+from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.routine import Routine
+from hunchd.ingestion.workflows import log as logs
+from hunchd.ingestion.workflows.memories import BY_FILES, BY_HABIT, differences, is_edited, workflow_from
+from hunchd.protocol.memories import memory_from_json
+
+logger = logging.getLogger(__name__)
+
+MINED_EVERY: Final = 20  # new commands
+FEWEST: Final = 12  # in which something can come back three times
+REST: Final = 2.0  # seconds: what is given together is written together
+SLICE: Final = 25  # commands taught before the loop gets a turn: about 3 ms
+MINING: Final = 60.0  # seconds that the indexer may take
+
+
+class Habits:
+    """`private` are folders whose commands are not learnt, whoever tells of them."""
+
+    def __init__(
+        self,
+        memories: Memories,
+        find: Callable[[str | None], Project | None],
+        parts: Parts,
+    ) -> None:
+        self._memories = memories
+        self._find = find
+        self._indexer = parts.indexer
+        self._now = parts.now
+        self._private = tuple(expanded(folder) for folder in parts.settings.shell.private_folders)
+        self._work = asyncio.Event()
+        self._waiting: set[str] = set()
+        self._loaded: set[str] = set()
+
+    def note(self, project: Project, tree: Tree, signal: Signal) -> None:
+        """Remember what was done."""
+        match signal:
+            case FileSaved(path=path):
+                project.routine.saved(path)
+            case FilesChanged(saved=saved) if len(saved) == 1:
+                project.routine.saved(saved[0])
+            case CommandFinished() if not self._is_private(signal.project):
+                self._ran(project, tree, signal)
+
+    def noticed(self, project: Project) -> None:
+        """A workflow may have been forgotten."""
+        if project.routine.changed:
+            self.look_at(project)
+
+    def _ran(self, project: Project, tree: Tree, signal: CommandFinished) -> None:
+        routine = project.routine
+        if not routine.ran(signal, tree.branch if signal.source != "history" else ""):
+            return
+        self.look_at(project)
+        expected = routine.to_show(self._now(), tree.branch)
+        before, routine.shown = routine.shown, expected.step if expected is not None else ""
+        if routine.shown != before:
+            project.touch()
+
+    def look_at(self, project: Project) -> None:
+        """There is something to write or to learn."""
+        self._waiting.add(project.id)
+        self._work.set()
+
+    def _is_private(self, folder: str) -> bool:
+        return any(Path(folder).is_relative_to(private) for private in self._private)
+
+    async def run(self) -> None:
+        """Write what was noted and look for habits in it, for ever."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            await asyncio.sleep(REST)
+            waiting, self._waiting = self._waiting, set()
+            for identifier in waiting:
+                project = self._find(identifier)
+                if project is None or project.missing:
+                    continue
+                try:
+                    await self._keep_up(project)
+                except (HunchError, OSError) as error:  # the next command tries again
+                    logger.warning("%s: habits are not up to date: %s", project.name, error)
+
+    async def _keep_up(self, project: Project) -> None:
+        routine = project.routine
+        if project.id not in self._loaded:
+            self._loaded.add(project.id)
+            await self._load(project)
+        self._tell_model(project)  # the store may have told of more since
+        if routine.is_out_of_order or routine.changed:
+            await self._again(project)
+        elif routine.fresh:
+            fresh, routine.fresh = routine.fresh, []
+            await asyncio.to_thread(logs.append, project.cache, fresh)
+        if len(routine.log) >= FEWEST and routine.unmined >= MINED_EVERY:
+            await self._mine(project)
+
+    async def _load(self, project: Project) -> None:
+        """Take up the log of earlier runs."""
+        routine = project.routine
+        log = await asyncio.to_thread(logs.read, project.cache)
+        routine.forgotten |= await asyncio.to_thread(logs.forgotten, project.cache)
+        if log:
+            known = {(round(ran.at, 3), ran.command) for ran in log}
+            routine.fresh = [ran for ran in routine.fresh if (round(ran.at, 3), ran.command) not in known]
+            routine.take([*log, *routine.fresh])
+            self._tell_model(project)
+            await self._teach(routine)
+
+    async def _again(self, project: Project) -> None:
+        """Write the log anew and learn it in order."""
+        routine = project.routine
+        routine.take(list(routine.log))
+        routine.fresh, routine.changed = [], False
+        self._tell_model(project)
+        await self._teach(routine)
+        await asyncio.to_thread(logs.rewrite, project.cache, list(routine.log), sorted(routine.forgotten))
+
+    async def _teach(self, routine: Routine) -> None:
+        log = list(routine.log)
+        routine.log.clear()
+        for number, ran in enumerate(log):
+            routine.learn(ran)
+            routine.log.append(ran)
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+
+    async def _mine(self, project: Project) -> None:
+        routine = project.routine
+        unmined = routine.unmined
+        if len(routine.log) >= logs.MOST:  # the file only grows
+            await asyncio.to_thread(logs.rewrite, project.cache, list(routine.log), sorted(routine.forgotten))
+        zone = self._now().astimezone().utcoffset()
+        params = {
+            "root": str(project.root),
+            "project": project.id,
+            "code_cache": str(project.cache),
+            "log": str(project.cache),
+            "zone": zone.total_seconds() if zone is not None else 0.0,
+        }
+        answer = await self._indexer.call("habits", params, timeout=MINING)
+        routine.unmined -= unmined
+        found = [memory_from_json(memory) for memory in answer["workflows"]]
+        await keep(self._memories, project, found, BY_HABIT, self._now(), since=float(answer["since"]))
+        self._tell_model(project)
+
+    def _tell_model(self, project: Project) -> None:
+        """The habits that are known are what a next step may be a part of."""
+        told = map(workflow_from, project.workflows.values())
+        habits = [one for one in told if one is not None and one.origin == "habit"]
+        project.routine.model.knows([step.template for step in habit.steps] for habit in habits)
+
+
+async def keep(
+    memories: Memories, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
+) -> None:
+    """Bring the workflows of one voice up to date: new ones are kept, changed ones keep their past, and what is no
+    longer said (or not seen again, though it was done after `since`) holds no more."""
+    wanted = [memory for memory in found if memory.id not in project.routine.forgotten]
+    async with memories.changing:
+        stored = await memories.known([memory.id for memory in wanted], project.id)
+        shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
+        known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
+        # What its owner put in other words stays in those.
+        own = {memory.id for memory in known.values() if is_edited(memory)}
+        changed, gone = differences(list(known.values()), [memory for memory in wanted if memory.id not in own])
+        changes = [_told(known.get(memory.id), memory, now) for memory in changed]
+        changes += [
+            Change((_kept(before, memory),), project=project.id)
+            for memory in wanted
+            if (before := known.get(memory.id)) is not None
+            and memory not in changed
+            and memory.id not in own
+            and _is_more(before, memory)
+        ]
+        changes += [
+            withdrawn(memory, now)
+            for memory in gone
+            if memory.id not in own and float(memory.source.get("last") or since) >= since
+        ]
+        await memories.commit(changes)
+
+
+async def keep_said(memories: Memories, project: Project, found: Sequence[Memory]) -> None:
+    """Bring what the project's files say up to date."""
+    await keep(memories, project, found, BY_FILES, memories.now())
+
+
+def _told(before: Memory | None, memory: Memory, now: datetime) -> Change:
+    if before is None:
+        return Change((memory,), project=memory.project)
+    return revised(before, _kept(before, memory), now)
+
+
+def _kept(before: Memory, memory: Memory) -> Memory:
+    """What is said now, with the past of what was said before."""
+    return replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
+
+
+def _is_more(before: Memory, after: Memory) -> bool:
+    """Whether a habit was seen so much more often that it is worth writing."""
+    seen, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
+    return now >= seen * 1.2 + 1 or now < seen * 0.8

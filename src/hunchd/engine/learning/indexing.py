@@ -1,0 +1,264 @@
+"""Keeping a project's models true: built by the indexer process, loaded here, brought up to date after a change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from hunchd.config.settings import IndexSettings
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.errors import HunchError, Unavailable
+from hunchd.domain.history import Unit, unit_from
+from hunchd.domain.sharing import SHARED
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.learning.claims import BY_FILES, Claims
+from hunchd.engine.learning.habits import keep_said
+from hunchd.engine.learning.rewriting import move_episodes, move_fixes, rename
+from hunchd.engine.learning.shared import Shared
+from hunchd.engine.state import collaborators
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.project import Project
+from hunchd.ingestion.conventions import speaks
+from hunchd.ingestion.workflows.places import is_script
+from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.allocating import give_memory_back
+from hunchd.protocol.child import Child
+from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.store.client import StoreClient
+from hunchd.store.code import CodeCache
+
+logger = logging.getLogger(__name__)
+
+SLICE = 8  # units learnt before the loop gets a turn: about 2 ms
+EMBEDDING_LOOK = 2.0  # seconds between two looks at how far the embedding is
+EMBEDDING_STUCK = 60.0  # seconds without progress after which nobody looks any more
+MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a project's cache folder
+
+
+class Indexing:
+    def __init__(
+        self,
+        indexer: Child,
+        store: StoreClient,
+        memories: Memories,
+        events: Events,
+        settings: IndexSettings,
+        loaded: Callable[[Project], None],
+    ) -> None:
+        self._indexer = indexer
+        self._store = store
+        self._memories = memories
+        self._claims = Claims(memories, indexer)
+        self._shared = Shared(memories)
+        self._events = events
+        self._settings = settings
+        self._loaded = loaded  # told when a project has a new model
+        self._packing = asyncio.Lock()
+        self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
+
+    def recall(self, project: Project) -> None:
+        """Load what the last run left: the model, the code cache, conventions. Whatever is unreadable is made again."""
+        model = project.cache / MODEL
+        try:
+            told = json.loads((project.cache / STATE).read_bytes())
+            project.facts = {fact["id"]: memory_from_json(fact) for fact in told["facts"]}
+            project.learnt = told["learnt"]
+            project.shared = told.get("shared")
+            project.predictor = Predictor.load(model)
+            project.commits.done = project.commits.total = len(project.predictor)
+            project.files.done = project.files.total = told.get("files", 0)
+            self._loaded(project)
+            project.whole = True
+        except FileNotFoundError:
+            project.learnt = None
+        except (OSError, ValueError, KeyError, TypeError, HunchError):
+            logger.warning("the models of %s cannot be read and are made again", project.name, exc_info=True)
+            project.learnt, project.predictor = None, None
+        if project.code is not None:
+            project.code.close()
+        project.code = CodeCache(project.cache / CODE)
+
+    async def index(self, project: Project) -> None:
+        """Bring everything up to date: from scratch the first time, else what changed since."""
+        project.indexing, project.index_error = True, ""
+        project.reached("asked for")
+        again = False
+        try:
+            if project.whole:
+                await self.catch_up(project)
+                await self.refresh(project)
+            else:  # also where an earlier attempt ended early: what it had not come to is missing otherwise for good
+                await self._from_scratch(project)
+                await self._conventions(project)
+        except HunchError as error:
+            project.index_error = error.message
+            again = isinstance(error, Unavailable)  # a helper ended: another one is asked in a moment
+            raise
+        finally:
+            project.indexing = again
+            project.touch()
+        self.remember(project)
+        self._events.tell("indexed", project=project.id)
+        await self._follow_embedding(project)
+
+    async def _follow_embedding(self, project: Project) -> None:
+        """Tell how far the store's embedding has come, as long as it gets on."""
+        still = 0.0
+        while still < EMBEDDING_STUCK:
+            stats = await self._store.stats()
+            state = stats.get("projects", {}).get(project.id, {"rows": 0, "embedded": 0})
+            if state["embedded"] > project.embeddings.done:
+                still = 0.0
+            project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
+            if state["embedded"] >= state["rows"] or not stats.get("pending_embeddings"):
+                return
+            await asyncio.sleep(EMBEDDING_LOOK)
+            still += EMBEDDING_LOOK
+
+    async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> None:
+        """Learn the commits that came since the last one learnt; what only has a new id is known already."""
+        params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
+        answer = await self._indexer.call("units", params, timeout=300)
+        project.reached("commits")
+        if answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository altogether
+            await self._from_scratch(project)
+            return await self._conventions(project)
+        moved = [(old, new) for old, new in answer.get("moved", ())]
+        if project.predictor is not None:
+            rename(project.predictor, moved)
+        units = [unit_from(unit) for unit in answer["units"]]
+        await self._learn(project, units)
+        self.learnt(units)
+        await self._store_episodes(answer["episodes"])
+        await move_episodes(self._memories, project.id, moved)
+        await move_fixes(self._memories, project, moved)
+        await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
+        await self._claims.merge(project)
+        return None
+
+    async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
+        """Parse `paths` again, or whatever changed in the tree since it was parsed."""
+        params = {**self._where(project), "paths": list(paths) if paths is not None else None}
+        async with aclosing(self._indexer.stream("parse", params)) as steps:
+            async for step in steps:
+                project.reached("files")
+                if paths is None:
+                    project.files.done, project.files.total = step["done"], step["total"]
+                if project.predictor is not None:
+                    for outline in step["outlines"]:
+                        project.predictor.place(outline_from(outline))
+                    for path in step["removed"]:
+                        project.predictor.remove(path)
+                project.touch()
+        if paths is not None and project.code is not None and not project.indexing:
+            project.files.done = project.files.total = project.code.count()
+        await self._pack(project)
+        if paths is None or any(speaks(path) or is_script(path) for path in paths):
+            await self._conventions(project)
+
+    async def _from_scratch(self, project: Project) -> None:
+        params = {
+            **self._where(project),
+            "model_path": str(project.cache / MODEL),
+            "newest": self._settings.newest_units,
+            "most": self._settings.max_units,
+        }
+        project.whole, project.unread = False, ""
+        async with aclosing(self._indexer.stream("index", params)) as steps:
+            async for step in steps:
+                await self._take(project, step)
+        project.whole = True
+
+    async def _take(self, project: Project, step: dict[str, Any]) -> None:
+        project.reached(step["stage"])
+        match step["stage"]:
+            case "history":
+                project.commits.done, project.commits.total = step["done"], step["total"]
+            case "files":
+                project.files.done, project.files.total = step["done"], step["total"]
+            case "model":
+                project.predictor = await asyncio.to_thread(Predictor.load, Path(step["model"]))
+                project.learnt = step["learnt"]
+                project.touch()
+                self._loaded(project)
+            case "episodes":
+                await self._store_episodes(step["episodes"])
+                project.embeddings.total = step["total"]
+            case "facts":
+                await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in step["facts"]])
+            case "unread":
+                project.unread = step["why"]
+                logger.warning("%s: %s", project.name, project.unread)
+        self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
+
+    async def _conventions(self, project: Project) -> None:
+        project.reached("asked what its files say")
+        answer = await self._indexer.call("conventions", self._where(project), timeout=120)
+        project.reached("what its files say")
+        project.topics = tuple(answer["topics"])
+        await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
+        await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
+        said = [memory_from_json(memory) for memory in answer["workflows"]]
+        await keep_said(self._memories, project, said)
+
+    async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
+        for index, unit in enumerate(units):
+            if project.predictor is not None:
+                collaborators.noticed(project, unit)
+                known = len(project.predictor)
+                project.predictor.learn(unit)
+                project.commits.done += len(project.predictor) - known  # what another branch had brought counts once
+            project.learnt = unit.sha
+            if index % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+        project.commits.total = max(project.commits.total, project.commits.done)
+        project.touch()
+
+    async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
+        if episodes:
+            await self._store.put([memory_from_json(episode) for episode in episodes])
+
+    async def _pack(self, project: Project) -> None:
+        """Give back what saved files have said before: it is kept beside the model until somebody sorts it in."""
+        if self._packing.locked():
+            return
+        async with self._packing:
+            if project.predictor is not None and (work := project.predictor.packing()) is not None:
+                (await asyncio.to_thread(work))()
+                await asyncio.to_thread(give_memory_back)
+
+    def remember(self, project: Project) -> None:
+        """Leave the model and what belongs to it for the next start, which makes it again if it is not there: as it
+        does where git could not read everything, for somebody may have mended that."""
+        if project.predictor is None or not project.whole or project.unread:
+            return
+        by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
+        facts = [memory_json(fact) for fact in by_files]
+        told = {"learnt": project.learnt, "facts": facts, "shared": project.shared, "files": project.files.done}
+        draft = project.cache / f".{STATE}"
+        try:
+            project.predictor.save(project.cache / MODEL)
+            draft.write_text(json.dumps(told))
+            draft.replace(project.cache / STATE)
+        except OSError as error:
+            logger.warning("the models of %s could not be kept: %s", project.name, error)
+
+    def _where(self, project: Project) -> dict[str, Any]:
+        return {
+            "root": str(project.root),
+            "project": project.id,
+            "code_cache": str(project.cache / CODE),
+            "extra_ignore": list(self._settings.ignore),
+            "largest": self._settings.max_file_bytes,
+        }
+
+
+def outline_from(told: dict[str, Any]) -> FileOutline:
+    """The outline that the indexer sent."""
+    lists = {name: tuple(told[name]) for name in ("imports", "references")}
+    return FileOutline(**told | lists | {"symbols": tuple(Symbol(**symbol) for symbol in told["symbols"])})

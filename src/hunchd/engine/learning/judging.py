@@ -1,0 +1,148 @@
+"""Pairs of statements that are worded freely, put to a language model: each pair once, within a day's money, and only
+if the user has switched it on.
+
+Its verdict is final, in both directions; where there is none, rules and reader decide. What it claims is checked: it
+has to copy the words of both sides that oppose each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.consolidation.contradictions.scanning import Look, Opposition, as_judged, statement
+from hunchd.domain.errors import StoreError
+from hunchd.domain.memory import Memory
+from hunchd.engine.conversing.reading import paid, worst_of
+from hunchd.engine.conversing.spending import Ledger
+from hunchd.engine.learning.verdicts import Verdicts
+from hunchd.engine.state.parts import Parts
+from hunchd.ingestion.redaction import redact
+from hunchd.language.asking import Answer, Failure, Question
+from hunchd.language.client import LanguageClient
+from hunchd.language.prompts import CONTRADICTIONS, MOST_PAIRS
+
+logger = logging.getLogger(__name__)
+
+LONGEST_ANSWER: Final = 600  # tokens: eight pairs with their words
+REST: Final = 600.0  # seconds after a failure: meanwhile rules and reader decide
+# What models put around words that they copy: quotation marks, an ellipsis, the end of a sentence.
+_AROUND: Final = re.compile(r"^[\s\"'“”‘’`….,;:]+|[\s\"'“”‘’`….,;:]+$")
+
+
+class Judging:
+    """`oppositions` says what contradicts a memory, after the model was heard."""
+
+    def __init__(
+        self,
+        client: LanguageClient,
+        ledger: Ledger,
+        verdicts: Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._ledger = ledger
+        self._verdicts = Verdicts(verdicts)
+        self._clock = clock
+        self._rests_until = 0.0
+
+    async def oppositions(self, memory: Memory, look: Look, told: Sequence[Opposition]) -> list[Opposition]:
+        """What contradicts a memory, of what rules and reader have `told` and of what they see nothing in. A pair that
+        the model was not asked about, or not with success, is as told."""
+        free = look.for_judge(told)
+        unasked = [one.beside(memory) for one in free[:MOST_PAIRS] if self._verdicts.of(one.a, one.b) is None]
+        if unasked:
+            await self._ask(memory, unasked)
+        return as_judged(told, free, self._verdicts.of)
+
+    async def _ask(self, memory: Memory, others: Sequence[Memory]) -> None:
+        if self._clock() < self._rests_until:
+            return
+        question = question_of(memory, others)
+        worst = await asyncio.to_thread(worst_of, question)
+        try:
+            if not self._ledger.reserve(*worst):
+                return
+            outcome = _sensible(await self._client.ask(question), len(others))
+            self._ledger.settle(worst, paid(outcome, worst), failed=isinstance(outcome, Failure))
+        except StoreError as error:  # what it costs cannot be written down: as if nobody had answered
+            outcome = Failure("refused", error.message)
+        if isinstance(outcome, Failure):
+            self._rests_until = self._clock() + max(REST, outcome.retry_after or 0.0)
+            logger.warning("pairs of statements are not judged: %s: %s", outcome.trouble, outcome.message)
+            return
+        opposed = borne_out(outcome.content, memory, others)
+        await asyncio.to_thread(self._verdicts.keep, memory, [(other, other.id in opposed) for other in others])
+
+
+def verdicts_of(parts: Parts) -> Path | None:
+    """The file of verdicts that count; None: the settings ask for no judging."""
+    if parts.language is None or not parts.settings.language.contradictions:
+        return None
+    return parts.places.state / "verdicts.json"
+
+
+def judging_of(parts: Parts, ledger: Ledger) -> Judging | None:
+    """The judging that the settings ask for; None: it is switched off."""
+    verdicts = verdicts_of(parts)
+    if parts.language is None or verdicts is None:
+        return None
+    return Judging(parts.language, ledger, verdicts)
+
+
+def question_of(memory: Memory, others: Sequence[Memory]) -> Question:
+    """One statement against several, each with its number."""
+    lines = [f"<new>{_plain(memory)}</new>"]
+    lines += [f'<known number="{number}">{_plain(other)}</known>' for number, other in enumerate(others, 1)]
+    return Question(CONTRADICTIONS.system, "\n".join(lines), CONTRADICTIONS.schema, LONGEST_ANSWER)
+
+
+def borne_out(content: Mapping[str, Any], memory: Memory, others: Sequence[Memory]) -> frozenset[str]:
+    """The ids of those that contradict, by an answer that makes sense, where the words that were copied do stand on
+    both sides."""
+    found: set[str] = set()
+    for claim in content["contradictions"]:
+        other = others[claim["number"] - 1]
+        if _stands_in(claim["new_words"], _plain(memory)) and _stands_in(claim["known_words"], _plain(other)):
+            found.add(other.id)
+        else:
+            logger.info("a contradiction that the language model claims is not borne out by its words")
+    return frozenset(found)
+
+
+def _sensible(outcome: Answer | Failure, pairs: int) -> Answer | Failure:
+    """An answer that is none to the question denies nothing: it is a failure."""
+    if isinstance(outcome, Failure):
+        return outcome
+    claims = outcome.content.get("contradictions")
+    if isinstance(claims, list) and all(_is_claim(claim, pairs) for claim in claims):
+        return outcome
+    return Failure("nonsense", "the answer does not have the shape that was asked for", used=outcome.used)
+
+
+def _is_claim(claim: object, pairs: int) -> bool:
+    if not isinstance(claim, dict):
+        return False
+    number, words = claim.get("number"), (claim.get("new_words"), claim.get("known_words"))
+    return type(number) is int and 1 <= number <= pairs and all(isinstance(one, str) for one in words)
+
+
+def _plain(memory: Memory) -> str:
+    """A statement on one line, without secrets and without our own marks."""
+    return _unmarked(redact(statement(memory)).text)
+
+
+def _unmarked(text: str) -> str:
+    return " ".join(text.replace("<", "‹").replace(">", "›").split())
+
+
+def _stands_in(words: str, text: str) -> bool:
+    """Whether words were copied from a text."""
+    copied = _AROUND.sub("", _unmarked(words))
+    return bool(copied) and copied.casefold() in text.casefold()

@@ -1,0 +1,200 @@
+"""Which projects there are, found by path or id; each adopted, indexed, watched, and erased when it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hunchd.config.places import expanded, make_private
+from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.engine.learning.indexing import Indexing
+from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Project, Tree
+from hunchd.repository import layout as layouts
+from hunchd.repository.layout import Layout
+from hunchd.store.registry import Project as ProjectRecord
+
+ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
+
+
+class Projects:
+    def __init__(
+        self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None], unwatch: Callable[[Project], None]
+    ) -> None:
+        self._parts = parts
+        self._indexing = indexing
+        self._watch = watch
+        self._unwatch = unwatch
+        self._projects: dict[str, Project] = {}
+        self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
+        self._caches = parts.places.cache / "projects"
+
+    def __iter__(self) -> Iterator[Project]:
+        return iter(self._projects.values())
+
+    def __len__(self) -> int:
+        return len(self._projects)
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self._projects)
+
+    def roots(self) -> list[Path]:
+        """Of the projects that are there."""
+        return [project.root for project in self._projects.values() if not project.missing]
+
+    def open_all(self) -> None:
+        """Adopt what the registry knows, with the models that the last run left; what it made for others goes."""
+        records = self._parts.registry.all()
+        known = {record.id for record in records}
+        for cache in self._caches.iterdir() if self._caches.is_dir() else ():
+            if cache.name not in known:
+                self.clear_cache(cache.name)
+        for record in records:
+            self._adopt(record)
+
+    def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
+        """The project that `path` lies in, from now on known; a new one under `identifier`, where that is free. Raises
+        InvalidInput if there is no such folder."""
+        folder = expanded(path)
+        if not folder.is_absolute():
+            raise InvalidInput("'path' must be absolute", field="path")
+        if must_exist and not layouts.is_folder(folder):
+            raise InvalidInput(f"there is no folder {path}", field="path", hint="name a git working tree or a folder")
+        layout = layouts.find(folder) or layouts.plain(folder.resolve())
+        if layout.bare:
+            raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
+        if must_exist:
+            self._refuse_everything(layout)
+            if not layouts.is_readable(layout.root):
+                raise InvalidInput(f"{layout.root} cannot be read", field="path", hint="it must be listed and entered")
+        record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
+        if record.id in self._projects:
+            project = self._projects[record.id]
+            tree = self._tree(project, layout)
+            if record.path == str(tree.root) != str(project.root):
+                self._move(project, tree)
+            return project
+        return self._adopt(record, layout)
+
+    def _move(self, project: Project, tree: Tree) -> None:
+        """Its own folder is gone, a linked worktree maybe: it goes on in another one of its repository."""
+        self._unwatch(project)
+        project.trees.pop(project.root, None)
+        project.main = tree
+        self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
+        project.touch()
+        self.index(project)
+        self._watch(project)
+
+    def _refuse_everything(self, layout: Layout) -> None:
+        """All that is on a machine, or all that somebody has, is no project: reading and watching it never ends. Who
+        has made their home folder a repository has said what of it counts."""
+        root = layout.root
+        what = (
+            "the root of the file system" if root == Path(root.anchor) else "your home folder, with all that is in it"
+        )
+        is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == expanded("~").resolve())
+        if is_everything and self._parts.registry.find(root, common_dir=layout.common_dir) is None:
+            raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside")
+
+    def get(self, identifier: str) -> Project:
+        try:
+            return self._projects[identifier]
+        except KeyError:
+            raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
+
+    def known(self, identifier: str | None) -> Project | None:
+        """The project of that id, if there is one; None is the user's own."""
+        return self._projects.get(identifier) if identifier is not None else None
+
+    def find(self, named: str) -> tuple[Project, Tree]:
+        """The project and tree that an id or a path names. Raises NotFound."""
+        if found := self._by_path.get(named):
+            return found
+        if named in self._projects:
+            project = self._projects[named]
+            return project, project.main
+        found = self._find(Path(named)) if Path(named).is_absolute() else None
+        if found is None:
+            raise NotFound(
+                f"{named} belongs to no project that is known",
+                field="project",
+                hint="POST /projects (`hunch add`) first",
+            )
+        if len(self._by_path) < 4_096:
+            self._by_path[named] = found
+        return found
+
+    def _find(self, path: Path) -> tuple[Project, Tree] | None:
+        layout = layouts.find(path)
+        root = layout.root if layout is not None else path.resolve()
+        for project in self._projects.values():
+            if root in project.trees:
+                return project, project.trees[root]
+            if (
+                layout is not None
+                and layout.common_dir is not None
+                and layout.common_dir == project.main.layout.common_dir
+            ):
+                return project, self._tree(project, layout)
+        outer = [p for p in self._projects.values() if layout is None and root.is_relative_to(p.root)]
+        innermost = max(outer, key=lambda project: len(project.root.parts), default=None)
+        return (innermost, innermost.main) if innermost is not None else None
+
+    async def remove(self, identifier: str) -> Project:
+        """Forget the project: nothing of it stays in memory, in the registry or in the cache."""
+        project = self.get(identifier)
+        for name in ("index", "watch"):
+            self._parts.tasks.end(f"{name}:{identifier}")
+        self._parts.registry.remove(identifier)
+        del self._projects[identifier]
+        self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
+        if project.code is not None:
+            project.code.close()
+        self.clear_cache(identifier)
+        return project
+
+    def clear_cache(self, identifier: str) -> None:
+        """Remove what was computed for a project, if anything is there."""
+        shutil.rmtree(self._caches / identifier, ignore_errors=True)
+
+    def _adopt(self, record: ProjectRecord, layout: Layout | None = None) -> Project:
+        root = Path(record.path)
+        layout = layout or layouts.find(root) or layouts.plain(root)
+        main = Tree(root, layout)
+        main.look()
+        project = Project(
+            id=record.id,
+            name=record.name,
+            main=main,
+            cache=make_private(self._caches / record.id),
+            trees={root: main},
+        )
+        self._projects[project.id] = project
+        self._indexing.recall(project)
+        self.index(project)
+        self._watch(project)
+        return project
+
+    def index(self, project: Project) -> None:
+        """Bring the project's models up to date in the background."""
+
+        async def work() -> None:
+            project.indexing = True
+            while project.missing:  # on a disk that is not there yet, maybe
+                await asyncio.sleep(ROOT_LOOK)
+            await self._indexing.index(project)
+
+        project.indexing = True
+        project.reached("asked for")
+        self._parts.tasks.start(f"index:{project.id}", work)
+
+    def _tree(self, project: Project, layout: Layout) -> Tree:
+        tree = project.trees.get(layout.root)
+        if tree is None:
+            tree = project.trees[layout.root] = Tree(layout.root, layout)
+            tree.look()
+        return tree

@@ -1,0 +1,78 @@
+"""Work that has a new commit id keeps its memory: what is known of the old commit moves to the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Memory, Usage
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.state.project import Project
+from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.fixes import memory_of
+from hunchd.prediction.predictor import Predictor
+
+
+def rename(predictor: Predictor, moved: Sequence[tuple[str, str]]) -> None:
+    """The predictor knows the work under its new ids, so that it is not learnt twice."""
+    for old, new in moved:
+        if not predictor.knows(new):
+            predictor.rewrite(old, new)
+
+
+async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[str, str]]) -> None:
+    """Give the episodes of the new commits what the old ones' have earned, and remove those, each pair together. An old
+    episode without a new one stays."""
+    target = {episode_id(project, old): episode_id(project, new) for old, new in moved}
+    if not target:
+        return
+    async with memories.changing:
+        earlier = await memories.known(list(target), project)
+        later = await memories.known(list(dict.fromkeys(target[one] for one in earlier)), project)
+        heirs: dict[str, list[Memory]] = {}
+        for memory in earlier.values():
+            if target[memory.id] in later:
+                heirs.setdefault(target[memory.id], []).append(memory)
+        await memories.commit(
+            [
+                Change((inheriting(later[heir], gone),), tuple(memory.id for memory in gone), project)
+                for heir, gone in heirs.items()
+            ]
+        )
+
+
+async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple[str, str]]) -> None:
+    """Let fixes name the new commits: the old ones are in nobody's history."""
+    newer = dict(moved)
+    stale = [(fix, newer[fix.commit]) for fix in project.fixes.all() if fix.commit in newer]
+    if not stale:
+        return
+    async with memories.changing:
+        episodes = [episode_id(project.id, sha) for _, sha in stale]
+        known = await memories.known([*(fix.id for fix, _ in stale), *dict.fromkeys(episodes)], project.id)
+        kept = []
+        for (fix, sha), episode in zip(stale, episodes, strict=True):
+            if fix.id in known:
+                subject = known[episode].title if episode in known else fix.subject
+                renamed = replace(fix, commit=sha, subject=subject)
+                kept.append(memory_of(renamed, project.id, memories.now(), known[fix.id]))
+        if kept:
+            await memories.commit([Change(tuple(kept), project=project.id)])
+
+
+def inheriting(heir: Memory, gone: Sequence[Memory]) -> Memory:
+    """The memory with what became of the earlier ones: use, weight, links and the words people put on them."""
+    every = (heir, *gone)
+    return replace(
+        heir,
+        created=min(memory.created for memory in every),
+        importance=max(memory.importance for memory in every),
+        tags=tuple(dict.fromkeys(tag for memory in every for tag in memory.tags)),
+        links=tuple({tuple(sorted(link.items())): link for memory in every for link in memory.links}.values()),
+        usage=Usage(
+            sum(memory.usage.retrieved for memory in every),
+            sum(memory.usage.cited for memory in every),
+            sum(memory.usage.ignored for memory in every),
+        ),
+    )

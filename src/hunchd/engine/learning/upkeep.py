@@ -1,0 +1,73 @@
+"""Which projects' models lag behind what was saved, checked out and committed, and bringing them up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hunchd.domain.errors import HunchError
+from hunchd.engine.learning.indexing import Indexing
+from hunchd.engine.state.absorbing import Effect
+from hunchd.engine.state.project import Project
+
+logger = logging.getLogger(__name__)
+
+
+class Upkeep:
+    def __init__(
+        self,
+        indexing: Indexing,
+        find: Callable[[str | None], Project | None],
+        renewed: Callable[[Project], None],
+        changed: Callable[[Project, Effect], None],
+    ) -> None:
+        self._indexing = indexing
+        self._find = find
+        self._renewed = renewed  # told when a project's models are true again
+        self._changed = changed  # told whatever may have changed code or history
+        self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
+        self._behind: set[str] = set()  # projects with commits to learn
+        self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → old and new commit, exactly or roughly
+        self._work = asyncio.Event()
+
+    def note(self, project: Project, effect: Effect) -> None:
+        """Remember what `effect` leaves to do."""
+        self._changed(project, effect)
+        if effect.refresh:
+            self._stale[project.id] = None
+        elif effect.parse:
+            known = self._stale.setdefault(project.id, set())
+            if known is not None:
+                known.update(effect.parse)
+        if effect.catch_up:
+            self._behind.add(project.id)
+        if effect.rewritten:
+            self._rewritten.setdefault(project.id, []).extend(effect.rewritten)
+        if effect.refresh or effect.parse or effect.catch_up:
+            self._work.set()
+
+    async def run(self) -> None:
+        """Do what was noted, for ever."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            stale, self._stale = self._stale, {}
+            behind, self._behind = self._behind, set()
+            for identifier in stale.keys() | behind:
+                project = self._find(identifier)
+                if project is not None and not project.missing:
+                    await self._renew(project, identifier in behind, identifier in stale, stale.get(identifier))
+
+    async def _renew(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
+        try:
+            if behind:
+                await self._indexing.catch_up(project, self._rewritten.pop(project.id, ()))
+            if stale:
+                await self._indexing.refresh(project, None if paths is None else sorted(paths))
+            if project.whole:  # what the first reading stumbled over is not mended by a file that was saved
+                project.index_error = ""
+        except HunchError as error:  # the next change tries again; until then answers say that they are behind
+            project.index_error = f"not up to date: {error.message}"
+            logger.warning("%s: %s", project.name, project.index_error)
+        self._renewed(project)

@@ -1,0 +1,56 @@
+"""What a language model has said about pairs of statements, on disk: no pair is paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from hunchd.consolidation.contradictions.scanning import statement
+from hunchd.domain.memory import Memory
+from hunchd.language.prompts import CONTRADICTIONS
+from hunchd.store.files import Files, replace_file
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED: Final = 20_000  # pairs
+
+
+class Verdicts:
+    """By what both sides say, whatever becomes of the memories' ids. The file holds digests and no word of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._of: dict[str, bool] = {}
+        try:
+            told = json.loads(path.read_bytes())
+            self._of = {str(pair): bool(verdict) for pair, verdict in told.items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, AttributeError):
+            logger.exception("%s cannot be read: pairs are asked about again", path)
+
+    def of(self, one: Memory, other: Memory) -> bool | None:
+        """Whether both cannot hold; None: nobody was asked, or about something else that they said."""
+        return self._of.get(_pair(one, other))
+
+    def denied(self, one: Memory, other: Memory) -> bool:
+        """Whether the answer was that both can hold."""
+        return self.of(one, other) is False
+
+    def keep(self, memory: Memory, verdicts: Iterable[tuple[Memory, bool]]) -> None:
+        said = self._of | {_pair(memory, other): verdict for other, verdict in verdicts}
+        self._of = dict(list(said.items())[-REMEMBERED:])
+        try:
+            replace_file(Files(), self._path, json.dumps(self._of).encode())
+        except OSError:
+            logger.exception("what the language model said of pairs is not kept beyond this run")
+
+
+def _pair(one: Memory, other: Memory) -> str:
+    """Another prompt judges anew."""
+    said = "\0".join((CONTRADICTIONS.name, *sorted((statement(one), statement(other)))))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,0 +1,488 @@
+"""Runs of the consolidation: one at a time, step by step, each change durable and reversible, and a gate at the end.
+
+A run writes what it is about to change into its log, then commits it through the journal like any other change. After
+a crash it goes on with the step it was at; when the gate finds that answers were lost, all of an owner's changes are
+taken back. What somebody else changed meanwhile is left alone, in both directions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import ARCHIVED
+from hunchd.consolidation.plan import COUNTS, Entry, Step
+from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
+from hunchd.domain.memory import Memory
+from hunchd.engine.nightly.carrying_out import CarryingOut, Gone, Stopped
+from hunchd.engine.nightly.making import Making
+from hunchd.engine.nightly.run_records import Ended, Record, recorded, without
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.owners import Owner
+from hunchd.protocol.answers import iso, part_json
+from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.protocol.requests import Part
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
+SHOWN_OF_STEP: Final = 100  # … of a dry run, whose others cannot be asked for
+MOST_RUNS: Final = 200  # in the list
+MOST_ABOUT: Final = 20  # changes of one memory
+# Seconds before an interrupted run is tried again: at first it may only be that a helper process took long to start.
+AGAIN_AFTER: Final = (3.0, 30.0)
+MOST_TRIES: Final = 4  # times that a run is gone on with; then it is taken back
+# A night that was slept through: the next run is due when the last one is older than a day and a little.
+DUE_AFTER: Final = timedelta(hours=26)
+# Beyond it, nobody was there for a while: or it was another while than the clock says.
+AWAY_AFTER: Final = timedelta(days=7)
+STOP_WITHIN: Final = 0.6  # seconds until what a stopped run waits for is cut short: it has one in all
+
+
+@dataclass(slots=True)
+class _Current:
+    """The run under way."""
+
+    run: str
+    dry: bool
+    began: datetime
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    owner: str = ""
+    step: str = ""
+    done: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "step": self.step,
+            "project": self.owner or None,
+            "changes": [],  # to be read when it has ended
+            "total": self.done,
+            "began": iso(self.began),
+        }
+
+
+class Consolidation:
+    def __init__(
+        self,
+        work: CarryingOut,
+        making: Making,
+        log: RunLog,
+        events: Events,
+        settings: ConsolidationSettings,
+        *,
+        owners: Callable[[str | None], Sequence[Owner]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._work = work
+        self._making = making
+        self._log = log
+        self._events = events
+        self._settings = settings
+        self._owners = owners
+        self._now = now
+        self._current: _Current | None = None
+        self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
+        self._unfinished = asyncio.Event()
+        self._last: Record | None = None
+        self._closing = False
+
+    # Asked
+
+    async def consolidate(self, asked: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
+        """Run, or tell what a run would do; its answer, or with `wait` false how far it is. Raises Conflict while
+        another one runs."""
+        self._refuse_another()
+        owners, steps = self._owners(asked.project), tuple(map(Step, asked.steps))
+        run = "r" + self._now().strftime("%Y%m%d%H%M%S") + secrets.token_hex(2)
+        current = self._current = _Current(run, asked.dry_run, self._now())
+        dry = self._dry(current, owners, steps) if asked.dry_run else None
+        task = self._start(dry or self._run(current, owners, steps, trigger))
+        if not asked.wait:
+            return current.json() | {"status": "running", "dry_run": asked.dry_run}
+        return await _answer_of(task)
+
+    async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
+        """Take back a run, or one change of it. Raises Conflict when that one was changed since."""
+        record = await asyncio.to_thread(recorded, self._log, run)
+        self._refuse_another()
+        if record.ended is None:
+            raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
+        if record.undone or (change is not None and change in record.undone_changes):
+            raise Conflict("that is taken back already")
+        if change is not None and not 0 <= change < record.changes:
+            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
+        current = self._current = _Current(run, False, self._now(), step="undo")
+        return await _answer_of(self._start(self._undo(current, record, change)))
+
+    async def stop(self, run: str) -> dict[str, Any]:
+        """Have the run under way stop after the change it is at; it can be gone on with or taken back."""
+        current = self._current
+        if current is None or current.run != run:
+            raise NotFound(f"run '{run}' is not under way", field="id")
+        current.stopping.set()
+        await self._stopped(current)
+        return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)
+
+    async def run(self, run: str, *, after: int = 0, limit: int = SHOWN_CHANGES) -> dict[str, Any]:
+        """One run with its changes, from the one at `after` on."""
+        if self._current is not None and self._current.run == run:
+            return self._current.json() | {"status": "running"} | self._current.counts
+        record = await asyncio.to_thread(recorded, self._log, run)
+        changes = await asyncio.to_thread(self._changes, run, after, limit)
+        return record.json() | {"changes": changes}
+
+    async def runs(self, part: Part) -> dict[str, Any]:
+        """The runs that are kept, the newest first."""
+        ids = (await asyncio.to_thread(self._log.runs))[:MOST_RUNS]
+        told = {}
+        for run in ids[part.offset : part.offset + part.limit]:
+            if self._current is not None and self._current.run == run:
+                told[run] = self._current.json() | {"status": "running"} | self._current.counts
+            else:
+                told[run] = (await asyncio.to_thread(recorded, self._log, run)).json()
+        return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
+
+    async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
+        """What runs did to one memory, the newest first, and whether it was taken back."""
+        return await asyncio.to_thread(self._changes_of, identifier)
+
+    def _changes_of(self, identifier: str) -> list[dict[str, Any]]:
+        found = self._log.about(identifier, MOST_ABOUT)
+        records = {run: recorded(self._log, run, changes=False) for run in {run for run, _, _ in found}}
+        return [
+            {name: line[name] for name in ("step", "what", "why")}
+            | {"run": run, "undone": records[run].took_back(number, line["project"])}
+            for run, number, line in found
+        ]
+
+    def status(self) -> dict[str, Any] | None:
+        """For `GET /status`: the run under way, or the last one."""
+        if self._current is not None:
+            return self._current.json() | {"status": "running"}
+        return self._last.json() if self._last is not None else None
+
+    async def leave(self, project: str) -> None:
+        """The project is about to be removed: the run under way writes nothing of it any more."""
+        await self._work.leave(project)
+
+    async def forgotten(self, identifiers: Sequence[str], project: str | None = None) -> None:
+        """What was erased stands in no log any more. With no ids: nothing of that project does."""
+        await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
+
+    # By itself
+
+    async def nightly(self) -> None:
+        """The run of a quiet night. Nothing goes for good in the first one after a while: whoever was away, or had
+        a clock that was wrong, finds what was archived."""
+        if self._settings.nightly and self._current is None:
+            asked = ConsolidateRequest()
+            if not await self._ran_within(AWAY_AFTER):
+                asked = replace(asked, steps=tuple(step for step in asked.steps if step != Step.ERASE))
+            await self.consolidate(asked, trigger="nightly")
+
+    async def is_due(self, installed: datetime) -> bool:
+        """Whether a night was missed: no run within a day, nor anything new `installed` within it."""
+        known = await asyncio.to_thread(self._log.runs)
+        return not await self._ran_within(DUE_AFTER) and (bool(known) or self._now() - installed > DUE_AFTER)
+
+    async def _ran_within(self, time: timedelta) -> bool:
+        """Whether a run began so lately. One from the future, when the clock was wrong, says nothing."""
+        runs = await asyncio.to_thread(self._log.runs)
+        return any(
+            [timedelta() <= self._now() - await asyncio.to_thread(_began, self._log, run) <= time for run in runs]
+        )
+
+    async def keep_going(self) -> None:
+        """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
+        await self._making.ready()
+        await self._look()
+        failed = 0
+        while True:
+            await self._unfinished.wait()
+            self._unfinished.clear()
+            while self._current is not None:  # asked for; what was left is gone on with behind it
+                await self._current.finished.wait()
+                await asyncio.sleep(0)
+            if await self._resume():
+                failed = 0
+                continue
+            self._unfinished.set()
+            await asyncio.sleep(AGAIN_AFTER[min(failed, len(AGAIN_AFTER) - 1)])
+            failed += 1
+
+    async def close(self) -> None:
+        """Stop what runs; the next start goes on with it."""
+        self._closing = True
+        if self._current is not None:
+            self._current.stopping.set()
+            await self._stopped(self._current)
+
+    # Inside
+
+    async def _stopped(self, current: _Current) -> None:
+        """Wait for the end of a run that was told to stop; what it waits for itself is cut short."""
+        try:
+            async with asyncio.timeout(STOP_WITHIN):
+                await current.finished.wait()
+        except TimeoutError:
+            for task in self._under_way:
+                task.cancel()
+            await current.finished.wait()
+
+    def _refuse_another(self) -> None:
+        if self._current is not None:
+            raise Conflict(
+                f"run '{self._current.run}' is under way", hint="one at a time; GET /consolidate tells how far"
+            )
+
+    def _start(self, work: Any) -> asyncio.Task[dict[str, Any]]:
+        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._watched(work), name="consolidation-run")
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def _watched(self, work: Any) -> dict[str, Any]:
+        current = self._current
+        try:
+            answer: dict[str, Any] = await work
+            return answer
+        except HunchError as error:
+            logger.warning("run %s is interrupted: %s", current.run if current else "", error.message)
+            self._unfinished.set()
+            if isinstance(error, StorageFull) and current is not None and await self._waits_for_room(current.run):
+                raise StorageFull(
+                    f"the disk is full: run '{current.run}' waits where it is",
+                    hint="make room, and it goes on by itself",
+                ) from error
+            raise
+        except Exception:
+            logger.exception("run %s is interrupted", current.run if current else "")
+            self._unfinished.set()
+            raise
+        finally:
+            self._current = None
+            if current is not None:
+                current.finished.set()
+
+    async def _waits_for_room(self, run: str) -> bool:
+        """Whether a run had begun when the disk became full. It is noted, as it is no fault of the run: however long
+        there is no room, it is gone on with."""
+        try:
+            if await asyncio.to_thread(_is_over, self._log, run):
+                return False
+            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": iso(self._now())}])
+        except NotFound:
+            return False
+        except (StorageFull, OSError):
+            logger.warning("that run %s waits for room could not be noted", run, exc_info=True)
+        return True
+
+    def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # told where it happened; nobody may be waiting for it
+
+    async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
+        """What a run would do: the first changes of each step, what is forgotten comes last."""
+        changes: list[dict[str, Any]] = []
+        shown = Counter[str]()
+
+        def show(entries: Sequence[Entry]) -> None:
+            for number, entry in enumerate(entries, start=current.done):
+                if shown[entry.step] < SHOWN_OF_STEP:
+                    changes.append(_shown(entry, number))
+                shown[entry.step] += 1
+            self._count(current, entries)
+
+        for owner in owners:
+            self._at(current, owner, "")
+            async with self._work.planning(owner, self._work.tallies()) as planning:
+                for step in planning.steps(steps):
+                    self._at(current, owner, str(step))
+                    async for entries in planning.plan(step):
+                        show(entries)
+                        if current.stopping.is_set():
+                            raise Conflict("the run was stopped")
+                if Step.ERASE in steps:
+                    show([_going(memory) for memory in await self._work.erasable(await planning.erasable(), owner)])
+        told = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
+        return told | {"changes": changes, "more": current.done - len(changes)}
+
+    async def _run(
+        self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step], trigger: str
+    ) -> dict[str, Any]:
+        begun = {
+            "type": "begun",
+            "run": current.run,
+            "at": iso(current.began),
+            "trigger": trigger,
+            "steps": [str(step) for step in steps],
+            "owners": [owner.id for owner in owners],
+        }
+        await asyncio.to_thread(self._log.append, current.run, [begun])
+        record = Record(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
+        return await self._go_on(current, owners, record)
+
+    async def _go_on(self, current: _Current, owners: Sequence[Owner], record: Record) -> dict[str, Any]:
+        """The rest of a run, from wherever its log says that it is."""
+        verdicts = dict(record.owners)
+        self._work.begin()
+        try:
+            for owner in owners:
+                if verdicts.get(owner.id) is None:
+                    with suppress(Gone):
+                        verdicts[owner.id] = await self._work.carry_out(
+                            record,
+                            owner,
+                            said=partial(self._at, current, owner),
+                            did=partial(self._count, current),
+                            stopping=current.stopping,
+                        )
+            status = "rolled_back" if any(one.rolled_back for one in verdicts.values()) else "done"
+        except (Stopped, asyncio.CancelledError):
+            if not current.stopping.is_set():
+                raise
+            if self._closing:  # the next start goes on
+                return current.json() | {"status": "interrupted"}
+            status = "stopped"
+        ended = Ended(status, self._now(), {name: count for name, count in current.counts.items() if count})
+        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
+        await asyncio.to_thread(self._log.prune, self._settings.keep_runs)
+        self._last = await asyncio.to_thread(recorded, self._log, current.run)
+        self._events.tell("consolidation", run=current.run, status=status, **current.counts)
+        changes = await asyncio.to_thread(self._changes, current.run, 0, SHOWN_CHANGES)
+        return self._last.json() | {"changes": changes, "more": max(0, self._last.changes - len(changes))}
+
+    async def _undo(self, current: _Current, record: Record, change: int | None) -> dict[str, Any]:
+        await self._told(record.run, "undoing", change)
+        try:
+            done, left = await self._making.take_back(record.run, only=change)
+        except asyncio.CancelledError:
+            if not self._closing:  # somebody stopped it; otherwise the next start goes on
+                await self._told(record.run, "left half done", change)
+            raise
+        if change is not None and left:
+            await self._told(record.run, "left half done", change)
+            raise Conflict("what it changed was changed since; undo that first")
+        line = {"type": "undone", "at": iso(self._now()), "change": change, "left": left}
+        await asyncio.to_thread(self._log.append, record.run, [line])
+        self._last = await asyncio.to_thread(recorded, self._log, record.run)
+        self._events.tell("consolidation", run=current.run, status="undone")
+        return {"run": record.run, "undone": done, "left": left}
+
+    async def _told(self, run: str, what: str, change: int | None) -> None:
+        await asyncio.to_thread(self._log.append, run, [{"type": what, "at": iso(self._now()), "change": change}])
+
+    async def _look(self) -> None:
+        """What the last start left, and what the last run was."""
+        for run in await asyncio.to_thread(self._log.runs):
+            if self._last is None:
+                self._last = await asyncio.to_thread(recorded, self._log, run)
+            if not await asyncio.to_thread(_is_over, self._log, run):
+                self._unfinished.set()
+                return
+
+    async def _resume(self) -> bool:
+        """Go on with the newest run that did not end. False: it must be tried again."""
+        for run in await asyncio.to_thread(self._log.runs):
+            if await asyncio.to_thread(_is_over, self._log, run):
+                continue
+            record = await asyncio.to_thread(recorded, self._log, run)
+            if self._current is not None:
+                return False
+            step = "undo" if record.taking_back else ""
+            current = self._current = _Current(run, False, record.began, step=step)
+            current.counts |= record.counts
+            try:
+                await asyncio.shield(self._start(self._resumed(current, record)))
+            except (HunchError, OSError):
+                return False  # told by whoever ran it
+        return True
+
+    async def _resumed(self, current: _Current, record: Record) -> dict[str, Any]:
+        if record.taking_back:
+            if record.tries < MOST_TRIES:
+                return await self._undo(current, record, record.change)
+            logger.warning("run %s cannot be taken back: tried %d times", record.run, record.tries)
+            await self._told(record.run, "left half done", record.change)
+            return record.json()
+        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": iso(self._now())}])
+        if record.tries < MOST_TRIES:
+            known = {owner.id: owner for owner in self._owners(None)}
+            return await self._go_on(current, [known[one] for one in record.owner_ids if one in known], record)
+        logger.warning("run %s was interrupted %d times and is taken back", record.run, record.tries)
+        await self._making.take_back(record.run)
+        ended = Ended("rolled_back", self._now(), {})
+        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
+        self._last = await asyncio.to_thread(recorded, self._log, record.run)
+        return self._last.json()
+
+    def _at(self, current: _Current, owner: Owner, step: str) -> None:
+        current.owner, current.step = owner.name, step
+        self._events.tell("consolidation", **current.json(), status="running")
+
+    def _count(self, current: _Current, entries: Sequence[Entry]) -> None:
+        current.done += len(entries)
+        for entry in entries:
+            current.counts[entry.counts] += 1
+
+    def _changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        number = -1
+        for line in self._log.lines(run):
+            if line["type"] != "change":
+                continue
+            number += 1
+            if number >= after:
+                found.append(_shown(Entry.of_json(line), number))
+            if len(found) >= limit:
+                break
+        return found
+
+
+async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+    """What a run answers, which goes on when nobody waits any more. Raises Conflict where it was cut short."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancelled():
+            raise Conflict("the run was stopped", hint="ask for it again") from None
+        raise
+
+
+def _began(log: RunLog, run: str) -> datetime:
+    """When a run began; long ago where that cannot be read."""
+    begun = next(log.lines(run), {})
+    return datetime.fromisoformat(begun.get("at", "1970-01-01T00:00:00+00:00"))
+
+
+def _is_over(log: RunLog, run: str) -> bool:
+    """Whether a run ended, told by its last line: a log may be of a hundred megabytes."""
+    last = log.last(run)
+    return last is not None and last["type"] in ("ended", "undone", "left half done")
+
+
+def _going(memory: Memory) -> Entry:
+    """What a run would erase, as a change; of what a run did erase nothing is told."""
+    why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be taken back"
+    return Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
+
+
+def _shown(entry: Entry, number: int) -> dict[str, Any]:
+    """A change for people and programs: with what each memory said and says, field by field."""
+    told = entry.json()
+    told["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in told["edits"]]
+    return {"change": number, **told}

@@ -1,0 +1,237 @@
+"""Usage and consolidation put together: what the engine tells of what happens, and what is made of it at night."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from hunchd.consolidation.reverting import reverted_commits, thrown_away
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import paths_of
+from hunchd.domain.history import Unit
+from hunchd.domain.memory import Memory
+from hunchd.domain.signal import BY_AGENT, CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, Used
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.learning.claims import side_line
+from hunchd.engine.learning.indexing import CODE, Indexing
+from hunchd.engine.learning.judging import verdicts_of
+from hunchd.engine.learning.projects import Projects
+from hunchd.engine.nightly.carrying_out import CarryingOut
+from hunchd.engine.nightly.consolidating import Consolidation
+from hunchd.engine.nightly.making import Making
+from hunchd.engine.nightly.usage import Usage, keep
+from hunchd.engine.state.events import Events
+from hunchd.engine.state.owners import Owner
+from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.project import Project
+from hunchd.protocol.memories import memory_json
+from hunchd.protocol.requests import FeedbackItem
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+USAGE_FILE: Final = "usage.json"
+KEPT_EVERY: Final = 600.0  # seconds of use that may be lost with a crash
+IDLE_LOOK: Final = 15.0  # seconds between two looks whether it is quiet
+LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; a machine that is never idle is tidied anyway, giving way to everybody
+# Some time for the start and for whoever started it, before a night that was missed is caught up with.
+CATCH_UP_AFTER: Final = 300.0  # seconds
+
+
+class Housekeeping:
+    def __init__(
+        self,
+        parts: Parts,
+        projects: Projects,
+        memories: Memories,
+        writer: Writer,
+        events: Events,
+        indexing: Indexing,
+        *,
+        idle: Callable[[], float],
+    ) -> None:
+        self._file = parts.places.state / USAGE_FILE
+        self._own_cache = parts.places.cache / "user" / CODE  # no code: beside it lies what was compared
+        self._birth = parts.places.data / "secret"  # made with the first start
+        self._projects = projects
+        self._idle = idle
+        self._shown = ""  # etag of the bundle that was noted last
+        self._remember = indexing.remember
+        indexing.learnt = self.learnt
+        self._store = parts.store
+        self._hot = parts.hot
+        self._kept = parts.settings.store
+        self._now = parts.now
+        self._settings = parts.settings.consolidation
+        self.usage = Usage.load(self._file)
+        log = RunLog(parts.places.data / "consolidation")
+        making = Making(parts.hot, memories, writer, log)
+        work = CarryingOut(
+            parts.planner,
+            parts.store,
+            parts.journal,
+            memories,
+            making,
+            log,
+            self.usage,
+            self._settings,
+            now=parts.now,
+            keep_usage=self.keep,
+            reads=parts.settings.embedding.reads_pairs,
+            verdicts=verdicts_of(parts),
+        )
+        self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
+
+    def open(self, tasks: Tasks) -> None:
+        tasks.start("consolidation", self.runs.keep_going)
+        tasks.start("catching up", self.catch_up)
+        tasks.start("usage", self.keep_usage)
+
+    # What happens
+
+    def showed(self, bundle: Bundle, project: str) -> None:
+        """Note which memories are in a bundle that was asked for; the same one again costs a comparison. What is none
+        has a kind of its own before a colon, and maybe a person's name behind it."""
+        if bundle.etag != self._shown:
+            self._shown = bundle.etag
+            items = ((item.id, _paths_in(item.source)) for item in bundle.items if ":" not in item.id)
+            self.usage.shown(items, self._now(), project)
+
+    def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer to a question, noted."""
+        self.usage.asked(query, project, [result["id"] for result in answer["results"]], self._now())
+        return answer
+
+    def happened(self, signal: Signal) -> None:
+        """A signal may say that something was used."""
+        match signal:
+            case FileOpened(path=path, source=source):
+                self.usage.opened(path, signal.at, by_agent=source == BY_AGENT)
+            case FileSaved(path=path):
+                self.usage.saved(path)
+            case FilesChanged(saved=saved):
+                for path in saved:
+                    self.usage.saved(path)
+            case CommandFinished(command=command, exit_code=0):
+                if paths := thrown_away(command):
+                    self.usage.thrown_away(paths, signal.at)
+            case Used(memory=str(identifier)):
+                memory = self._hot.get(identifier)
+                self.usage.used(identifier, signal.at, paths_of(memory) if memory is not None else ())
+
+    def learnt(self, units: Sequence[Unit]) -> None:
+        """Commits that came while somebody worked: what was acted on went into them, or was taken back by them."""
+        for unit in units:
+            for sha in reverted_commits(f"{unit.subject}\n{unit.body}"):
+                self.usage.reverted(sha, self._now())
+            self.usage.committed(unit.sha, self._now())
+
+    def judged(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
+        """What was said of memories, each with the project it is of."""
+        for item, project in items:
+            self.usage.told(item.id, item.outcome, self._now(), note=item.note, project=project)
+
+    async def told_of(self, memory: Memory) -> dict[str, Any]:
+        """How a memory was used, and what became of it: for whoever asks why it is shown, or is not."""
+        return {
+            "usage": memory_json(memory)["usage"],
+            "events": self.usage.events(memory.id),
+            "changes": await self.runs.changes_of(memory.id),
+        }
+
+    async def forgotten(self, identifiers: Sequence[str]) -> None:
+        """What was erased stands nowhere here."""
+        self.usage.forget(identifiers)
+        await self.runs.forgotten(identifiers)
+        await self.keep()
+
+    async def leave(self, project: str) -> None:
+        """Before the project is removed."""
+        await self.runs.leave(project)
+
+    async def forgotten_project(self, project: str) -> None:
+        self.usage.forget_project(project)
+        await self.runs.forgotten((), project)
+        await self.keep()
+
+    # Kept
+
+    async def keep(self) -> None:
+        """Write the usage where the next start finds it."""
+        told = self.usage.json()
+        if told is not None:
+            try:
+                await asyncio.to_thread(keep, self._file, told)
+            except (OSError, HunchError) as error:
+                logger.warning("what was used could not be kept: %s", error)
+
+    async def keep_usage(self) -> None:
+        """Now and then, for ever; a task of the daemon."""
+        while True:
+            await asyncio.sleep(KEPT_EVERY)
+            await self.keep()
+
+    async def close(self) -> None:
+        await self.runs.close()
+        await self.keep()
+
+    # At night
+
+    async def nightly(self) -> None:
+        """Old signals go, a snapshot of the store is taken, the models go to disk; then memories are consolidated."""
+        await self._store.forget_signals(self._now() - timedelta(days=self._kept.signals_days))
+        await self._store.snapshot(self._kept.snapshots)
+        for project in self._projects:
+            if not project.indexing:
+                await asyncio.to_thread(self._remember, project)
+        await self.consolidate_when_idle()
+
+    async def consolidate_when_idle(self) -> None:
+        """Wait until nobody asks anything, then consolidate."""
+        waited = 0.0
+        while self._idle() < self._settings.idle_minutes * 60 and waited < LONGEST_WAIT:
+            await asyncio.sleep(IDLE_LOOK)
+            waited += IDLE_LOOK
+        try:
+            await self.runs.nightly()
+        except HunchError as error:  # goes on by itself, or the next night does
+            logger.warning("the nightly run did not end: %s", error.message)
+
+    async def catch_up(self) -> None:
+        """After a start: do what the last night should have done, if nobody was there to do it."""
+        await asyncio.sleep(CATCH_UP_AFTER)
+        if self._settings.nightly and await self.runs.is_due(self._installed()):
+            await self.consolidate_when_idle()
+
+    def _installed(self) -> datetime:
+        """When this installation began."""
+        try:
+            return datetime.fromtimestamp(self._birth.stat().st_mtime, UTC)
+        except OSError:
+            return self._now()
+
+    def _owners(self, named: str | None) -> list[Owner]:
+        if named is not None:
+            return [owner_of(self._projects.find(named)[0])]
+        return [Owner(None, cache=str(self._own_cache)), *(owner_of(project) for project in self._projects)]
+
+
+def owner_of(project: Project) -> Owner:
+    settled = project.state == "ready" and not project.index_error and side_line(project) is None
+    return Owner(
+        project.id,
+        project.name,
+        str(project.root) if not project.missing else "",
+        str(project.cache / CODE) if project.code is not None else "",
+        settled,
+    )
+
+
+def _paths_in(source: Any) -> tuple[str, ...]:
+    path = source.get("path")
+    return (path,) if isinstance(path, str) else ()

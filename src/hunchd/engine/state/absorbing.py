@@ -1,0 +1,291 @@
+"""One accepted signal → what it changes in memory and what is to be stored of it. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any
+
+from hunchd.domain import signal as signals
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.signal import Signal
+from hunchd.engine.state import collaborators
+from hunchd.engine.state.project import Project, SeenError, Tree
+from hunchd.engine.state.runs import Committed, Failed, Happened, Passed
+from hunchd.ingestion.errors import ErrorText, understood, unprefixed
+from hunchd.ingestion.fixes import FIXED_BY, is_fix
+from hunchd.ingestion.redaction import redact_values, redacted_name
+from hunchd.prediction.session import SessionEvent
+from hunchd.protocol.messages import signal_from_json, signal_json
+
+# Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
+PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
+PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
+# From here on looking at the whole tree is no dearer than looking at each.
+MANY = 500  # files
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What has to happen next: files to parse again, the whole tree, new commits, old ones that moved, a bundle to
+    build ahead."""
+
+    parse: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    refresh: bool = False
+    catch_up: bool = False
+    prefetch: str | None = None  # a file, or "" for the branch itself
+    memories: tuple[Memory, ...] = ()
+    rewritten: tuple[tuple[str, str, bool], ...] = ()  # old commit, new commit, whether git itself says so
+    happened: Happened | None = None  # what fixes are learnt from
+
+
+NOTHING = Effect()
+
+
+def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
+    """Apply `signal` to what is held in memory of the project. What a shell's history tells is long past: it teaches
+    habits and changes nothing here."""
+    if signal.source == "history":
+        return NOTHING
+    project.last_signal = signal.at
+    if project.predictor is not None and (event := session_event(signal)) is not None:
+        project.predictor.note(event)
+    match signal:
+        case signals.FileOpened(path=path):
+            tree.open(path, signal.at, by_agent=signal.source == signals.BY_AGENT)
+            return Effect(prefetch=path)
+        case signals.FileSaved(path=path):
+            tree.saved(path, signal.at)
+            project.touch()
+            return Effect(parse=(path,), prefetch=path if path in tree.opened else None)
+        case signals.FileClosed(path=path):
+            tree.close(path)
+        case signals.SessionEnded(source=signals.BY_AGENT):
+            tree.close_agents()
+        case signals.FileDeleted(path=path):
+            tree.close(path)
+            project.touch()
+            return Effect(parse=(path,), removed=(path,))
+        case signals.FilesChanged(saved=saved, deleted=deleted, complete=True) if len(saved) + len(deleted) < MANY:
+            project.touch()
+            return Effect(parse=(*saved, *deleted))
+        case signals.FilesChanged() | signals.OperationEnded():
+            project.touch()
+            return Effect(refresh=True, catch_up=True)
+        case signals.BranchCheckout(branch=branch):
+            tree.branch = branch
+            project.touch()
+            return Effect(refresh=True, prefetch="")
+        case signals.Commit(sha=sha):
+            return Effect(catch_up=True, happened=Committed(str(tree.root), sha, signal.at))
+        case signals.Merge():
+            return Effect(catch_up=True)
+        case signals.Rewrite(old=old, new=new, source=source):
+            return Effect(catch_up=True, rewritten=((old, new, source == "hook"),))
+        case signals.Used(path=str(path)):
+            if project.predictor is not None:
+                project.predictor.outcome(path, used=True)
+        case signals.CollaboratorJoined(name=name, email=email):
+            collaborators.joined(project, name, email or "", signal.at)
+        case signals.ErrorSeen():
+            return _error(signal, project, tree)
+        case signals.ErrorCleared():
+            gone = _clear(signal, project)
+            named = signal.file is not None or signal.text is not None
+            return Effect(happened=Passed(str(tree.root), gone, signal.command, signal.at, named))
+        case signals.CommandFinished(exit_code=0, command=command):
+            gone = _clear(signals.ErrorCleared(project=signal.project, at=signal.at, command=command), project)
+            return Effect(happened=Passed(str(tree.root), gone, command, signal.at))
+    return NOTHING
+
+
+def event_id(signal: Signal) -> str | None:
+    """The same for what git's hooks and our watcher both tell of; None for what has no name of its own."""
+    match signal:
+        case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
+            pass
+        case signals.Rewrite(old=old, new=new):
+            name = f"{old}:{new}"
+        case _:
+            return None
+    told = f"{type(signal).__name__}:{name}:{signal.project}"
+    return "git:" + hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=10).hexdigest()
+
+
+def cleaned(signal: Signal) -> Signal:
+    """The signal without secrets: names of branches are written by people too."""
+    told, found = redact_values(signal_json(signal))
+    return signal_from_json(told) if found else signal
+
+
+def session_event(signal: Signal) -> SessionEvent | None:
+    """What the predictor learns of a signal: what was opened, saved, closed, used, checked out."""
+    at = int(signal.at.timestamp())
+    match signal:
+        case signals.FileOpened(path=path):
+            return SessionEvent("opened", at, path)
+        case signals.FileSaved(path=path):
+            return SessionEvent("saved", at, path)
+        case signals.FileClosed(path=path):
+            return SessionEvent("closed", at, path)
+        case signals.Used(path=str(path)):
+            return SessionEvent("used", at, path)
+        case signals.ErrorSeen(file=str(path)):
+            return SessionEvent("error", at, path)
+        case signals.BranchCheckout(branch=branch):
+            return SessionEvent("checkout", at, branch=branch)
+    return None
+
+
+def signal_row(signal: Signal, told: Mapping[str, Any], project: Project) -> dict[str, Any]:
+    """The row that the store keeps of a signal, `told` on the wire, until it is absorbed into memories."""
+    return {"id": signal.id, "kind": told["kind"], "project": project.id, "at": signal.at.isoformat(), "data": told}
+
+
+def seen_error(memory: Memory) -> SeenError:
+    """The error that a kept memory tells of."""
+    path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
+    times = int(memory.value) if memory.value and memory.value.isdigit() else 1
+    line, command = memory.source.get("line"), memory.source.get("command")
+    return SeenError(
+        memory.id, memory.levels.summary, memory.content, path, line, command, memory.created, memory.at, times
+    )
+
+
+def recall_errors(project: Project, memories: Sequence[Memory]) -> None:
+    """Take up the errors among `memories` (newest first) that are still there."""
+    for memory in reversed(memories):
+        if memory.kind is Kind.ERROR and not is_fix(memory) and still_seen(memory):
+            project.recall(seen_error(memory))
+
+
+def still_seen(memory: Memory) -> bool:
+    """Whether an error was not cleared since it was seen last."""
+    cleared = memory.source.get("cleared")
+    return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
+
+
+def error_id(project: str, fingerprint: str) -> str:
+    return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
+
+
+def error_told_by(told: Mapping[str, Any], project: str) -> str | None:
+    """The id of the error whose text a kept signal holds, if it holds one."""
+    text = told.get("text")
+    if told.get("kind") not in ("error", "error_cleared") or not isinstance(text, str):
+        return None
+    return error_id(project, understood(unprefixed(text)).fingerprint)
+
+
+def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
+    text = unprefixed(signal.text)
+    read = understood(text)
+    path, line = signal.file, signal.line
+    if path is None:
+        path, line = _own_place(read, tree)
+        path = _found_by_name(path, project)
+    identifier = error_id(project.id, read.fingerprint)
+    seen = project.saw(SeenError(identifier, read.headline, text, path, line, signal.command, signal.at, signal.at))
+    project.touch()
+    memory = _memory(seen, signal, read, project.id, signal.at)
+    links = tuple({"type": FIXED_BY, "ref": fix.id} for fix in project.fixes.of(identifier))
+    happened = Failed(str(tree.root), identifier, signal.command, signal.at)
+    return Effect(prefetch=path, memories=(replace(memory, links=links),), happened=happened)
+
+
+def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
+    """Show the errors no more that the signal speaks of, by text, command or file; all of them, if it names none.
+    Which they were."""
+    gone: list[str] = []
+    said = understood(signal.text) if signal.text else None
+    for key, error in list(project.errors.items()):
+        if (
+            (said is None or key == error_id(project.id, said.fingerprint) or _is_line_of(error, signal.text))
+            and (signal.command is None or error.command == signal.command)
+            and (signal.file is None or error.path == signal.file)
+        ):
+            project.mend(key)
+            gone.append(key)
+    if gone:
+        project.touch()
+    return tuple(gone)
+
+
+def _is_line_of(error: SeenError, text: str | None) -> bool:
+    """Whether `text` is the one line that a longer error comes down to: all that an editor may have kept of it."""
+    return text is not None and "\n" not in text.strip() and understood(text).headline == error.headline
+
+
+def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
+    """Where a tool says that it is, or the place of the trace in this tree that is nearest to where it was raised: the
+    last one where Python prints it, elsewhere the first."""
+    for place in read.nearest:
+        if (path := inside(place.path, str(tree.root))) is not None:
+            return path, place.line
+    return None, None
+
+
+def _found_by_name(path: str | None, project: Project) -> str | None:
+    """The one file of this name, where a tool tells no folder, as Go's tests do."""
+    if path is None or "/" in path or project.predictor is None or project.predictor.has(path):
+        return path
+    found = project.predictor.called(path)
+    return found[0] if len(found) == 1 else path
+
+
+def inside(path: str, root: str) -> str | None:
+    """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages, or is no file."""
+    if path.startswith("<"):
+        return None
+    if PurePath(path).is_absolute():
+        if not PurePath(path).is_relative_to(root):
+            return None
+        path = str(PurePath(path).relative_to(root))
+    normal = os.path.normpath(path).replace(os.sep, "/")
+    if normal.startswith("..") or "site-packages/" in normal or "node_modules/" in normal:
+        return None
+    return normal
+
+
+def _memory(seen: SeenError, signal: signals.ErrorSeen, read: ErrorText, project: str, now: datetime) -> Memory:
+    artifacts = (Artifact("file", seen.path),) if seen.path else ()
+    memory = Memory(
+        id=seen.memory,
+        kind=Kind.ERROR,
+        title=read.headline[:120] or "error",
+        content=seen.text,
+        at=seen.last,
+        created=seen.first,
+        updated=now,
+        project=project,
+        ref=f"error:{read.fingerprint}",
+        levels=Levels(summary=read.headline, index=read.type or read.headline[:60]),
+        key=read.fingerprint,
+        value=str(seen.times),
+        scope=Scope.PROJECT,
+        importance=0.7,
+        artifacts=artifacts,
+        trust=Trust.UNTRUSTED,
+        source={
+            "type": "signal",
+            "kind": "error",
+            "actor": signal.source,
+            **({"command": seen.command} if seen.command else {}),
+            **({"line": seen.line} if seen.line else {}),
+        },
+    )
+    return replace(memory, tags=("error", *((read.type,) if read.type else ())))
+
+
+def without_secrets_in(raw: Any) -> Any:
+    """`raw` without secrets. What opened and saved files say has few texts, and the same paths again and again."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
+        texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}
+        return raw | {name: redacted_name(text) for name, text in texts.items()}
+    return redact_values(raw)[0]

@@ -1,0 +1,50 @@
+"""What the engine is put together from: everything it needs, opened by whoever starts the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from hunchd.config.places import Places
+from hunchd.config.settings import Settings
+from hunchd.language.client import LanguageClient
+from hunchd.protocol.child import Child
+from hunchd.store.client import StoreClient
+from hunchd.store.hot import HotTier
+from hunchd.store.journal.journal import Journal
+from hunchd.store.registry import Registry
+
+
+class Tasks(Protocol):
+    """Who runs background work, starts it again when it fails, and knows about it."""
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None: ...
+
+    def end(self, name: str) -> None: ...
+
+    def status(self) -> list[dict[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    places: Places
+    settings: Settings
+    journal: Journal
+    hot: HotTier
+    registry: Registry
+    store: StoreClient
+    store_process: Child
+    indexer: Child
+    miner: Child
+    planner: Child
+    language: LanguageClient | None  # None: switched off
+    tasks: Tasks
+    secret: bytes  # this installation's own: marks quotations that nobody else can forge
+    now: Callable[[], datetime]  # aware, UTC
+
+    @property
+    def helpers(self) -> tuple[Child, ...]:
+        """The processes whose memory and life are ours."""
+        return (self.store_process, self.indexer, self.planner, self.miner)

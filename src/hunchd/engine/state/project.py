@@ -1,0 +1,318 @@
+"""What the daemon holds in memory of one project: its trees, its models, what was opened and what went wrong."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from hunchd.domain.facts import Change
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.engine.state.known_fixes import KnownFixes
+from hunchd.engine.state.known_patterns import KnownPatterns
+from hunchd.engine.state.routine import Routine
+from hunchd.ingestion.redaction import redacted_name
+from hunchd.ingestion.workflows.memories import workflow_from
+from hunchd.prediction.predictor import Predictor
+from hunchd.protocol.answers import project_json
+from hunchd.repository.layout import Layout, default_branch, head, is_folder, is_readable
+from hunchd.repository.reflog import writer
+from hunchd.store.code import CodeCache
+
+# A person keeps about this many files in mind; older ones say little about what comes next.
+OPEN_FILES = 12
+# Longer than a day's work, shorter than until the next: a tab of yesterday may never have been closed.
+AT_HAND = timedelta(hours=12)
+RECENT_ERRORS = 8
+MENDED_ERRORS = 200
+PROFILE = "/profile/"  # where the documents lie that say who the user is
+# An error that nobody saw again for a working day no longer belongs in "Now".
+ERROR_FRESH = timedelta(hours=12)
+# What is in doubt is shown as such: its reader may know better.
+SHOWN = (Status.ACTIVE, Status.SUSPECT)
+
+
+@dataclass(slots=True)
+class SeenError:
+    """One error as it keeps coming: `memory` is the id under which it is kept."""
+
+    memory: str
+    headline: str
+    text: str
+    path: str | None
+    line: int | None
+    command: str | None
+    first: datetime
+    last: datetime
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborator:
+    """Somebody who joined, and when."""
+
+    name: str
+    email: str
+    at: datetime
+    author: bool = False  # of a commit, which is how they were noticed
+
+
+@dataclass(slots=True)
+class Tree:
+    """One working tree: the main one or a linked worktree, each with its own branch and open files."""
+
+    root: Path
+    layout: Layout
+    branch: str = ""
+    trunk: str = ""  # the branch that everybody shares, whatever it is called; "" where that cannot be told
+    sha: str | None = None
+    opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    by_agents: set[str] = field(default_factory=set)  # of those, what only agents have opened
+    user: str = ""  # mail address of whoever works in it
+
+    def look(self) -> bool:
+        """Read HEAD again; True if the branch or the commit changed."""
+        now = head(self.layout)
+        branch = redacted_name(now.branch or "")
+        changed = (branch, now.sha) != (self.branch, self.sha)
+        self.branch, self.sha = branch, now.sha
+        self.trunk = redacted_name(default_branch(self.layout) or "")
+        self.user = writer(self.layout)
+        return changed
+
+    def open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+        if not by_agent:
+            self.by_agents.discard(path)
+        elif path not in self.opened:
+            self.by_agents.add(path)
+        self.opened.pop(path, None)
+        self.opened[path] = at
+        while len(self.opened) > OPEN_FILES:
+            self.close(next(iter(self.opened)))
+
+    def saved(self, path: str, at: datetime) -> None:
+        """Somebody is at work in it, if it is open."""
+        if path in self.opened:
+            self.opened[path] = max(self.opened[path], at)
+
+    def at_hand(self, now: datetime) -> tuple[str, ...]:
+        """The open files that somebody came to or saved lately; the others say nothing of what is being done now."""
+        return tuple(path for path, at in self.opened.items() if now - at < AT_HAND)
+
+    def close(self, path: str) -> None:
+        self.opened.pop(path, None)
+        self.by_agents.discard(path)
+
+    def close_agents(self) -> None:
+        """An agent's session has ended: agents say what they open, and never that they close it."""
+        for path in tuple(self.by_agents):
+            self.close(path)
+
+
+@dataclass(slots=True)
+class Progress:
+    done: int = 0
+    total: int = 0
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.done, self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What was told last of a reading under way, and when: seconds of a clock that never jumps."""
+
+    step: str
+    at: float
+
+
+@dataclass(slots=True)
+class Own:
+    """What belongs to the user and to no project: facts, and the pages of the profile by their id."""
+
+    facts: dict[str, Memory] = field(default_factory=dict)
+    profile: dict[str, Memory] = field(default_factory=dict)
+
+    def notice(self, change: Change) -> None:
+        noticed(change, self.facts, Kind.FACT)
+        noticed(change, self.profile, Kind.DOCUMENT, under=PROFILE)
+
+
+def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
+    """Bring `shown`, the memories of a kind that hold or may hold, up to date."""
+    for memory in change.memories:
+        if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
+            continue  # versions and chunks are not shown
+        if memory.status in SHOWN:
+            shown[memory.id] = memory
+        else:
+            shown.pop(memory.id, None)
+    for identifier in change.deletions:
+        shown.pop(identifier, None)
+
+
+@dataclass(slots=True)
+class Project:
+    """`revision` grows with whatever may change an answer; bundles remember the one they were built at."""
+
+    id: str
+    name: str
+    main: Tree
+    cache: Path  # folder of the models that can be made again
+    trees: dict[Path, Tree] = field(default_factory=dict)
+    predictor: Predictor | None = None
+    code: CodeCache | None = None
+    indexing: bool = True
+    index_error: str = ""
+    reading: Sign | None = None
+    whole: bool = False  # everything there was has been read once: from then on only what comes is learnt
+    unread: str = ""  # why older history is missing
+    learnt: str | None = None  # sha of the newest unit that the predictor knows
+    commits: Progress = field(default_factory=Progress)
+    files: Progress = field(default_factory=Progress)
+    embeddings: Progress = field(default_factory=Progress)
+    errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
+    mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # gone: they may come again
+    fixes: KnownFixes = field(default_factory=KnownFixes)
+    patterns: KnownPatterns = field(default_factory=KnownPatterns)
+    mining: Progress = field(default_factory=Progress)  # files looked at for patterns
+    is_mining: bool = False
+    facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
+    conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
+    shared: dict[str, str | None] | None = None  # ids read from the repository's shared files, with their branch
+    workflows: dict[str, Memory] = field(default_factory=dict)  # by id
+    routine: Routine = field(default_factory=Routine)  # what is done, and what is likely done next
+    topics: tuple[str, ...] = ()
+    joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
+    revision: int = 0
+    last_signal: datetime | None = None
+    asked: float = 0.0  # when a bundle of it was asked for last: seconds of a clock that never jumps
+
+    @property
+    def root(self) -> Path:
+        return self.main.root
+
+    @property
+    def missing(self) -> bool:
+        """Whether its folder is not there, or nobody lets us read it."""
+        return not is_readable(self.root)
+
+    @property
+    def state(self) -> Literal["indexing", "ready", "missing"]:
+        return "missing" if self.missing else "indexing" if self.indexing else "ready"
+
+    @property
+    def trouble(self) -> str:
+        """What is broken or still being read, in words; empty where nothing is."""
+        if self.missing:
+            return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
+        if self.index_error:
+            return f"{self.name}: {self.index_error}"
+        if self.unread:
+            return f"{self.name}: {self.unread}"
+        if self.predictor is None:
+            return f"{self.name}: history is still being read"
+        return f"{self.name}: older history and files are still being read" if self.indexing else ""
+
+    def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
+        """The tree that an absolute path lies in; the main one if it is in none."""
+        if path is not None:
+            for root, tree in self.trees.items():
+                if Path(path).is_relative_to(root):
+                    return tree
+        return self.main
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Mail addresses of those who work in its trees, in lower case."""
+        return frozenset(tree.user.lower() for tree in (self.main, *self.trees.values()) if tree.user)
+
+    def reached(self, step: str) -> None:
+        """The reading got on."""
+        self.reading = Sign(step, time.monotonic())
+
+    def touch(self) -> None:
+        self.revision += 1
+
+    def notice(self, change: Change) -> None:
+        """What holds now is what the next bundle tells."""
+        noticed(change, self.facts, Kind.FACT)
+        noticed(change, self.conflicts, Kind.CONTRADICTION)
+        self._forget_workflows(change.deletions)
+        noticed(change, self.workflows, Kind.WORKFLOW)
+        self.fixes.notice(change)
+        self.patterns.notice(change)
+        for identifier in change.deletions:
+            self.errors.pop(identifier, None)
+            self.mended.pop(identifier, None)
+        self.touch()
+
+    def _forget_workflows(self, deletions: Iterable[str]) -> None:
+        """What is forgotten is not learnt again."""
+        for identifier in deletions:
+            known = self.workflows.get(identifier)
+            if known is not None and (workflow := workflow_from(known)) is not None:
+                self.routine.forget(identifier, workflow)
+
+    def saw(self, error: SeenError) -> SeenError:
+        """Count one more occurrence; the newest comes last."""
+        known = self.errors.pop(error.memory, None) or self.mended.pop(error.memory, None)
+        if known is not None:
+            error.times = known.times + 1
+            error.first = known.first
+            error.last = max(known.last, error.last)
+        self.errors[error.memory] = error
+        while len(self.errors) > RECENT_ERRORS:
+            self.errors.popitem(last=False)
+        return error
+
+    def mend(self, identifier: str) -> None:
+        """An error that is gone; when it comes again, it is counted on."""
+        if (error := self.errors.pop(identifier, None)) is not None:
+            self.mended[identifier] = error
+        while len(self.mended) > MENDED_ERRORS:
+            self.mended.popitem(last=False)
+
+    def recall(self, error: SeenError) -> None:
+        """An error as the store knows it: older than anything seen since the start."""
+        if (seen := self.errors.get(error.memory)) is not None:
+            # What is replayed from the journal may be counted in the store already: it is counted once.
+            seen.times = seen.times + error.times if error.last < seen.first else max(seen.times, error.times)
+            seen.first = min(seen.first, error.first)
+        else:
+            self.errors[error.memory] = error
+            self.errors.move_to_end(error.memory, last=False)
+            if len(self.errors) > RECENT_ERRORS:
+                self.errors.popitem(last=False)
+
+    def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
+        """The errors that still matter, newest first."""
+        return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
+
+    def json(self) -> dict[str, Any]:
+        """The project as the contract shows it."""
+        shown = project_json(
+            id=self.id,
+            path=str(self.root),
+            name=self.name,
+            branch=self.main.branch,
+            state=self.state,
+            commits=self.commits.pair,
+            files=self.files.pair,
+            embeddings=self.embeddings.pair,
+        )
+        shown["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
+        shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
+        shown["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
+        if self.state == "indexing" and self.reading is not None:
+            silent = round(time.monotonic() - self.reading.at)
+            shown["reading"] = {"step": self.reading.step, "silent_seconds": silent}
+        if wrong := self.index_error or self.unread:
+            shown["index_error"] = wrong
+        return shown

@@ -1,0 +1,104 @@
+"""What hooks, CI workflows, build targets and editor settings say, whatever a project is written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from hunchd.ingestion.manifests.tools import (
+    BY_PURPOSE,
+    CHECKERS,
+    CI,
+    FORMATTERS,
+    LINTERS,
+    MOST_TRIED,
+    Statement,
+    by_version,
+    ini_of,
+    line_length,
+    listed,
+    mentions,
+    number_of,
+)
+
+_COMMAND_LINE = re.compile(
+    r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
+)
+# The versions of a matrix, on one line or one a line.
+_LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
+_TRIED = re.compile(r"(?<![\w.-])\d[\w.]*")
+_PUBLISHES = re.compile(
+    r"pypi-publish|twine upload|uv publish|(?:npm|pnpm|cargo|changeset) publish|goreleaser|release-plz|release-please"
+)
+_RELEASE_STEPS = (
+    ("tag", r"^\s+tags:"),
+    ("release please", r"release-please"),
+    ("build", r"\b(?:python -m build|uv build|cargo build|npm run build|pnpm (?:run )?build|goreleaser|docker build)"),
+    ("publish to PyPI", r"gh-action-pypi-publish|twine upload|uv publish"),
+    ("publish to npm", r"npm publish|pnpm publish|changeset publish"),
+    ("publish to crates.io", r"cargo publish|release-plz"),
+    ("GitHub release", r"action-gh-release|gh release create|create-release|goreleaser"),
+    ("container image", r"docker/build-push-action|docker push"),
+)
+_TARGETS = listed("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
+
+
+def read_editorconfig(text: str) -> Iterator[Statement]:
+    told = ini_of("[__top__]\n" + text)
+    every = {key: value for section in ("*",) if told.has_section(section) for key, value in told.items(section)}
+    style, size = every.get("indent_style"), every.get("indent_size")
+    if style == "tab":
+        yield Statement("indent", "tabs")
+    elif size and size.isdigit():
+        yield Statement("indent", f"{size} spaces")
+    yield from line_length(number_of(every.get("max_line_length") or ""))
+
+
+def read_pre_commit(text: str) -> Iterator[Statement]:
+    hooks = list(dict.fromkeys(re.findall(r"^\s*-?\s*id:\s*[\"']?([\w.-]{1,40})[\"']?\s*$", text, re.MULTILINE)))
+    if not hooks:
+        return
+    told = ", ".join(hooks[:10]) + (f" and {len(hooks) - 10} more" if len(hooks) > 10 else "")
+    yield Statement("before a commit", f"pre-commit: {told}")
+    for key, names in (("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS)):
+        found = [name for name in names if name in hooks or (key == "format" and f"{name}-format" in hooks)]
+        if found:
+            yield Statement(key, ", ".join(found[:4]), 0.7)
+
+
+def read_workflow(text: str) -> Iterator[Statement]:
+    """A CI workflow: the versions it tries, the systems it runs on, the tools it calls."""
+    for language in ("python", "node", "go", "java", "ruby", "php"):
+        found = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
+        versions = list(dict.fromkeys(_TRIED.findall(re.sub(r"#.*", "", found[1])))) if found else []
+        if versions:
+            newest = set(sorted(versions, key=by_version)[-MOST_TRIED:])
+            yield Statement(f"{CI}{language}", ", ".join(version for version in versions if version in newest), 0.9)
+    systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
+    if systems:
+        yield Statement(f"{CI}systems", ", ".join(systems), 0.9)
+    lines = "\n".join(found[1] or found[2] for found in _COMMAND_LINE.finditer(text))
+    for key, names in BY_PURPOSE:
+        tools = [name for name in names if mentions(lines, name)]
+        if tools:
+            yield Statement(key, ", ".join(tools[:3]), 0.6)
+
+
+def read_workflow_file(text: str) -> Iterator[Statement]:
+    """One that publishes tells the steps of a release; any other what is checked."""
+    if not _PUBLISHES.search(text):
+        yield from read_workflow(text)
+        return
+    steps = [step for step, pattern in _RELEASE_STEPS if re.search(pattern, text, re.MULTILINE)]
+    if len(steps) > 1 or "publish" in steps[0]:
+        yield Statement("release", " → ".join(steps), 0.8)
+
+
+def read_targets(program: str, pattern: str) -> Callable[[str], Iterator[Statement]]:
+    def read(text: str) -> Iterator[Statement]:
+        found = set(re.findall(pattern, text, re.MULTILINE))
+        known = [name for name in _TARGETS if name in found]
+        if known:
+            yield Statement("commands", ", ".join(f"`{program} {name}`" for name in known[:8]))
+
+    return read

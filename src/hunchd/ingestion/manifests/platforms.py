@@ -1,0 +1,106 @@
+"""What the manifests of C, C++, .NET, Swift, Dart, Elixir and Scala projects say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from hunchd.ingestion.manifests.tools import Statement, line_length, mentions, number_of, version_of
+
+_CPP_TESTS = (("googletest", r"\b(?:gtest|googletest)\b"), ("catch2", r"\bcatch2\b"), ("doctest", r"\bdoctest\b"))
+_SCALA_TESTS = ("scalatest", "munit", "specs2", "utest", "zio-test")
+
+
+def read_cmake(text: str) -> Iterator[Statement]:
+    yield Statement("build", "cmake")
+    oldest = re.search(r"cmake_minimum_required\s*\(\s*VERSION\s+(\d+(?:\.\d+)*)", text, re.IGNORECASE)
+    yield from version_of("cmake", f"{oldest[1]} or newer" if oldest else None)
+    for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
+        found = re.search(rf"\bCMAKE_{name}_STANDARD\s+(\d\d)\b|\b{name.lower()}_std_(\d\d)\b", text)
+        yield from version_of(key, (found[1] or found[2]) if found else None)
+    tests = next((name for name, pattern in _CPP_TESTS if re.search(pattern, text, re.IGNORECASE)), None)
+    if tests:
+        yield Statement("tests", f"ctest ({tests})", 0.9)
+
+
+def read_meson(text: str) -> Iterator[Statement]:
+    yield Statement("build", "meson")
+    for key, name in (("c++ standard", "cpp"), ("c standard", "c")):
+        found = re.search(rf"['\"]{name}_std=(?:gnu|c)(?:\+\+)?(\w\w)['\"]", text)
+        yield from version_of(key, found[1] if found else None)
+
+
+def read_clang_format(text: str) -> Iterator[Statement]:
+    style = re.search(
+        r"^BasedOnStyle:\s*[\"']?(LLVM|Google|Chromium|Mozilla|WebKit|Microsoft|GNU)\b", text, re.M | re.I
+    )
+    yield Statement("format", f"clang-format ({style[1]})" if style else "clang-format")
+    width = re.search(r"^ColumnLimit:\s*(\d+)\s*$", text, re.MULTILINE)
+    yield from line_length(number_of(width[1]) if width else None)
+
+
+def read_dotnet(text: str) -> Iterator[Statement]:
+    """A project of .NET, or what several of them share (`Directory.Build.props`, `Directory.Packages.props`)."""
+    frameworks = re.search(r"<TargetFrameworks?>\s*([\w.;-]{1,80})\s*<", text)
+    yield from version_of("dotnet", frameworks[1].strip(";").replace(";", ", ") if frameworks else None)
+    language = re.search(r"<LangVersion>\s*(\d[\d.]*|latest|preview)\s*</", text)
+    if language:
+        yield Statement("c# language", language[1])
+    if re.search(r"<Nullable>\s*enable\s*</", text, re.IGNORECASE):
+        yield Statement("nullable references", "enabled")
+    if re.search(r"<TreatWarningsAsErrors>\s*true\s*</", text, re.IGNORECASE):
+        yield Statement("warnings", "errors")
+    packages = re.findall(r"""<(?:Global)?Package(?:Reference|Version)\s[^>]*?Include=["']([\w.-]+)""", text)
+    needed = {package.lower().partition(".")[0] for package in packages}
+    tests = [name for name in ("xunit", "nunit", "mstest", "tunit") if name in needed]
+    if tests:
+        yield Statement("tests", ", ".join(tests), 0.9)
+    if "stylecop" in needed:
+        yield Statement("lint", "stylecop", 0.9)
+
+
+def read_global_json(text: str) -> Iterator[Statement]:
+    yield from version_of("dotnet sdk", json.loads(text).get("sdk", {}).get("version"))
+
+
+def read_swift_package(text: str) -> Iterator[Statement]:
+    yield Statement("package manager", "swift package manager", 0.95)
+    found = re.match(r"//\s*swift-tools-version:\s*([\d.]+)", text)
+    yield from version_of("swift", f"{found[1]} or newer" if found else None)
+    yield Statement("tests", "swift test", 0.8)
+
+
+def read_pubspec(text: str) -> Iterator[Statement]:
+    found = re.search(r"^environment:[ \t]*\n(?:[ \t]+.*\n)*?[ \t]+sdk:[ \t]*[\"']?([^\"'\n#]+)", text, re.MULTILINE)
+    yield from version_of("dart", found[1] if found else None)
+    flutter = re.search(r"^[ \t]+sdk:[ \t]*flutter[ \t]*$", text, re.MULTILINE) is not None
+    if flutter:
+        yield Statement("framework", "flutter")
+    yield Statement("tests", "flutter test" if flutter else "dart test", 0.8)
+    yield Statement("format", "dart format", 0.8)
+
+
+def read_mix(text: str) -> Iterator[Statement]:
+    found = re.search(r"\belixir:\s*\"([^\"]+)\"", text)
+    yield from version_of("elixir", found[1] if found else None)
+    yield Statement("tests", "mix test", 0.8)
+    if "{:credo," in text:
+        yield Statement("lint", "credo", 0.9)
+    if "{:dialyxir," in text:
+        yield Statement("types", "dialyzer", 0.9)
+
+
+def read_sbt(text: str) -> Iterator[Statement]:
+    yield Statement("build", "sbt")
+    found = re.search(r"\bscalaVersion\s*:=\s*\"([\d.]+)\"", text)
+    yield from version_of("scala", found[1] if found else None)
+    tests = [name for name in _SCALA_TESTS if mentions(text, name)]
+    if tests:
+        yield Statement("tests", f"sbt test ({tests[0]})", 0.9)
+
+
+def read_scalafmt(text: str) -> Iterator[Statement]:
+    yield Statement("format", "scalafmt")
+    width = re.search(r"^maxColumn\s*=\s*(\d+)", text, re.MULTILINE)
+    yield from line_length(number_of(width[1]) if width else None)

@@ -1,0 +1,75 @@
+"""What a question is judged by: what ranking reads of a memory, taken from the JSON that is kept in four microseconds.
+
+Reading all of it takes thirty, and of fifty memories that are compared five are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from hunchd.domain.memory import Kind, Scope, Status, Usage
+from hunchd.store.database.tables import moment
+
+_UNUSED: Final = Usage()
+
+
+class _Artifact(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    type: str
+    ref: str
+
+
+class Gist(msgspec.Struct, frozen=True, gc=False):
+    """Part of a memory, by the names that the whole has."""
+
+    id: str
+    kind: Kind
+    title: str
+    content: str
+    project: str | None
+    scope: Scope
+    branch: str | None
+    ref: str | None
+    key: str | None
+    value: str | None
+    category: str | None
+    tags: tuple[str, ...]
+    source: dict[str, Any]
+    status: Status
+    importance: float
+    cited: int
+    ignored: int
+    artifacts: tuple[_Artifact, ...]
+    at_microseconds: int = msgspec.field(name="at")  # since the epoch
+    updated_microseconds: int = msgspec.field(name="updated")
+    valid_to_microseconds: int | None = msgspec.field(name="valid_to")
+
+    @property
+    def at(self) -> datetime:
+        return moment(self.at_microseconds)
+
+    @property
+    def updated(self) -> datetime:
+        return moment(self.updated_microseconds)
+
+    @property
+    def valid_to(self) -> datetime | None:
+        return None if self.valid_to_microseconds is None else moment(self.valid_to_microseconds)
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(cited=self.cited, ignored=self.ignored) if self.cited or self.ignored else _UNUSED
+
+
+_DECODER: Final = msgspec.json.Decoder(Gist)
+
+
+def gist_of(body: str) -> Gist:
+    """Of the JSON of a memory, as `tables.stored` writes it."""
+    try:
+        return _DECODER.decode(body)
+    except msgspec.DecodeError:  # numbers that no other JSON has, as NaN
+        return msgspec.convert(json.loads(body), Gist)

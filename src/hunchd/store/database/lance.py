@@ -1,0 +1,346 @@
+"""LanceDB: the only module that imports it. Tables of rows, found by condition, by word and by nearness.
+
+Nothing here is durable or safe beside another writer by itself: `store.mirrored` syncs, `store.collection` takes turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from hunchd.domain.errors import StoreClosed, StoreError
+from hunchd.store.database import expressions
+from hunchd.store.database.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, Column, Row
+from hunchd.store.database.unused import import_light
+
+lancedb: Any = import_light("lancedb")
+_index: Any = import_light("lancedb.index")
+
+# Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
+INDEX_BYTES: Final = 8 * 1024 * 1024
+# What is known of files and versions: while much is written, mostly of such as are read no more.
+METADATA_BYTES: Final = 6 * 1024 * 1024
+VERSION_KEY: Final = b"hunchd.schema"
+# Earlier versions made one: it took a minute of both cores to extend at 100,000 rows, and 20 ms to ask.
+VECTOR_INDEX: Final = "vector_idx"
+# Each optimisation adds one to some indexes, and each is searched: then it is time to make the index anew.
+SEGMENTS: Final = 10
+# Below, reading every row is as fast as an index, and an index is a dozen files.
+INDEX_FROM: Final = 256  # rows
+SCAN_BATCH: Final = 1_024  # rows
+COLUMNS_BATCH: Final = 4_096  # rows: their vectors are six megabytes
+_NOW: Final = timedelta(milliseconds=1)
+
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "flag": pa.bool_(),
+    "bytes": pa.binary(),
+    "vector": pa.list_(pa.float32(), DIMENSIONS),
+}
+_EMPTY_VECTOR: Final = bytes(4 * DIMENSIONS)
+
+
+class Database:
+    """A folder of tables."""
+
+    def __init__(self, folder: Path, connection: Any) -> None:
+        self._folder = folder
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, folder: Path, session: Any) -> Database:
+        return cls(folder, await lancedb.connect_async(str(folder), session=session))
+
+    async def table(self, name: str) -> Table:
+        """The table, made with our columns if it is not there. Raises StoreError."""
+        try:
+            # Looked up by hand: listing tables is a call of the client that we did not import.
+            if (self._folder / f"{name}.lance" / "_versions").is_dir():
+                return Table(await self._connection.open_table(name), name)
+        except Exception as error:  # as in Table._run
+            raise StoreError(f"table {name} cannot be opened: {error}") from error
+        return await self.create(name, COLUMNS[name], SCHEMA_VERSION)
+
+    async def reader(self, name: str) -> Table:
+        """The table as it is now, for reading: what is written later is not seen in it. Raises StoreError."""
+        table = await self.table(name)
+        await table.stay()
+        return table
+
+    async def create(self, name: str, columns: Sequence[Column], version: int) -> Table:
+        """A new table with these columns. Raises StoreError."""
+        try:
+            made = await self._connection.create_table(name, schema=schema_of(columns, version))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StoreError(f"table {name} cannot be made: {error}") from error
+        return Table(made, name, columns)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def new_session() -> Any:
+    """The caches that all tables of the process share."""
+    return lancedb.Session(INDEX_BYTES, METADATA_BYTES)
+
+
+def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
+    """The columns as the database knows them. The first one carries the version of the schema."""
+    fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.required) for column in columns]
+    fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
+    return pa.schema(fields)
+
+
+class Table:
+    """One table. Rows go in and come out as plain dictionaries; errors of the database are StoreErrors."""
+
+    def __init__(self, inner: Any, name: str, columns: Sequence[Column] | None = None) -> None:
+        self._open: Any = inner  # None: closed
+        self.name = name
+        self.columns = tuple(columns or COLUMNS[name])
+
+    async def try_to_read(self) -> None:
+        """Raises StoreError where a damaged description of the table, which has no checksum, makes it unreadable."""
+        schema = await self._run(self._inner.schema())
+        types = {field.name: field.type for field in schema}
+        ours = await self.schema_version() >= SCHEMA_VERSION  # before, columns are still to be added
+        for column in self.columns:
+            found = types.get(column.name, None if ours else _TYPES[column.type])
+            if found != _TYPES[column.type]:
+                raise StoreError(f"table {self.name}: {column.name} is {found}")
+        await self._run(self._inner.query().limit(1).to_arrow())
+
+    async def schema_version(self) -> int:
+        schema = await self._run(self._inner.schema())
+        return int((schema.field(0).metadata or {}).get(VERSION_KEY, b"0"))
+
+    async def column_names(self) -> tuple[str, ...]:
+        return tuple((await self._run(self._inner.schema())).names)
+
+    async def add_columns(self, columns: Sequence[Column]) -> None:
+        """Add nullable columns in place; existing rows have nothing in them."""
+        await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
+
+    async def set_schema_version(self, version: int) -> None:
+        metadata = {VERSION_KEY.decode(): str(version)}
+        await self._run(self._inner.update_field_metadata({"path": self.columns[0].name, "metadata": metadata}))
+
+    async def add(self, rows: Sequence[Row]) -> None:
+        """Append rows whose ids are not there yet, in one commit."""
+        await self._run(self._inner.add(_arrow(rows, self.columns)))
+
+    async def replace(self, rows: Sequence[Row]) -> None:
+        """Overwrite the rows that have these ids. Two commits, what is new first: after a crash in between both are
+        there, and the one at the higher address counts.
+
+        The database's own merge takes three times as long, and keeps a dozen megabytes for each 256 rows.
+        """
+        with_id = self._inner.query().where(expressions.ids_among(row["id"] for row in rows)).select(["id"])
+        before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
+        await self.add(rows)
+        await self.delete(expressions.addresses_among(before))
+
+    async def delete(self, condition: str) -> None:
+        await self._run(self._inner.delete(condition))
+
+    async def rewrite(self) -> None:
+        """Write every row anew, so that no file is left that also holds a deleted row."""
+        await self._run(self._inner.update(updates_sql={"id": "id"}))
+
+    async def count(self, condition: str = "") -> int:
+        return int(await self._run(self._inner.count_rows(condition or None)))
+
+    async def select(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
+        """The rows that pass, whole or some `columns` of them."""
+        query = self._inner.query()
+        if condition:
+            query = query.where(condition)
+        return _rows(await self._run(query.select(list(columns or self._names)).to_arrow()))
+
+    async def scan(self, *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
+        """All rows, a bounded number at a time."""
+        query = self._inner.query().select(list(columns or self._names))
+        async for batch in self._batches(query, SCAN_BATCH):
+            yield _rows(pa.Table.from_batches([batch]))
+
+    async def columns_of(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
+        """All rows, column by column, a bounded number at a time: texts, bytes and numbers as lists; flags, vectors
+        (anything where there is none) and the address (`_rowid`) as arrays."""
+        query = self._inner.query().select(list(columns)).with_row_id()
+        async for batch in self._batches(query, COLUMNS_BATCH):
+            yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
+
+    async def _batches(self, query: Any, size: int) -> AsyncIterator[Any]:
+        reader = await self._run(query.to_batches(max_batch_length=size))
+        while True:
+            try:
+                batch = await self._run(anext(reader, None))
+            except StopAsyncIteration:
+                return
+            if batch is None:
+                return
+            yield batch
+
+    async def by_words(self, words: str, condition: str, k: int) -> tuple[Any, Any]:
+        """Addresses and scores, an array each, of the k rows whose text says most of `words`."""
+        query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
+        found = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
+        return found.column("_rowid").to_numpy(), found.column("_score").to_numpy()
+
+    async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
+        """The rows at these addresses (`_rowid`) that are still there, in any order."""
+        query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._names)).with_row_id()
+        return _rows(await self._run(query.to_arrow()))
+
+    async def state(self) -> dict[str, int]:
+        """Rows, fragments, version, number of versions kept, rows that the text index does not know yet."""
+        stats = await self._run(self._inner.stats())
+        return {
+            "rows": stats["num_rows"],
+            "fragments": stats["fragment_stats"]["num_fragments"],
+            "version": await self.version(),
+            "versions": len(await self._run(self._inner.list_versions())),
+            "unindexed": await self.unindexed(),
+        }
+
+    async def unindexed(self) -> int:
+        """Rows that some index does not know yet; all where there is none."""
+        indexes = await self._run(self._inner.list_indices())
+        known = [index.num_unindexed_rows or 0 for index in indexes]
+        return max(known) if known else await self.count()
+
+    async def ensure_indexes(self) -> bool:
+        """Make the indexes that a table of this size is better off with. Whether any was made."""
+        there = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
+        wanted = await self._wanted_indexes()
+        missing = [name for name in wanted if there.get(name, SEGMENTS + 1) > SEGMENTS]
+        for name in missing:
+            column, config = wanted[name]
+            await self._run(self._inner.create_index(column, config=config, name=name, replace=True))
+        return bool(missing)
+
+    async def _wanted_indexes(self) -> dict[str, tuple[str, Any]]:
+        wanted: dict[str, tuple[str, Any]] = {}
+        if await self.count() >= INDEX_FROM:
+            wanted["id_idx"] = ("id", _index.BTree())
+            if "text" in self._names:
+                wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
+                wanted |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAMES}
+                # What every question asks: comparing the texts of 100,000 rows takes 10 ms each.
+                wanted |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
+        return wanted
+
+    async def drop_vector_index(self) -> None:
+        """Without the index that earlier versions made."""
+        if VECTOR_INDEX in {index.name for index in await self._run(self._inner.list_indices())}:
+            await self._run(self._inner.drop_index(VECTOR_INDEX))
+
+    async def drop_indexes(self) -> None:
+        for index in await self._run(self._inner.list_indices()):
+            await self._run(self._inner.drop_index(index.name))
+
+    async def optimise(self, *, keep: timedelta, alone: bool = False) -> None:
+        """Merge small files, bring the indexes up to date, forget versions older than `keep`.
+
+        `alone`: also remove files that no version knows. Right only while nobody else reads or writes.
+        """
+        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
+
+    async def only_now(self) -> None:
+        """Keep the newest version alone, and no file that it does not need. Nobody else may read or write."""
+        for _ in range(3):  # the first run makes new versions itself: of the merged files, of the indexes
+            await asyncio.sleep(_NOW.total_seconds() * 5)
+            await self.optimise(keep=_NOW, alone=True)
+            if await self.is_only_now():
+                return
+
+    async def is_only_now(self) -> bool:
+        """Whether no version is kept but the newest."""
+        return len(await self._run(self._inner.list_versions())) == 1
+
+    async def version(self) -> int:
+        """Grows with every commit."""
+        return int(await self._run(self._inner.version()))
+
+    async def stay(self) -> None:
+        """At this version, whatever is written to the table elsewhere."""
+        await self._run(self._inner.checkout(await self.version()))
+
+    async def refresh(self) -> None:
+        await self._run(self._inner.checkout_latest())
+
+    def close(self) -> None:
+        """Not while something is under way. What is asked afterwards raises StoreClosed."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    @property
+    def _inner(self) -> Any:
+        if self._open is None:  # the database would panic, and take down the task that asked
+            raise StoreClosed(f"table {self.name} is closed")
+        return self._open
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    async def _run(self, work: Any) -> Any:
+        try:
+            return await work
+        except Exception as error:  # on damaged files the database panics, with an exception of no public class
+            raise StoreError(f"table {self.name}: {error}") from error
+
+
+def _arrow(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
+    arrays = [_column(column, [row.get(column.name) for row in rows]) for column in columns]
+    fields = [pa.field(one.name, _TYPES[one.type], nullable=not one.required) for one in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _column(column: Column, values: Sequence[Any]) -> pa.Array:
+    if column.type != "vector":
+        return pa.array(values, _TYPES[column.type])
+    flat = np.frombuffer(b"".join(_EMPTY_VECTOR if value is None else value for value in values), "<f4")
+    absent = pa.array([value is None for value in values])
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), DIMENSIONS, mask=absent)
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    names = table.column_names
+    columns = [_values(table.column(name)) for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_fixed_size_list(column.type):
+        return list(column.to_pylist())
+    return [value for chunk in column.chunks for value in _vectors(chunk)]
+
+
+def _column_of(column: Any) -> Any:
+    if pa.types.is_fixed_size_list(column.type):
+        flat = column.values.to_numpy(zero_copy_only=False).reshape(-1, DIMENSIONS)
+        return flat[column.offset : column.offset + len(column)]
+    if pa.types.is_boolean(column.type) or pa.types.is_uint64(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_pylist()
+
+
+def _vectors(chunk: Any) -> list[bytes | None]:
+    flat = chunk.values.to_numpy(zero_copy_only=False).astype("<f4", copy=False)
+    present = chunk.is_valid().to_pylist()
+    begin = chunk.offset
+    return [
+        flat[(begin + at) * DIMENSIONS : (begin + at + 1) * DIMENSIONS].tobytes() if there else None
+        for at, there in enumerate(present)
+    ]

@@ -1,0 +1,127 @@
+"""Making a table anew from the rows that can still be read, when one of its data files is damaged."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.domain.errors import StoreError
+from hunchd.store.database import snapshots
+from hunchd.store.database.durability import Synced
+from hunchd.store.database.lance import Database, Table, new_session
+from hunchd.store.database.repair import fragment_ids, set_table_aside
+from hunchd.store.database.tables import MEMORIES, SERVED, Row, is_intact, plain_of, stored
+from hunchd.store.files import Files, replace_file
+
+logger = logging.getLogger(__name__)
+
+_FOLDER: Final = "rescue"
+_COMPLETE: Final = "complete"
+_AT_ONCE: Final = 1_024  # rows
+# Deleted rows leave gaps in the addresses of a fragment: this many addresses without a row are its end.
+_GAP: Final = 64 * _AT_ONCE
+
+
+async def rebuild(folder: Path, name: str, session: Any) -> int:
+    """Replace the table by one of its readable rows and, for the others, of the newest snapshot. Rows lost for good."""
+    session = session or new_session()
+    expected, rows = await _readable(folder, name, session)
+    for snapshot in snapshots.newest_first(folder):
+        if expected is not None and len(rows) >= expected:
+            break
+        then, older = await _readable(snapshot, name, session)
+        expected = then if expected is None else expected
+        rows = {**older, **rows}
+    await _build(folder / _FOLDER, name, list(rows.values()), session)
+    _swap(folder, name)
+    return max(0, (expected or 0) - len(rows))
+
+
+def finish(folder: Path) -> None:
+    """Go on with a rescue that a crash interrupted; half a rebuilt table is thrown away."""
+    draft = folder / _FOLDER
+    for table in draft.glob("*.lance"):
+        if (draft / _COMPLETE).exists():
+            _swap(folder, table.name.removesuffix(".lance"))
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def forget(folder: Path) -> None:
+    """Remove what was set aside."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
+    """How many rows the table says it has, if it can still say so, and those that can be read and are intact."""
+    rows: dict[str, Row] = {}
+    expected = None
+    try:
+        table = await (await Database.open(folder, session)).table(name)
+        expected = await table.count()
+    except StoreError:
+        logger.exception("%s of %s cannot be opened; nothing can be rescued from it", name, folder)
+        return expected, rows
+    for fragment in range(fragment_ids(folder / f"{name}.lance") + 1):
+        rows.update({row["id"]: row for row in await _fragment(table, fragment)})
+        if len(rows) >= expected:
+            break
+    table.close()
+    return expected, rows
+
+
+async def _fragment(table: Table, fragment: int) -> list[Row]:
+    """The rows of one data file; none of them if it cannot be read."""
+    found: list[Row] = []
+    begin = last = 0
+    while begin - last < _GAP:
+        addresses = range((fragment << 32) + begin, (fragment << 32) + begin + _AT_ONCE)
+        try:
+            rows = await _as_whole_as_possible(table, addresses)
+        except StoreError as error:
+            logger.warning("fragment %d of %s cannot be read: %s", fragment, table.name, error)
+            return found
+        found += rows
+        begin += _AT_ONCE
+        if rows:
+            last = begin
+        elif begin == _AT_ONCE:
+            return found  # no such fragment, most likely: the rest of the addresses is empty too
+    return found
+
+
+async def _as_whole_as_possible(table: Table, addresses: Sequence[int]) -> list[Row]:
+    """The rows at these addresses. Of a memory, what else it had is made anew from its body, if that is intact."""
+    try:
+        whole = [row for row in await table.at_addresses(addresses) if is_intact(row)]
+    except StoreError:
+        if table.name != MEMORIES:
+            raise
+        whole = []
+    if table.name != MEMORIES:
+        return whole
+    there = {row["id"] for row in whole}
+    bodies = [row for row in await table.at_addresses(addresses, SERVED) if row["id"] not in there and is_intact(row)]
+    return [*whole, *(stored(plain_of(row)) for row in bodies)]
+
+
+async def _build(draft: Path, name: str, rows: list[Row], session: Any) -> None:
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    database = await Database.open(draft, session)
+    table = await database.table(name)
+    for begin in range(0, len(rows), _AT_ONCE):
+        await table.add(rows[begin : begin + _AT_ONCE])
+    table.close()
+    Synced(draft).sync()
+    replace_file(Files(), draft / _COMPLETE, b"")
+
+
+def _swap(folder: Path, name: str) -> None:
+    if (folder / f"{name}.lance").exists():
+        set_table_aside(folder / f"{name}.lance")
+    (folder / _FOLDER / f"{name}.lance").replace(folder / f"{name}.lance")
+    Files().sync_folder(folder)
+    shutil.rmtree(folder / _FOLDER, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""What questions need at hand: words, vectors, texts and keys, packed."""

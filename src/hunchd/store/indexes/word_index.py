@@ -1,0 +1,158 @@
+"""Texts found by their words, ranked by BM25; small enough to be kept in memory and changed with every signal."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from heapq import heapify, heappop
+from typing import NamedTuple
+
+from hunchd.store.indexes.words import EMPTY
+
+# The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
+_SATURATION = 1.2
+_LENGTH_WEIGHT = 0.75
+# A longer text is found by its beginning here; the store indexes all of it.
+_INDEXED_CHARACTERS = 8_000
+# Of a pasted question the rarest words decide; the others cost time.
+_ASKED_WORDS = 24
+# From this share of the texts on, and this number of them, a word is common: looking at each would take milliseconds.
+_COMMON = 0.25
+_MANY = 500
+
+_ENDINGS = ("s", "es", "e", "d", "ed", "ing")
+_SHORTEST_WITH_FORMS, _SHORTEST_ROOT = 4, 3  # letters
+
+_WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+
+
+class Found(NamedTuple):
+    id: str
+    score: float
+    words: tuple[str, ...]  # of the question, those it was found by, the most telling first
+    share: float  # how much of the question they are, 0..1: rare words are more of it
+
+
+def words_of(text: str) -> Counter[str]:
+    """How often each word occurs, in lower case; `getUserName` and `get_user_name` count as get, user and name too."""
+    counts: Counter[str] = Counter()
+    for word, times in Counter(_WORD.findall(text)).items():
+        for part in {word.lower(), *_parts(word)}:
+            counts[part] += times
+    return counts
+
+
+def asked_for(question: str) -> Iterable[str]:
+    """Its words but for those that say nothing: "the" is in few templates of code, and would be taken for telling."""
+    words = words_of(question)
+    return [word for word in words if word not in EMPTY] or words
+
+
+def forms_of(word: str) -> Iterable[str]:
+    """The word and how it may stand in a text: whoever is told that deploys happen on Tuesdays is asked when to deploy.
+
+    The store has the stems of words; this index has the words, and finds their forms by trying them.
+    """
+    if not (word.isascii() and word.isalpha() and len(word) >= _SHORTEST_WITH_FORMS):
+        return (word,)
+    roots = {word, *(word.removesuffix(end) for end in _ENDINGS if len(word) - len(end) >= _SHORTEST_ROOT)}
+    if word.endswith("ies"):
+        roots.add(f"{word[:-3]}y")
+    forms = {f"{root}{end}" for root in roots for end in ("", *_ENDINGS)}
+    forms.update(f"{root[:-1]}ies" for root in roots if root.endswith("y"))
+    return (word, *sorted(forms - {word}))
+
+
+def _parts(word: str) -> Iterable[str]:
+    if not word.isascii():
+        for run in _UNSPACED.findall(word):
+            yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
+    elif not word.islower() or "_" in word or not word.isalpha():
+        yield from (part.lower() for part in _PART.findall(word) if len(part) > 1)
+
+
+class WordIndex:
+    """Ids with the words of their texts."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, dict[str, int]] = {}  # word → id → weighted count
+        self._words: dict[str, tuple[str, ...]] = {}  # id → its words
+        self._lengths: dict[str, int] = {}
+        self._total_length = 0
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, identifier: str, fields: Sequence[tuple[str, int]]) -> int:
+        """Index `fields`: texts, each with the weight of its words. How many different words there are."""
+        self.remove(identifier)
+        counts: Counter[str] = Counter()
+        for text, weight in fields:
+            for word, times in words_of(text[:_INDEXED_CHARACTERS]).items():
+                counts[word] += weight * times
+        for word, count in counts.items():
+            self._postings.setdefault(word, {})[identifier] = count
+        self._words[identifier] = tuple(counts)
+        self._lengths[identifier] = length = sum(counts.values())
+        self._total_length += length
+        return len(counts)
+
+    def remove(self, identifier: str) -> None:
+        for word in self._words.pop(identifier, ()):
+            postings = self._postings[word]
+            del postings[identifier]
+            if not postings:
+                del self._postings[word]
+        self._total_length -= self._lengths.pop(identifier, 0)
+
+    def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
+        """Every text that shares a word with `question`, best first; equals in order of their ids. `among`: of these
+        ids alone, which costs nothing for the others."""
+        known = {word: told for word in asked_for(question) if (told := self._told(word))}
+        asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
+        missing = sum(
+            known.keys().isdisjoint({word.lower(), *_parts(word)})
+            for word in set(_WORD.findall(question))
+            if word.lower() not in EMPTY
+        )
+        scores: dict[str, float] = {}
+        base = _SATURATION * (1 - _LENGTH_WEIGHT)
+        slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
+        lengths = self._lengths
+        for form in (form for _, _, forms in asked for form in forms):
+            postings = self._postings[form]
+            # A common word ranks what rarer words have found; by itself it would find nearly everything.
+            only_rank = scores and len(postings) > max(_MANY, _COMMON * len(self._words))
+            weight = self._rarity(len(postings)) * (_SATURATION + 1)
+            looked_at = postings.keys() if among is None else among & postings.keys()
+            for identifier in scores.keys() & looked_at if only_rank else looked_at:
+                count = postings[identifier]
+                gain = weight * count / (count + base + slope * lengths[identifier])
+                scores[identifier] = scores.get(identifier, 0.0) + gain
+        return self._best_first(scores, asked, missing)
+
+    def _told(self, word: str) -> dict[str, int]:
+        """The forms of a word that there are, each with the number of texts that have it."""
+        return {form: len(postings) for form in forms_of(word) if (postings := self._postings.get(form))}
+
+    def _best_first(
+        self, scores: dict[str, float], asked: list[tuple[int, str, tuple[str, ...]]], missing: int
+    ) -> Iterator[Found]:
+        # A heap, because a few are taken of what may be thousands.
+        heap = [(-score, identifier) for identifier, score in scores.items()]
+        heapify(heap)
+        weights = {word: self._rarity(frequency) for frequency, word, _ in asked}
+        whole = sum(weights.values()) + missing * self._rarity(1)
+        while heap:
+            score, identifier = heappop(heap)
+            shared = tuple(
+                word for _, word, forms in asked if any(identifier in self._postings.get(form, ()) for form in forms)
+            )
+            yield Found(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / whole)
+
+    def _rarity(self, frequency: int) -> float:
+        return math.log(1 + (len(self._words) - frequency + 0.5) / (frequency + 0.5))

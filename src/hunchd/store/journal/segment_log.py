@@ -1,0 +1,432 @@
+"""The journal's files: written by one thread, emptied from the front as the store takes records over.
+
+journal/
+├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to
+├── checkpoint                     up to where the store has everything, replaced as a whole
+├── ids-….log                      ids of records whose segments are gone
+├── set-aside/                     bytes that were damaged, for a person to look at
+├── reserve                        16 MiB that a full disk gets back
+└── lock                           held by the one process that has the journal open
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from hunchd.store.files import FULL, Files, opened, private_folder, replace_file
+from hunchd.store.journal.damage import SetAside
+from hunchd.store.journal.erasure import remaining
+from hunchd.store.journal.folder_lock import FolderLock
+from hunchd.store.journal.idlog import Entries, IdLog
+from hunchd.store.journal.remembered import RememberedIds
+from hunchd.store.journal.reserve import Reserve
+from hunchd.store.journal.segments import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    Damage,
+    Frame,
+    Record,
+    frame_bytes,
+    frames,
+    header_bytes,
+    read_header,
+    record_of,
+    scan,
+)
+
+# Errors of the moment, not of the disk: to be tried again, nothing is to be given up for them.
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+# A settled segment smaller than this is kept for the next records: making a file costs two syncs.
+_WORTH_DROPPING_BYTES = 256 * 1024
+
+# Enough for the store to commit, clean up and say so after the disk became full.
+RESERVE_BYTES = 16 * 1024 * 1024
+# Records waiting for the disk: above this the daemon's own memory would be at stake.
+MAX_PENDING = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
+    segment_bytes: int = 1024 * 1024
+    reserve_bytes: int = RESERVE_BYTES
+    max_pending: int = MAX_PENDING
+    max_pending_bytes: int = 32 * 1024 * 1024
+    # On disk and not yet in the store: days of work while the store is broken, and still a small part of a disk.
+    max_kept_bytes: int = 256 * 1024 * 1024
+    remembered_ids: int = 100_000
+
+
+@dataclass(slots=True)
+class Segment:
+    """One file. `size` counts the bytes that are known to be on the device.
+
+    `entries` are its records, None until the file was read; `last` is the newest sequence number in it, 0 when there
+    is none. (The newest record may be erased and its number still be used.)
+    """
+
+    path: Path
+    first: int
+    size: int
+    entries: Entries | None = None
+    last: int = 0
+
+
+class SegmentLog:
+    """Blocking. One thread may `prepare`, `write`, `seal` and `rewrite`, one other may `settle`, any may read."""
+
+    def __init__(self, folder: Path, limits: Limits, files: Files) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._files = files
+        self._reserve = Reserve(files, folder / "reserve", limits.reserve_bytes)
+        self._ids = IdLog(files, folder, limits.remembered_ids, unreadable=self._note_unreadable)
+        self._segments: list[Segment] = []
+        self._active: Segment | None = None
+        self._descriptor: int | None = None
+        self._refused_tails: list[Segment] = []  # bytes after `size` that were refused and could not be cut off yet
+        self._erased_keys: deque[int] = deque()
+        self._newest = 0
+        self._lock = FolderLock(folder / "lock")
+        self.damage = SetAside(files, folder / "set-aside")
+        self.remembered = RememberedIds(limits.remembered_ids)
+        self.next_sequence = 1
+        self.checkpoint = 0
+        self.full = False
+
+    # -- opening ------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Quick: reads the checkpoint and the newest segment. OSError when the folder cannot be used."""
+        private_folder(self._folder)
+        self._lock.take()
+        try:
+            for unfinished in self._folder.glob("*.tmp"):
+                self._files.remove(unfinished)
+            found = sorted(self._folder.glob("*.segment"))
+            self._segments = [
+                Segment(path, int(path.stem), path.lstat().st_size) for path in found if path.stem.isdigit()
+            ]
+            self._read_checkpoint()
+            if self._segments:
+                self._resume(self._segments[-1])
+            self._newest = max([self.checkpoint, *(segment.last for segment in self._segments[-1:])])
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def prepare(self) -> None:
+        """What opening left out: older segments are checked, ids remembered, disk space is reserved."""
+        self.remembered = RememberedIds(self._limits.remembered_ids)
+        self._ids.load_into(self.remembered)
+        before = self.checkpoint
+        for segment in list(self._segments):
+            content = self._read(segment)
+            if content is None:
+                self._put_aside(segment)
+                continue
+            if segment.entries is None:
+                self._inspect(segment, content)
+            header = read_header(content)
+            if header is not None and header.previous > max(before, self.checkpoint):
+                self.damage.missing(segment.path, before + 1, header.previous)
+            before = max(before, segment.last)
+            if segment.entries is not None:
+                columns = segment.entries.columns()
+                self.remembered.load(columns[1], columns[0])
+        self._reserve.hold()
+
+    def _read_checkpoint(self) -> None:
+        path = self._folder / "checkpoint"
+        try:
+            content = self._files.read(path)
+            for frame in frames(content):
+                state = json.loads(bytes(frame.payload))
+                self.checkpoint, self.next_sequence = state["checkpoint"], state["next"]
+                return
+            self.damage.keep(path, content, Damage(0, len(content), torn=False))
+        except OSError as error:
+            self._note_unreadable(path, error)
+        # Lost, or never written: everything that is still here is handed out again, and no number is used twice.
+        self._ids.load_into(self.remembered)
+        self.next_sequence = self._ids.newest + 1
+        self.checkpoint = min(self._ids.newest, self._segments[0].first - 1 if self._segments else self._ids.newest)
+
+    def _resume(self, segment: Segment) -> None:
+        """Makes the newest segment ready to be appended to: its torn end is cut and the rest is synced."""
+        content = self._read(segment)
+        if content is None:
+            self._put_aside(segment)
+            self.next_sequence = max(self.next_sequence, segment.first + segment.size // FRAME_BYTES + 1)
+            return
+        damage = self._inspect(segment, content)
+        lost = sum((piece.end - piece.offset) // FRAME_BYTES + 1 for piece in damage)
+        self.next_sequence = max(self.next_sequence, (segment.last or segment.first - 1) + lost + 1)
+        intact = damage[-1].offset if damage and damage[-1].end == len(content) else len(content)
+        with opened(self._files, self._files.append_to(segment.path)) as descriptor:
+            if intact < len(content):
+                self._files.truncate(descriptor, intact)
+            # Records of a process that was killed before its sync may be in the cache only; from now on they count.
+            self._files.sync(descriptor)
+        segment.size = intact
+        if intact < HEADER_BYTES:
+            self._files.remove(segment.path)
+            self._segments.remove(segment)
+        elif read_header(content) is not None:
+            self._active = segment
+
+    def _inspect(self, segment: Segment, content: bytes) -> list[Damage]:
+        entries, damage = Entries(), list[Damage]()
+        for found in scan(content):
+            if isinstance(found, Damage):
+                damage.append(found)
+                self.damage.keep(segment.path, content, found)
+                continue
+            segment.last = found.sequence
+            if found.id_key:
+                entries.add(found.sequence, found.id_key, found.project_key)
+        segment.entries = entries
+        return damage
+
+    def _read(self, segment: Segment) -> bytes | None:
+        """The durable bytes of a segment, None when it is gone or the disk does not give them."""
+        try:
+            return self._files.read(segment.path)[: segment.size]
+        except OSError as error:
+            self._note_unreadable(segment.path, error)
+            return None
+
+    def _note_unreadable(self, path: Path, error: OSError) -> None:
+        if error.errno in _PASSING:
+            raise error
+        if not isinstance(error, FileNotFoundError):  # never written, or settled in the meantime
+            self.damage.unreadable(path, error)
+
+    def _put_aside(self, segment: Segment) -> None:
+        self._segments.remove(segment)
+        if segment.path.exists():
+            self.damage.move(segment.path)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def write(self, block: bytes, entries: Entries) -> None:
+        """On the device when it returns. On OSError nothing of it is kept."""
+        if self.full:
+            if not self._reserve.hold():
+                raise OSError(errno.ENOSPC, "the disk is full")
+            self.full = False
+        self._cut_refused_tails()
+        try:
+            segment, descriptor = self._writable(len(block), entries.sequences[0])
+            try:
+                self._files.write(descriptor, block)
+                self._files.sync(descriptor)
+            except BaseException:
+                self._retreat(segment)
+                raise
+        except OSError as error:
+            if error.errno in FULL:
+                self.full = True
+                self._reserve.release()
+            raise
+        segment.size += len(block)
+        if segment.entries is not None:
+            segment.entries.extend(entries)
+        segment.last = self._newest = entries.sequences[-1]
+
+    def seal(self) -> None:
+        """The next record begins a new segment."""
+        descriptor, self._descriptor, self._active = self._descriptor, None, None
+        if descriptor is not None:
+            self._files.close(descriptor)
+
+    def close(self) -> None:
+        self.seal()
+        self._lock.release()
+
+    def _writable(self, size: int, first: int) -> tuple[Segment, int]:
+        active = self._active
+        if active is not None and active.size + size > self._limits.segment_bytes and active.size > HEADER_BYTES:
+            self.seal()
+            active = None
+        if active is None:
+            return self._begin_segment(first)
+        if self._descriptor is None:
+            self._descriptor = self._files.append_to(active.path)
+        return active, self._descriptor
+
+    def _begin_segment(self, first: int) -> tuple[Segment, int]:
+        path = self._folder / f"{first:020d}.segment"
+        header = header_bytes(first, self._newest)
+        descriptor = self._files.create(path)
+        try:
+            self._files.write(descriptor, header)
+            self._files.sync_folder(self._folder)
+        except OSError:
+            self._files.close(descriptor)
+            with suppress(OSError):
+                self._files.remove(path)
+            raise
+        segment = Segment(path, first, len(header), Entries())
+        self._segments.append(segment)
+        self._active, self._descriptor = segment, descriptor
+        return segment, descriptor
+
+    def _retreat(self, segment: Segment) -> None:
+        """Takes a failed write back. The segment is left: after a failed sync its cached pages prove nothing."""
+        self.seal()
+        self._refused_tails.append(segment)
+        with suppress(OSError):  # tried again before the next write, which fails if this does
+            self._cut_refused_tails()
+
+    def _cut_refused_tails(self) -> None:
+        while self._refused_tails:
+            segment = self._refused_tails[-1]
+            if segment.last:
+                with opened(self._files, self._files.append_to(segment.path)) as descriptor:
+                    self._files.truncate(descriptor, segment.size)
+                    self._files.sync(descriptor)
+            else:
+                self._files.remove(segment.path)
+                with suppress(ValueError):
+                    self._segments.remove(segment)
+            self._refused_tails.pop()
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def read_after(self, sequence: int) -> Iterator[tuple[int, Record]]:
+        for segment in list(self._segments):
+            if segment.entries is not None and segment.last <= sequence:
+                continue
+            for frame in frames(self._read(segment) or b""):
+                if frame.sequence > sequence and frame.id_key:
+                    record = self._record(segment, frame)
+                    if record is not None:
+                        yield frame.sequence, record
+
+    def _record(self, segment: Segment, frame: Frame) -> Record | None:
+        try:
+            return record_of(frame.payload)
+        except (ValueError, KeyError, TypeError):
+            # Whole by its checksum and still no record of ours: kept for a person, like other damage.
+            payload = bytes(frame.payload)
+            self.damage.keep(segment.path, payload, Damage(0, len(payload), torn=False), at=frame.offset)
+            return None
+
+    @property
+    def kept_bytes(self) -> int:
+        return sum(segment.size for segment in list(self._segments))
+
+    @property
+    def unsettled(self) -> int:
+        """Records after the checkpoint; of segments not read yet, the most they can hold."""
+        segments = list(self._segments)
+        ends = [*(segment.first for segment in segments), self._newest + 1][1:]
+        return sum(_unsettled(segment, end, self.checkpoint) for segment, end in zip(segments, ends, strict=True))
+
+    # -- letting go ---------------------------------------------------------------------------------------------
+
+    def settle(self, checkpoint: int, next_sequence: int) -> None:
+        """Everything up to `checkpoint` is in the store: durable when it returns."""
+        state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
+        content = header_bytes(1, 0) + frame_bytes(1, 0, 0, state)
+        write = partial(replace_file, self._files, self._folder / "checkpoint", content)
+        try:
+            self._with_reserve(write)
+        except OSError as error:
+            if error.errno not in FULL or not self._make_room(checkpoint):
+                raise
+            write()
+        self.checkpoint = checkpoint
+        if not self.full:
+            self._reserve.hold()
+
+    def drop_settled(self) -> None:
+        """Removes the segments below the checkpoint, after the ids of their records were written down."""
+        for segment in list(self._segments):
+            entries = segment.entries
+            if entries is None or segment.last > self.checkpoint or segment is self._active:
+                return
+            if segment in self._refused_tails:
+                return
+            self._with_reserve(partial(self._ids.add, entries))
+            self._files.remove(segment.path)
+            self._segments.remove(segment)
+
+    def _make_room(self, checkpoint: int) -> bool:
+        """When not even the reserve is left: drops the oldest settled segment before that is written down.
+
+        A crash in between forgets the ids in it, and the store, which has the records, knows them by theirs.
+        """
+        oldest = self._segments[0] if self._segments else None
+        if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
+            return False
+        self._files.remove(oldest.path)
+        self._segments.remove(oldest)
+        self._ids.add(oldest.entries)
+        return True
+
+    @property
+    def active_is_settled(self) -> bool:
+        """Whether a new segment should be begun, so that the one at hand can be dropped."""
+        active = self._active
+        return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
+
+    def rewrite(self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
+        """Erases records from the files; how many. Ids of records long gone are erased by their project."""
+        self.seal()
+        self._cut_refused_tails()
+        erased = sum(self._erase(segment, without, up_to) for segment in list(self._segments))
+        self.damage.clear()
+        projects = np.fromiter(project_keys, np.uint64, len(project_keys))
+        gone = self._ids.forget(lambda columns: np.isin(columns[2], projects))
+        self._erased_keys.extend(gone.tolist())
+        return erased
+
+    def forget_erased(self) -> None:
+        """Ids that were erased are new again. Called by the thread that asks `remembered`, before it does."""
+        if self._erased_keys:
+            self.remembered.forget(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
+
+    def _erase(self, segment: Segment, without: Callable[[Record], bool], up_to: int | None) -> int:
+        content = self._files.read(segment.path)[: segment.size]
+        rest = remaining(content, segment.first, without, up_to=up_to)
+        if rest is None:
+            return 0
+        self._with_reserve(lambda: replace_file(self._files, segment.path, rest.content))
+        segment.size, segment.entries, segment.last = len(rest.content), rest.entries, rest.last
+        self._erased_keys.extend(rest.erased)
+        return len(rest.erased)
+
+    def give_reserve(self) -> bool:
+        """Whether the disk got its reserve back."""
+        if not self._reserve.release():
+            return False
+        self.full = True
+        return True
+
+    def _with_reserve(self, work: Callable[[], None]) -> None:
+        """Runs `work`, on a full disk a second time with the reserve given up."""
+        try:
+            work()
+        except OSError as error:
+            if error.errno not in FULL or not self._reserve.release():
+                raise
+            self.full = True
+            work()
+
+
+def _unsettled(segment: Segment, end: int, checkpoint: int) -> int:
+    if segment.entries is None:
+        return max(end - max(segment.first, checkpoint + 1), 0)
+    return len(segment.entries) - bisect_right(segment.entries.sequences, checkpoint)
