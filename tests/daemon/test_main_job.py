@@ -108,7 +108,9 @@ def test_what_was_opened_yesterday_and_not_touched_since_is_not_at_hand(daemon: 
         [item] = [item for item in items if item["kind"] == "error"]
         return "in a file that is open" in item["reasons"]
 
-    assert not in_an_open_file(error, {"kind": "file_opened", **about, **yesterday})
+    today = {"kind": "file_opened", "project": str(shop), "path": "shop/checkout.py"}
+    assert in_an_open_file(error, {"kind": "file_opened", **about, **yesterday}), "nothing newer is known"
+    assert not in_an_open_file(today)
     assert in_an_open_file({"kind": "file_saved", **about})
     assert not in_an_open_file({"kind": "file_closed", **about})
     assert in_an_open_file({"kind": "file_opened", **about})

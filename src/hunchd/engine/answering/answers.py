@@ -190,7 +190,7 @@ class Answers:
         project, tree = wish.project, wish.tree
         if project.predictor is None:
             return
-        opened = tree.at_hand(self._now())
+        opened = tree.at_hand()
         bundle = self._warm_one(wish, opened)
         self._events.tell("context_ready", project=project.id, file=wish.path or None, tokens=bundle.token_count)
         likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
@@ -225,7 +225,7 @@ class Answers:
         """What the request says, completed by what the session shows."""
         file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
         named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
-        opened = named or tree.at_hand(self._now())
+        opened = named or tree.at_hand()
         errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
         return Focus(
             project=project.id,

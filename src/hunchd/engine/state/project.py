@@ -100,9 +100,11 @@ class Tree:
         if path in self.opened:
             self.opened[path] = max(self.opened[path], at)
 
-    def at_hand(self, now: datetime) -> tuple[str, ...]:
-        """The open files that somebody came to or saved lately; the others say nothing of what is being done now."""
-        return tuple(path for path, at in self.opened.items() if now - at < AT_HAND)
+    def at_hand(self) -> tuple[str, ...]:
+        """The open files that somebody came to or saved in the same sitting as the newest of them; the others say
+        nothing of what is being done now."""
+        newest = max(self.opened.values(), default=None)
+        return tuple(path for path, at in self.opened.items() if newest is not None and newest - at < AT_HAND)
 
     def close(self, path: str) -> None:
         self.opened.pop(path, None)
