@@ -11,6 +11,7 @@ from typing import Any, Final
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.condensing import Vocabulary, levels_of
 from hunchd.consolidation.plan import Planned, Step
+from hunchd.domain.facts import is_over
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.work import plain_title
@@ -80,16 +81,11 @@ def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
         if newer is not None and newer.id != memory.id:
             after = replace(memory, status=Status.SUPERSEDED, superseded_by=newer.id, valid_to=memory.valid_to or now)
             why = f"{newer.title!r} takes its place"
-        elif has_lapsed(memory, now):
+        elif is_over(memory, now):
             after, why = replace(memory, status=Status.SUPERSEDED), f"it was valid until {memory.valid_to:%Y-%m-%d}"
         else:
             continue
         yield Planned(Step.RETIRE, "retired", f"retire {memory.title!r}", why, (memory,), (after,))
-
-
-def has_lapsed(memory: Memory, now: datetime) -> bool:
-    """Whether it was true until a day that has passed."""
-    return memory.valid_to is not None and memory.valid_to <= now
 
 
 def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[Planned]:

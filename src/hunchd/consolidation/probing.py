@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from hunchd.consolidation.aging import FORGETTABLE, has_lapsed, last_use
+from hunchd.consolidation.aging import FORGETTABLE, last_use
 from hunchd.consolidation.chronicling import HISTORY, PART_OF
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.consolidation.plan import Entry
+from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Memory, Status, Trust
 
 WORDS: Final = 6  # of a question made from a memory
@@ -104,7 +105,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
     """Whether a memory is one that may be merged into a like one, but never be lost; what has lapsed is to go."""
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
         return False
-    if has_lapsed(memory, now):
+    if is_over(memory, now):
         return False
     return (
         memory.trust is Trust.USER

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
@@ -123,7 +123,14 @@ def valid_at(memory: Memory, moment: datetime) -> bool:
     return since(memory) <= moment and (memory.valid_to is None or moment < memory.valid_to)
 
 
-def is_over(memory: Memory, now: datetime) -> bool:
+class Lasting(Protocol):
+    """A memory, or what is read of one."""
+
+    @property
+    def valid_to(self) -> datetime | None: ...
+
+
+def is_over(memory: Lasting, now: datetime) -> bool:
     """Whether it held only until a moment that has passed, whatever its status says until the next night."""
     return memory.valid_to is not None and memory.valid_to <= now
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from hunchd.domain.facts import place_id
+from hunchd.domain.facts import is_over, place_id
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.ranking import Counted, Depth, counted_in, ranked, roots_of
 from hunchd.store.database.finding import Found
@@ -72,7 +72,7 @@ def answer(
 
 def lasting(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
     """Without what is over by then; the next night says so in its status."""
-    return [hit for hit in hits if hit.memory.valid_to is None or moment < hit.memory.valid_to]
+    return [hit for hit in hits if not is_over(hit.memory, moment)]
 
 
 def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, str]:

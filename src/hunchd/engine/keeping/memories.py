@@ -14,6 +14,7 @@ from hunchd.domain.facts import (
     Change,
     Ruling,
     brought_back,
+    is_over,
     moved,
     moved_back,
     moved_from,
@@ -130,7 +131,7 @@ class Memories(Kept):
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
             _refuse_what_is_past(memory, patch)
-            if patch.get("status") is Status.ACTIVE and memory.valid_to is not None and memory.valid_to <= now:
+            if patch.get("status") is Status.ACTIVE and is_over(memory, now):
                 patch = {"valid_to": None, **patch}  # it holds again
             changed = without_secrets(replace(memory, **patch, updated=now))
             if changed.valid_to is not None and changed.valid_to < since(changed):

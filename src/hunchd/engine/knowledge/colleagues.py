@@ -52,9 +52,8 @@ class Colleagues:
             if head is None:
                 await self._memories.commit([Change((told,), project=told.project)])
                 return "memories"
-        await self._memories.claim(
-            [told]
-        )  # something held here once, and holds no more, or is the colleague's own word
+        # Something held here once, and holds no more, or is the colleague's own word.
+        await self._memories.claim([told])
         return "memories"
 
     async def _lapse(self, taken: Sequence[Memory]) -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import erasable, has_lapsed
+from hunchd.consolidation.aging import erasable
 from hunchd.consolidation.plan import Entry, Step
 from hunchd.consolidation.probing import FOUND, FOUND_AFTER, Probe, Trace, compared, traced
 from hunchd.consolidation.usefulness import Tally
 from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import is_over
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory, Status
 from hunchd.engine.keeping.memories import Memories
@@ -262,7 +263,7 @@ class CarryingOut:
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
         findings = await self._store.search(query, filters, SOUGHT, mode="lexical")
-        hits = [hit for hit in findings.hits if stood(hit.memory) and not has_lapsed(hit.memory, now)]
+        hits = [hit for hit in findings.hits if stood(hit.memory) and not is_over(hit.memory, now)]
         return [one.memory.id for one in ranking(query, hits, depth="shallow", k=k, now=now)]
 
     # The store's own work
