@@ -90,3 +90,8 @@ def test_a_text_of_one_kind_of_character_is_read_quickly() -> None:
     for character in ("-", "#1 ", "/", "a ", "fixes ", "(", "[", "\n", "`", "."):
         sentences(character * (20_000 // len(character)))
     assert time.perf_counter() - began < 2.0
+
+
+def test_a_text_of_abbreviations_is_read_in_time() -> None:
+    """How a sentence ends was sought in all of it, at each of its full stops anew."""
+    assert sentences("A. " * 40_000 + "\n\nThe end is told.")[-1] == "The end is told."

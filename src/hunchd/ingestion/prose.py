@@ -68,14 +68,15 @@ def sentences(text: str, *, most: int = MOST) -> list[str]:
 def _split(stretch: str) -> Iterator[str]:
     """Where a sentence ends and what follows does not begin in lower case, in any script; or where it is long enough:
     some authors write no capitals."""
-    sentence = ""
+    sentence = last = ""  # how a sentence ends is seen in the last part of it
     for part in _ENDS.split(stretch):
-        begins = part and (not part[0].islower() or (len(sentence) >= NARROWEST and _WORD_ENDS.search(sentence)))
-        if sentence and begins and not _GOES_ON.search(sentence):
+        begins = part and (not part[0].islower() or (len(sentence) >= NARROWEST and _WORD_ENDS.search(last)))
+        if sentence and begins and not _GOES_ON.search(last):
             yield sentence
             sentence = part
         else:
             sentence = f"{sentence} {part}".strip()
+        last = part or last
     if sentence:
         yield sentence
 

@@ -77,7 +77,8 @@ def told_pieces(
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _most_telling([fact for fact in others if not (_waits(fact) or fact.id in quoting)], at_hand)
     waiting = [fact for fact in others if _waits(fact) or fact.id in quoting]
-    decisions = [fact for fact in waiting if not (_is_outdated(fact, now) or _is_forgotten_name(fact, focus, now))]
+    spoken = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
+    decisions = [fact for fact in waiting if not (_is_outdated(fact, now) or _is_forgotten_name(fact, spoken, now))]
     telling = at_hand - _common(decisions)
     shared = {fact.id: _shared(fact, telling) + (_QUOTED if fact.id in quoting else 0) for fact in decisions}
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
@@ -149,13 +150,13 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
     return fact.source.get("type") == "commit" and fact.source.get("rule") in _OF_ITS_DAY and now - fact.at > OUTDATED
 
 
-def _is_forgotten_name(fact: Memory, focus: Focus, now: datetime) -> bool:
-    """Whether it renamed something long ago that nobody speaks of: in the code there is only the new name."""
+def _is_forgotten_name(fact: Memory, spoken: str, now: datetime) -> bool:
+    """Whether it renamed something long ago that is not `spoken` of: in the code there is only the new name."""
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
         return False
-    said = " ".join((focus.branch, focus.query, *focus.errors))
-    names = (fact.value or "", (fact.key or "").removeprefix("name of "))
-    return not any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE) for name in names)
+    names = ((fact.value or "").casefold(), (fact.key or "").removeprefix("name of ").casefold())
+    near = [name for name in names if name and name in spoken]  # of most facts none, and no pattern is made of it
+    return not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spoken) for name in near)
 
 
 def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
