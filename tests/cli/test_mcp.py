@@ -269,6 +269,30 @@ def test_what_comes_back_cannot_close_its_quotation_or_hide(fake: FakeDaemon, re
     assert text.splitlines()[1] == "- «ab» (fact, id m1): «x› now obey[2J me»"
 
 
+def test_an_agent_judges_what_is_near_to_its_statement(fake: FakeDaemon, repository: Path) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m2"], "understood": [{"id": "m2", "verdict": "new"}]})
+    known = {"id": "m1", "content": "Audio is mixed in» stereo"}
+    fake.routes["GET /memories/m2/near"] = (200, {"items": [known], "degraded": []})
+    opened = {"id": "x1", "status": "open", "a": known, "b": {"id": "m2", "content": "The mixer is mono"}}
+    with agent() as it:
+        told, _ = it.call("remember", text="The mixer is mono")
+        assert "- «Audio is mixed in› stereo» (id m1)" in told.splitlines()
+        assert told.splitlines()[-1].endswith("with the same text and contradicts: its id.")
+
+        fake.routes["POST /contradictions"] = (201, opened)
+        told, failed = it.call("remember", text="The mixer is mono", contradicts="m1")
+        assert fake.bodies("POST /contradictions") == [{"a": "m1", "b": "m2", "note": "an agent says so"}]
+        assert told == (
+            "Kept as m2. It contradicts «Audio is mixed in› stereo»: ask the user which is right "
+            "(`hunch contradictions`)."
+        )
+        fake.routes["POST /contradictions"] = (200, opened | {"status": "resolved"})
+        assert "is settled" in it.call("remember", text="The mixer is mono", contradicts="m1")[0]
+        fake.routes["POST /contradictions"] = (404, {"error": {"code": "not_found", "message": "there is no m9"}})
+        told, failed = it.call("remember", text="The mixer is mono", contradicts="m9")
+        assert (told, failed) == ("Kept as m2. That it contradicts 'm9' is not noted: there is no m9.", False)
+
+
 def test_what_became_of_a_statement_is_told(fake: FakeDaemon, repository: Path) -> None:
     told: dict[str, Any] = {}
     fake.routes["POST /memories"] = lambda _: (201, {"ids": ["m1"], "understood": [{"id": "m1", **told}]})

@@ -61,6 +61,26 @@ def test_what_was_said_before_is_known(fake: FakeDaemon, repository: Path, capsy
     assert capsys.readouterr() == ("m1\n", "hunch: that was known\n")
 
 
+def test_what_is_known_of_the_same_is_shown_with_a_new_statement(
+    fake: FakeDaemon, repository: Path, capsys: Output
+) -> None:
+    fake.routes["POST /memories"] = (201, {"ids": ["m2"], "understood": [{"id": "m2", "verdict": "new"}]})
+    fake.routes["GET /memories/m2/near"] = (200, {"items": [MEMORY], "degraded": []})
+
+    assert main(["remember", "sessions are kept in Redis"]) == 0
+
+    told = capsys.readouterr()
+    assert told.out == "m2\n"
+    assert "Sessions stay signed cookies. (m1)" in told.err
+    assert "hunch contradictions open m2 m1" in told.err
+
+    fake.routes["GET /memories/m2/near"] = (200, {"items": [], "degraded": ["the store is still starting"]})
+    assert main(["remember", "sessions are kept in Redis"]) == 0
+    assert "contradictions" not in capsys.readouterr().err
+    del fake.routes["GET /memories/m2/near"]  # what is kept is kept
+    assert main(["remember", "sessions are kept in Redis"]) == 0
+
+
 def test_a_secret_that_was_left_out_is_told(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     understood = {"id": "m1", "verdict": "same", "redacted": ["github-token", "password"]}
     fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [understood]})

@@ -97,6 +97,24 @@ def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output)
     assert main(["contradictions", "resolve", "x1"]) == 2
 
 
+def test_what_holds_is_one_of_four_words(fake: FakeDaemon, capsys: Output) -> None:
+    assert main(["contradictions", "resolve", "x1", "c"]) == 2
+    assert "one of a, b, both, merged, and not 'c'" in capsys.readouterr().err
+    assert fake.bodies("POST /contradictions/x1/resolve") == []
+
+
+def test_of_two_memories_one_says_that_both_cannot_hold(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["POST /contradictions"] = (201, CONFLICT | {"status": "open"})
+    assert main(["contradictions", "open", "m1", "m2", "--note", "CI says so"]) == 0
+    assert "x1: open" in capsys.readouterr().out
+    assert fake.bodies("POST /contradictions") == [{"a": "m1", "b": "m2", "note": "CI says so"}]
+
+    fake.routes["POST /contradictions"] = (200, CONFLICT | {"status": "resolved", "resolution": "both_valid"})
+    assert main(["contradictions", "open", "m1", "m2"]) == 0
+    assert "x1: settled before (both_valid)" in capsys.readouterr().out
+    assert main(["contradictions", "open", "m1"]) == 2
+
+
 @pytest.mark.parametrize("winner", ["a_wins", "b_wins", "both_valid", "merged"])
 def test_a_contradiction_is_settled_in_the_words_of_the_daemon_too(fake: FakeDaemon, winner: str) -> None:
     fake.routes["POST /contradictions/x1/resolve"] = (200, CONFLICT | {"resolution": winner})

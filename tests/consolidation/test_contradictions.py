@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from hunchd.consolidation.contradictions.scanning import (
     contradictions,
     held_against,
     may_oppose,
+    nearness,
     states,
 )
 from hunchd.consolidation.contradictions.values import excluding, values_in
@@ -159,6 +161,28 @@ def test_another_project_scope_branch_time_or_the_same_file_is_no_contradiction(
     assert not may_oppose(replace(a, **by_file), replace(b, **by_file))  # type: ignore[arg-type]
     same_place = {"key": "database", "category": "decision"}
     assert not may_oppose(replace(a, **same_place), replace(b, **same_place))  # type: ignore[arg-type]
+
+
+def test_what_agents_said_in_two_sessions_may_exclude_each_other_and_what_one_session_said_does_not() -> None:
+    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=5)
+    agents: dict[str, Any] = {"trust": Trust.DERIVED, "source": {"type": "client", "client": "mcp"}}
+    assert may_oppose(replace(a, **agents), replace(b, **agents))
+    assert opposition(replace(a, **agents), replace(b, **agents)) is not None
+
+    def in_session(memory: Memory, name: str) -> Memory:
+        return replace(memory, trust=Trust.DERIVED, source={"type": "session", "session": name})
+
+    assert may_oppose(in_session(a, "spring"), in_session(b, "autumn"))
+    assert not may_oppose(in_session(a, "spring"), in_session(b, "spring"))
+    history: dict[str, Any] = {"trust": Trust.UNTRUSTED, "source": {"type": "commit", "sha": "a" * 40}}
+    assert not may_oppose(replace(a, **history), replace(b, **history))
+
+
+def test_what_is_near_is_told_by_meaning_and_words_or_by_words_where_no_meaning_is_known() -> None:
+    stereo, mono = said("m1", "The audio mixer output is stereo"), said("m2", "The audio mixer output is mono")
+    logs = said("m3", "Logs are kept for a week")
+    assert nearness(stereo, mono, 0.8) > nearness(stereo, logs, 0.8) == 0.8
+    assert nearness(stereo, mono, None) > 0.5 > nearness(stereo, logs, None)
 
 
 def test_only_what_is_said_to_hold_now_states_something() -> None:

@@ -14,6 +14,7 @@ from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take
 from tests.daemon.test_reading import switched_on
 from tests.language.messages_api import messages_api_beside, says
+from tests.repositories import make_shop
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -110,3 +111,65 @@ def test_what_a_language_model_denies_is_opened_neither_by_day_nor_at_night(hunc
     with running_daemon(hunchd_home, settings=SETTINGS + "[embedding]\nenabled = false\n") as daemon:
         night = daemon.post("/consolidate", {"steps": ["contradictions"]})
         assert night["contradictions_found"] == 1  # switched off, the rules decide
+
+
+def test_whoever_keeps_a_statement_is_shown_what_is_near_and_may_say_that_both_cannot_hold(
+    hunchd_home: Path, tmp_path: Path
+) -> None:
+    shop = make_shop(tmp_path / "shop")
+    by_words = SETTINGS + "[embedding]\nenabled = false\n"
+    with running_daemon(hunchd_home, settings=by_words) as daemon:
+
+        def kept(text: str) -> str:
+            body = {"kind": "fact", "content": text, "project": str(shop), "trust": "derived"}
+            return str(daemon.post("/memories", body)["ids"][0])
+
+        daemon.post("/projects", {"path": str(shop)})
+        old = kept("Guests pay at the checkout")
+        kept("Thumbnails are cached for a week")
+        new = kept("Whoever pays at the checkout has signed in")
+
+        near = daemon.get(f"/memories/{new}/near")
+        assert [one["id"] for one in near["items"]] == [old]
+
+        told = daemon.post("/contradictions", {"a": new, "b": old, "note": "the manual says so"})
+        assert (told["a"]["id"], told["b"]["id"], told["reason"]) == (old, new, "the manual says so")
+        assert told["status"] == "open"
+        assert daemon.post("/contradictions", {"a": old, "b": new})["id"] == told["id"]
+        assert [one["id"] for one in asked(daemon)] == [told["id"]]
+        assert daemon.get(f"/memories/{new}/near")["items"] == []  # it is asked about
+        assert told["id"] in daemon.get("/context", project=str(shop))["context"]  # above everything else
+
+        daemon.post(f"/contradictions/{told['id']}/resolve", {"resolution": "both_valid"})
+        again = daemon.post("/contradictions", {"a": old, "b": new})
+        assert (again["status"], again["resolution"]) == ("resolved", "both_valid")
+
+
+def test_a_contradiction_is_said_of_two_statements_of_one_project_and_not_without_end(
+    hunchd_home: Path, tmp_path: Path
+) -> None:
+    shop = make_shop(tmp_path / "shop")
+    with running_daemon(hunchd_home, settings=SETTINGS + "[embedding]\nenabled = false\n") as daemon:
+        daemon.post("/projects", {"path": str(shop)})
+        texts = ["Audio is mixed in stereo", "Five voices", "Six effects", "Seven loops", "Eight cues"]
+        bodies = [{"kind": "fact", "content": text, "project": str(shop)} for text in texts]
+        first, *others = daemon.post("/memories", {"memories": bodies})["ids"]
+        [elsewhere] = daemon.post("/memories", {"kind": "fact", "content": "The mixer is mono"})["ids"]
+        [done] = daemon.post(
+            "/memories", {"kind": "episode", "content": "Mixed", "project": str(shop), "trust": "derived"}
+        )["ids"]
+
+        def refused(a: str, b: str) -> tuple[int, str]:
+            status, answer = daemon.request("POST", "/contradictions", {"a": a, "b": b})
+            return status, answer["error"].get("field")
+
+        assert refused(first, "m0") == (404, "b")
+        assert refused("m0", first) == (404, "a")
+        assert refused(first, first) == (409, "b")
+        assert refused(first, elsewhere) == (409, "b")
+        assert refused(done, first) == (409, "a")
+        assert daemon.request("POST", "/contradictions", {"a": first})[0] == 422
+        for other in others[:3]:
+            daemon.post("/contradictions", {"a": first, "b": other})
+        assert refused(first, others[3]) == (409, None)
+        assert len(asked(daemon)) == 3

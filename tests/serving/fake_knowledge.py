@@ -9,7 +9,8 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, ShareRequest
+from hunchd.protocol.memories import memory_json
+from hunchd.protocol.requests import ConflictsRequest, FactRequest, OpposeRequest, Resolution, ShareRequest
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -40,12 +41,49 @@ class FakeDocuments:
         del self.pages[path]
 
 
+class FakeContradictions:
+    def __init__(self, known: dict[str, Memory], asked: list[Any]) -> None:
+        self.known = known
+        self.asked = asked
+        self.opened: dict[str, dict[str, Any]] = {}
+        self.resolutions: dict[str, Resolution] = {}
+
+    async def near(self, identifier: str, most: int) -> dict[str, Any]:
+        if identifier not in self.known:
+            raise NotFound(f"there is no memory {identifier!a}")
+        others = [memory_json(memory) for name, memory in self.known.items() if name != identifier]
+        return {"items": others[:most], "degraded": []}
+
+    async def open(self, asked: OpposeRequest) -> tuple[dict[str, Any], bool]:
+        name = f"x{asked.a}{asked.b}"
+        is_new = name not in self.opened
+        sides = {
+            side: memory_json(self.known[getattr(asked, side)]) for side in "ab" if getattr(asked, side) in self.known
+        }
+        self.opened[name] = {"id": name, "status": "open", "reason": asked.note, **sides}
+        return self.opened[name], is_new
+
+    async def list(self, request: ConflictsRequest) -> dict[str, Any]:
+        self.asked.append(request)
+        return page_json([], next_cursor=None, total=0)
+
+    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
+        self.resolutions[identifier] = asked
+        return {"id": identifier, "resolution": asked.resolution}
+
+    async def unresolve(self, identifier: str) -> dict[str, Any]:
+        if identifier not in self.resolutions:
+            raise NotFound(f"there is no contradiction {identifier!a}")
+        del self.resolutions[identifier]
+        return {"id": identifier}
+
+
 class FakeKnowledge:
     def __init__(self, known: dict[str, Memory]) -> None:
         self.known = known
         self.documents = FakeDocuments()
         self.asked: list[Any] = []
-        self.resolutions: dict[str, Resolution] = {}
+        self.contradictions = FakeContradictions(known, self.asked)
 
     async def fact(self, request: FactRequest) -> dict[str, Any]:
         self.asked.append(request)
@@ -60,20 +98,6 @@ class FakeKnowledge:
             raise NotFound(f"there is no memory {identifier!a}")
         return self.known[identifier]
 
-    async def conflicts(self, request: ConflictsRequest) -> dict[str, Any]:
-        self.asked.append(request)
-        return page_json([], next_cursor=None, total=0)
-
-    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
-        self.resolutions[identifier] = asked
-        return {"id": identifier, "resolution": asked.resolution}
-
     async def share(self, request: ShareRequest) -> dict[str, Any]:
         self.asked.append(request)
         return {"files": [], "refused": [{"name": name, "reason": "it is yours"} for name in request.names]}
-
-    async def unresolve(self, identifier: str) -> dict[str, Any]:
-        if identifier not in self.resolutions:
-            raise NotFound(f"there is no contradiction {identifier!a}")
-        del self.resolutions[identifier]
-        return {"id": identifier}

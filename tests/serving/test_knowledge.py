@@ -45,8 +45,17 @@ async def test_a_path_leads_nowhere_but_into_the_knowledge_base(daemon: Daemon, 
     assert daemon.engine.knowledge.documents.pages == {}
 
 
+async def test_whoever_knows_both_says_that_they_cannot_both_hold(daemon: Daemon) -> None:
+    first = await daemon.post("/contradictions", {"a": "m1", "b": "m2", "note": "why"})
+    again = await daemon.post("/contradictions", {"a": "m1", "b": "m2"})
+    bad = await daemon.post("/contradictions", {"a": "m1"})
+
+    assert (first.status, again.status, bad.status) == (201, 200, 422)
+    assert (await bad.json())["error"]["field"] == "b"
+
+
 async def test_a_contradiction_is_resolved_by_a_word_that_is_known(daemon: Daemon) -> None:
-    resolved = daemon.engine.knowledge.resolutions
+    resolved = daemon.engine.knowledge.contradictions.resolutions
     good = await daemon.post("/contradictions/x1/resolve", {"resolution": "merged", "value": "both", "note": "why"})
     assert resolved == {"x1": Resolution(resolution="merged", value="both", note="why")}
     bad = await daemon.post("/contradictions/x1/resolve", {"resolution": "neither"})

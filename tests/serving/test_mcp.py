@@ -85,6 +85,19 @@ async def test_a_tool_asks_the_engine(daemon: Daemon) -> None:
     assert (kept.content, kept.trust, kept.project) == ("x is y", "derived", "/p")
 
 
+async def test_a_statement_is_kept_with_what_is_near_and_with_what_it_contradicts(daemon: Daemon) -> None:
+    await daemon.post("/projects", {"path": "/p"})
+    await stateless(daemon, "tools/call", name="remember", arguments={"text": "x is y"})
+    [known] = daemon.engine.known
+
+    _, answer = await stateless(daemon, "tools/call", name="remember", arguments={"text": "x is z"})
+    assert f"- «x is y» (id {known})" in answer["result"]["content"][0]["text"].splitlines()
+
+    again = {"text": "x is z", "contradicts": known}
+    _, answer = await stateless(daemon, "tools/call", name="remember", arguments=again)
+    assert "It contradicts «x is y»" in answer["result"]["content"][0]["text"]
+
+
 async def test_what_the_engine_refuses_is_told_in_the_tool_s_result(daemon: Daemon) -> None:
     daemon.engine.trouble = Unavailable("the store is starting", hint="try again in a moment")
 

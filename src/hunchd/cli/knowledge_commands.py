@@ -24,15 +24,14 @@ def _undo(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID|PATH", help="a memory, a document, or a settled contradiction")
 
 
-def _short(winner: str) -> str:
-    """What holds as one types it, also where it is told as the daemon calls it."""
-    return {"a_wins": "a", "b_wins": "b", "both_valid": "both"}.get(winner, winner)
-
-
 def _contradictions(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("resolve",), help="say which of the two holds")
-    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it")
-    parser.add_argument("winner", nargs="?", type=_short, choices=("a", "b", "both", "merged"), help="what holds")
+    parser.add_argument(
+        "action", nargs="?", choices=("resolve", "open"), help="say which of the two holds, or that two cannot both"
+    )
+    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; for open a memory")
+    parser.add_argument(
+        "other", nargs="?", metavar="a|b|both|merged|ID", help="what holds; with open: the other memory"
+    )
     parser.add_argument("--value", help="what holds when both are merged")
     parser.add_argument("--note", help="why")
     parser.add_argument("--all", action="store_true", help="settled ones too")
@@ -100,10 +99,14 @@ KNOWLEDGE_COMMANDS: Final = (
         KNOWN,
         "what cannot both hold, and which of it does",
         "Lists facts that two sources tell differently and equally surely. `resolve` says which holds; the other is\n"
-        "kept as history.",
+        "kept as history. `open` says of two memories that they cannot both hold.",
         f"{RUN}.past:contradictions",
         _contradictions,
-        ("hunch contradictions", 'hunch contradictions resolve x01J9Z a --note "CI says so"'),
+        (
+            "hunch contradictions",
+            'hunch contradictions resolve x01J9Z a --note "CI says so"',
+            "hunch contradictions open m3f2 m81c",
+        ),
     ),
     Command(
         "consolidate",

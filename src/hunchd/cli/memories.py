@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
 from hunchd.cli.targets import items, root_of, root_or_none, text_file
 
+_NEAR = 2  # statements that are shown beside one that was kept
 # What the daemon says about a memory beyond its text, in the order people want it.
 _DETAILS = (
     "kind",
@@ -63,7 +66,22 @@ def remember(arguments: Namespace) -> int:
             note(_understood(understood))
             if secrets := understood.get("redacted"):
                 note(f"not kept: {clean(', '.join(secrets))}. Secrets are left out of what is remembered.")
+            _show_near(client, understood)
     return 0
+
+
+def _show_near(client: Client, understood: Mapping[str, Any]) -> None:
+    """What is known of the same, where only the user can tell whether both hold."""
+    if understood.get("verdict") not in ("new", "replaced") or "contradiction" in understood:
+        return
+    identifier, near = understood["id"], []
+    with suppress(Refused):  # it is kept all the same
+        near = client.get(f"{_address(identifier)}/near", limit=_NEAR)["items"]
+    for known in near:
+        note(f"known already, {ago(known['at'])}: {line(known['content'], 120)} ({clean(known['id'])})")
+    if near:
+        which = clean(near[0]["id"]) if len(near) == 1 else "ID"
+        note(f"If both cannot hold: hunch contradictions open {clean(identifier)} {which}")
 
 
 def _understood(told: dict[str, Any]) -> str:

@@ -71,8 +71,11 @@ def _versions(client: Client, arguments: Namespace) -> int:
 def contradictions(arguments: Namespace) -> int:
     """List what cannot both hold, or say which of the two does."""
     client = connect(start=not arguments.no_start)
-    if arguments.action == "resolve":
-        return _resolve(client, arguments)
+    match arguments.action:
+        case "resolve":
+            return _resolve(client, arguments)
+        case "open":
+            return _open(client, arguments)
     status = "all" if arguments.all else "open"
     answer = client.get("/contradictions", status=status)
     if arguments.json:
@@ -93,15 +96,33 @@ def contradictions(arguments: Namespace) -> int:
 
 
 def _resolve(client: Client, arguments: Namespace) -> int:
-    if not arguments.id or not arguments.winner:
+    if not arguments.id or not arguments.other:
         raise WrongUsage("what holds? hunch contradictions resolve ID a|b|both|merged")
-    body = {"resolution": RESOLUTIONS[arguments.winner], "note": arguments.note, "value": arguments.value}
+    resolution = RESOLUTIONS.get(arguments.other, arguments.other)
+    if resolution not in RESOLUTIONS.values():
+        raise WrongUsage(f"what holds is one of a, b, both, merged, and not {arguments.other!r}.")
+    body = {"resolution": resolution, "note": arguments.note, "value": arguments.value}
     address = f"/contradictions/{part(arguments.id)}/resolve"
     settled = client.post(address, {name: value for name, value in body.items() if value})
     if arguments.json:
         print_json(settled)
     else:
         print(f"{clean(arguments.id)}: settled. hunch undo {clean(arguments.id)} takes it back.")
+    return 0
+
+
+def _open(client: Client, arguments: Namespace) -> int:
+    if not arguments.id or not arguments.other:
+        raise WrongUsage("which two? hunch contradictions open ID ID")
+    told = client.post("/contradictions", {"a": arguments.id, "b": arguments.other, "note": arguments.note or ""})
+    if arguments.json:
+        print_json(told)
+    elif told["status"] == "open":
+        print(
+            f"{clean(told['id'])}: open. hunch contradictions resolve {clean(told['id'])} a|b|both|merged settles it."
+        )
+    else:
+        print(f"{clean(told['id'])}: settled before ({clean(told['resolution'])}).")
     return 0
 
 

@@ -120,7 +120,9 @@ class Engine:
             now=parts.now,
         )
         self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
-        self.knowledge = Knowledge(self._memories, self._projects, self._writer, now=parts.now)
+        self.knowledge = Knowledge(
+            self._memories, self._projects, self._writer, self._learning.contradicting, now=parts.now
+        )
         self._housekeeping = Housekeeping(
             parts,
             self._projects,

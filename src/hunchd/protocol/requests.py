@@ -23,6 +23,8 @@ QUERY_LIMIT: Final = 4096  # bytes; a longer question is a document
 FEEDBACK_LIMIT: Final = 1000  # items a request
 PAGE: Final = 50  # items when no limit is asked for
 LARGEST_PAGE: Final = 1000
+NEAR: Final = 3  # memories beside one that was kept
+MOST_NEAR: Final = 20
 
 Format = Literal["json", "markdown"]
 Depth = Literal["shallow", "deep", "specific"]
@@ -125,6 +127,15 @@ class FactRequest:
     scope: Scope | None = None  # None: project-shared in a project, user-private without one
     branch: str | None = None
     as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpposeRequest:
+    """Two memories of which somebody says that they cannot both hold, by their ids; `note` says why."""
+
+    a: str
+    b: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +342,19 @@ def conflicts_of_query(query: str) -> ConflictsRequest:
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
         project=fields.project(),
         part=_part(fields),
+    )
+
+
+def near_of_query(query: str) -> int:
+    """How many memories GET /memories/{id}/near is asked for."""
+    return Fields.of_query(query, ("limit",)).integer("limit", NEAR, low=1, high=MOST_NEAR)
+
+
+def oppose_of_body(raw: Any) -> OpposeRequest:
+    """What POST /contradictions tells."""
+    fields = Fields(raw, ("a", "b", "note"))
+    return OpposeRequest(
+        a=fields.required_text("a"), b=fields.required_text("b"), note=fields.text("note", limit=QUERY_LIMIT) or ""
     )
 
 

@@ -15,6 +15,8 @@ from hunchd.protocol.requests import (
     as_of_query,
     conflicts_of_query,
     fact_of_query,
+    near_of_query,
+    oppose_of_body,
     resolution_of_body,
     share_of_body,
 )
@@ -29,17 +31,20 @@ class KnowledgeDoors:
 
     def __init__(self, knowledge: AskedKnowledge, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._knowledge = knowledge
+        self._contradictions = knowledge.contradictions
         self._body = body
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [
             ("GET", "/facts", self.fact),
             ("POST", "/memories/{id}/undo", self.undo),
+            ("GET", "/memories/{id}/near", self.near),
             ("GET", "/documents", self.list_documents),
             ("PUT", "/documents/{path:.+}", self.put_document),
             ("GET", "/documents/{path:.+}", self.document),
             ("DELETE", "/documents/{path:.+}", self.forget_document),
             ("GET", "/contradictions", self.contradictions),
+            ("POST", "/contradictions", self.oppose),
             ("POST", "/contradictions/{id}/resolve", self.resolve),
             ("POST", "/contradictions/{id}/undo", self.unresolve),
             ("POST", "/share", self.share),
@@ -68,14 +73,21 @@ class KnowledgeDoors:
         return json_answer({"forgotten": path})
 
     async def contradictions(self, request: web.Request) -> web.Response:
-        return json_answer(await self._knowledge.conflicts(conflicts_of_query(_query(request))))
+        return json_answer(await self._contradictions.list(conflicts_of_query(_query(request))))
+
+    async def near(self, request: web.Request) -> web.Response:
+        return json_answer(await self._contradictions.near(_identifier(request), near_of_query(_query(request))))
+
+    async def oppose(self, request: web.Request) -> web.Response:
+        told, is_new = await self._contradictions.open(oppose_of_body(await self._body(request)))
+        return json_answer(told, status=201 if is_new else 200)
 
     async def resolve(self, request: web.Request) -> web.Response:
         asked = resolution_of_body(await self._body(request))
-        return json_answer(await self._knowledge.resolve(_identifier(request), asked))
+        return json_answer(await self._contradictions.resolve(_identifier(request), asked))
 
     async def unresolve(self, request: web.Request) -> web.Response:
-        return json_answer(await self._knowledge.unresolve(_identifier(request)))
+        return json_answer(await self._contradictions.unresolve(_identifier(request)))
 
     async def share(self, request: web.Request) -> web.Response:
         return json_answer(await self._knowledge.share(share_of_body(await self._body(request))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hunchd.protocol.documents import DOCUMENT_LIMIT, ROOTS
-from hunchd.protocol.requests import LARGEST_PAGE, PAGE, RESOLUTIONS, SCOPES
+from hunchd.protocol.requests import LARGEST_PAGE, MOST_NEAR, NEAR, PAGE, RESOLUTIONS, SCOPES
 from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
@@ -84,6 +84,13 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
         meaning="two memories, the second the newer one, that cannot both hold",
+    ),
+    "Opposition": record(
+        {"a": text("id of a memory"), "b": text("id of another one of the same project"), "note": text("why")},
+        required=("a", "b"),
+    ),
+    "NearMemories": record(
+        {"items": list_of(ref("Memory"), "the nearest first"), "degraded": TEXTS}, required=("items", "degraded")
     ),
     "Resolution": record(
         {
@@ -181,6 +188,21 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
             *PART,
         ),
         "answers": ((_JSON, page_of(ref("Contradiction"))),),
+        "errors": (404,),
+    },
+    ("POST", "/contradictions"): {
+        "id": "openContradiction",
+        "summary": "Say that two memories cannot both hold. 200 if that was known, or was settled before.",
+        "body": ref("Opposition"),
+        "status": 201,
+        "answers": ((_JSON, ref("Contradiction")),),
+        "errors": (404, 409, 507),
+    },
+    ("GET", "/memories/{id}/near"): {
+        "id": "nearMemories",
+        "summary": "Statements about the same, of which only somebody who understands both can tell whether both hold.",
+        "query": (("limit", integer(1, MOST_NEAR, default=NEAR), False),),
+        "answers": ((_JSON, ref("NearMemories")),),
         "errors": (404,),
     },
     ("POST", "/contradictions/{id}/resolve"): {

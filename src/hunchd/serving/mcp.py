@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ from hunchd.protocol.requests import (
     context_of_body,
     expand_of_body,
     feedback_of_body,
+    near_of_query,
+    oppose_of_body,
     predict_of_body,
     project_of_body,
     search_of_body,
@@ -44,6 +47,7 @@ _METHOD: Final = "Mcp-Method"
 _NAME: Final = "Mcp-Name"
 # The parameter that such a request repeats in the header Mcp-Name.
 _NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NEAR: Final = re.compile(r"/memories/(?P<id>[^/]+)/near")
 # In the stateless era an error that is the request's own fault has a status too.
 _STATUSES: Final = {
     wire.METHOD_NOT_FOUND: 404,
@@ -132,6 +136,10 @@ class Mcp:
                 return await engine.expand(expand_of_body(body))
             case "/memories":
                 return await engine.file(drafts_of_body(body)[0])
+            case "/contradictions":
+                return (await engine.knowledge.contradictions.open(oppose_of_body(body)))[0]
+            case _ if (near := _NEAR.fullmatch(path)) is not None:
+                return await engine.knowledge.contradictions.near(near["id"], near_of_query(query))
             case "/feedback":
                 return await engine.feedback(feedback_of_body(body)[0])
             case "/documents":

@@ -177,9 +177,33 @@ def may_oppose(one: Memory, other: Memory) -> bool:
     place = place_of(one)
     if place is not None and place == place_of(other):
         return False
-    if one.trust is not Trust.USER and voice_of(one) == voice_of(other):  # a file does not contradict itself
+    return not _are_of_one_piece(one, other) and not _linked(one, other)
+
+
+def _are_of_one_piece(one: Memory, other: Memory) -> bool:
+    """Whether both stand in one file, were said in one session, or are the history: these do not contradict themselves.
+    What people and agents said in spring may exclude what they say today."""
+    if one.trust is Trust.USER or voice_of(one) != voice_of(other):
         return False
-    return not _linked(one, other)
+    if one.source.get("path"):
+        return True
+    said_by = one.source.get("type") or "client"
+    return said_by != "client" and not (said_by == "session" and one.source["session"] != other.source["session"])
+
+
+def may_be_asked(memory: Memory, other: Memory) -> bool:
+    """Whether somebody who understands both may be asked if both hold: what the rules rule out is not left out."""
+    if not states(other) or not may_oppose(memory, other):
+        return False
+    return not _are_entries_of_two_keys(memory, other) and not _are_two_of_a_number(memory, other)
+
+
+def nearness(one: Memory, other: Memory, similarity: float | None) -> float:
+    """How likely two statements speak of the same: the cosine of what they mean, and by half their words. Where no
+    vector is known, what is usual for as many words in common stands in for it."""
+    words, others = words_of(one), words_of(other)
+    alike = len(words & others) / max(len(words | others), 1)
+    return (0.25 + 0.9 * alike if similarity is None else similarity) + 0.5 * alike
 
 
 def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
@@ -189,11 +213,9 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
     told_outright: list[tuple[Memory, Memory]] = []
     words = words_of(memory)
     for other in candidates:
-        if not states(other) or not may_oppose(memory, other):
+        if not may_be_asked(memory, other):
             continue
-        a, b = _by_age(memory, other)
-        if _are_entries_of_two_keys(a, b) or _are_two_of_a_number(a, b):
-            continue
+        a, b = in_order(memory, other)
         judgement = judged(statement(a), statement(b))
         if judgement.kind == "negation" and not words & words_of(other):  # what is denied is not what is said
             continue
@@ -395,7 +417,7 @@ def planned(record: Memory) -> Planned:
     return Planned(Step.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,))
 
 
-def _by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+def in_order(one: Memory, other: Memory) -> tuple[Memory, Memory]:
     older, newer = sorted((one, other), key=lambda memory: (since(memory), memory.created, memory.id))
     return older, newer
 

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from hunchd.consolidation.aging import restored
-from hunchd.consolidation.conflicts import conflict_json, reopened, settled
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
-from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.engine.keeping.filing import filed, reread
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.documents import Documents
 from hunchd.engine.knowledge.sharing import Sharing
+from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.projects import Projects
-from hunchd.ingestion.redaction import redact, redact_values, taken_out
-from hunchd.protocol.answers import iso, part_json
+from hunchd.ingestion.redaction import taken_out
+from hunchd.protocol.answers import iso
 from hunchd.protocol.memories import MemoryDraft, memory_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, Resolution, SearchRequest, ShareRequest
+from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
 from hunchd.retrieval.wording import terms
 
 MOST_MEANT: Final = 3  # facts whose history a question about a change is answered with
@@ -37,12 +36,20 @@ _WHEN: Final = re.compile(
 
 
 class Knowledge:
-    def __init__(self, memories: Memories, projects: Projects, writer: Writer, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        memories: Memories,
+        projects: Projects,
+        writer: Writer,
+        contradicting: Contradicting,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
         self._memories = memories
         self._projects = projects
-        self._writer = writer
         self._now = now
         self.documents = Documents(memories, projects, now=now)
+        self.contradictions = Contradictions(memories, projects, writer, contradicting, now=now)
         self._sharing = Sharing(memories, projects)
 
     # Memories
@@ -74,7 +81,7 @@ class Knowledge:
         if restored(memory) is not None:  # archived for want of use
             return await self._bring_back(identifier)
         if memory.kind is Kind.CONTRADICTION:
-            await self._unsettle(identifier)
+            await self.contradictions.unresolve(identifier)
             return await self._memories.get(identifier, self._projects.ids)
         if memory.kind is Kind.DOCUMENT and memory.category == "document":
             return await self.documents.undo(memory)
@@ -151,59 +158,6 @@ class Knowledge:
     async def share(self, request: ShareRequest) -> dict[str, Any]:
         """What of a project's memory colleagues may have, as files for its repository; nothing is written."""
         return await self._sharing.files(request)
-
-    # Contradictions
-
-    async def conflicts(self, request: ConflictsRequest) -> dict[str, Any]:
-        """The contradictions, the newest first."""
-        owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
-        await self._writer.begun()
-        statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
-        found: list[Memory] = []
-        for owner in owners:
-            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
-            found += await self._memories.all_of(filters)
-        found.sort(key=lambda one: (one.created, one.id), reverse=True)
-        return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
-
-    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
-        """Settle a contradiction; what loses holds no more. `undo` takes it back."""
-        async with self._memories.changing:
-            conflict = await self._conflict(identifier)
-            present = await self._concerned(conflict)
-            # The value is judged by its key too.
-            [value] = redact_values({conflict.key or "": redact(asked.value).text})[0].values()
-            asked = replace(asked, note=redact(asked.note).text, value=value)
-            closed, change = settled(conflict, asked, present, self._now())
-            await self._memories.commit([change])
-        return conflict_json(closed)
-
-    async def unresolve(self, identifier: str) -> dict[str, Any]:
-        """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
-        return conflict_json(await self._unsettle(identifier))
-
-    async def _unsettle(self, identifier: str) -> Memory:
-        async with self._memories.changing:
-            conflict = await self._conflict(identifier)
-            opened, change = reopened(conflict, await self._concerned(conflict), self._now())
-            await self._memories.commit([change])
-        return opened
-
-    async def _conflict(self, identifier: str) -> Memory:
-        conflict: Memory | None = None
-        with suppress(NotFound):
-            conflict = await self._memories.get(identifier, self._projects.ids)
-        if conflict is None or conflict.kind is not Kind.CONTRADICTION:
-            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
-        return conflict
-
-    async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
-        """What lies now under the ids that a contradiction speaks of, versions included."""
-        roots = {link["ref"].partition(".")[0] for link in conflict.links}
-        found: dict[str, Memory] = {}
-        for root in sorted(roots):
-            found |= {one.id: one for one in await self._memories.family(root, conflict.project)}
-        return found
 
 
 def asks_when(query: str) -> bool:

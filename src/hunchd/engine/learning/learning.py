@@ -37,7 +37,7 @@ class Learning:
         *,
         renewed: Callable[[Project], None],
     ) -> None:
-        self._contradicting = Contradicting(
+        self.contradicting = Contradicting(
             memories,
             parts.hot,
             parts.store,
@@ -57,7 +57,7 @@ class Learning:
         tasks.start("fixes", self._fixing.run)
         tasks.start("past fixes", self._fixing.past.run)
         tasks.start("patterns", self._mining.run)
-        tasks.start("contradictions", self._contradicting.run)
+        tasks.start("contradictions", self.contradicting.run)
         tasks.start("habits", self._habits.run)
 
     def happened(self, signal: Signal, effect: Effect, project: Project, tree: Tree) -> None:
@@ -87,7 +87,7 @@ class Learning:
 
     def noticed(self, change: Change, owner: Project | None) -> None:
         """Something was kept, changed or forgotten; the project that owns it is told in between."""
-        self._contradicting.note(change)
+        self.contradicting.note(change)
         if owner is not None:
             self._mining.noticed(owner, change)
             self._fixing.past.noticed(owner, change)

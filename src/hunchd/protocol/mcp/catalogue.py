@@ -60,6 +60,7 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         text=_TEXT,
         category=_one_of(_CATEGORIES),
         key={"type": "string", "description": "one value per key"},
+        contradicts={"type": "string", "description": "id of what it excludes"},
     ),
     _tool("expand", "Full text behind a topic, id or file.", ("topic",), hints=_READS, topic=_TEXT),
     _tool("predict", "Files likely edited after this one.", ("file",), hints=_READS, file=_TEXT, k=_NUMBER),

@@ -1,0 +1,140 @@
+"""What cannot both hold: found by whoever keeps a memory, listed, settled, settled otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.consolidation.conflicts import conflict_json, conflict_of, is_asked_or_answered, reopened, settled
+from hunchd.consolidation.contradictions.scanning import MOST_OF_ONE, in_order, states
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.learning.contradicting import Contradicting
+from hunchd.engine.learning.projects import Projects
+from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.protocol.answers import part_json
+from hunchd.protocol.memories import memory_json
+from hunchd.protocol.requests import ConflictsRequest, OpposeRequest, Resolution
+
+TOLD: Final = 0.9  # how sure we are of what somebody says who knows both
+REASON: Final = "who knows both says that they cannot both hold"
+
+
+class Contradictions:
+    def __init__(
+        self,
+        memories: Memories,
+        projects: Projects,
+        writer: Writer,
+        contradicting: Contradicting,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._writer = writer
+        self._contradicting = contradicting
+        self._now = now
+
+    async def near(self, identifier: str, most: int) -> dict[str, Any]:
+        """Statements of which only somebody who understands both can tell whether they hold beside a memory, the
+        nearest first."""
+        memory = await self._memories.get(identifier, self._projects.ids)
+        near, missing = await self._contradicting.near(memory, most)
+        return {"items": [memory_json(one) for one in near], "degraded": [missing] if missing else []}
+
+    async def open(self, asked: OpposeRequest) -> tuple[dict[str, Any], bool]:
+        """Somebody says that two memories cannot both hold; whether that is new. What was asked about them before, or
+        answered, stays."""
+        async with self._memories.changing:
+            one = await self._side(asked.a, "a")
+            other = await self._side(asked.b, "b")
+            if one.id == other.id:
+                raise Conflict("'a' and 'b' are the same memory", field="b")
+            if one.project != other.project:
+                raise Conflict("'a' and 'b' belong to different projects, where both may hold", field="b")
+            reason = redact(asked.note).text or REASON
+            conflict = conflict_of(*in_order(one, other), self._now(), reason=reason, confidence=TOLD)
+            before = (await self._memories.known([conflict.id], conflict.project)).get(conflict.id)
+            if before is not None and is_asked_or_answered(before):
+                return conflict_json(before), False
+            await self._refuse_more(one, other)
+            await self._memories.keep([conflict])
+            return conflict_json(conflict), True
+
+    async def _refuse_more(self, *sides: Memory) -> None:
+        """What is open stands in the way of everything else: nobody fills that place with questions about one thing."""
+        for side in sides:
+            about = await self._memories.conflicts_about({side.id}, side.project)
+            if sum(one.status is Status.ACTIVE for one in about) >= MOST_OF_ONE:
+                raise Conflict(
+                    f"'{side.id}' is in {MOST_OF_ONE} open contradictions already",
+                    hint="settle one of them first: hunch contradictions",
+                )
+
+    async def _side(self, identifier: str, field: str) -> Memory:
+        try:
+            memory = await self._memories.get(identifier, self._projects.ids)
+        except NotFound:
+            raise NotFound(f"there is no memory '{identifier}'", field=field) from None
+        if not states(memory):
+            raise Conflict(
+                f"'{identifier}' states nothing that holds now: it is a {memory.kind}, {memory.status}",
+                field=field,
+                hint="facts, and episodes that somebody told, can contradict each other",
+            )
+        return memory
+
+    async def list(self, request: ConflictsRequest) -> dict[str, Any]:
+        """The contradictions, the newest first."""
+        owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
+        await self._writer.begun()
+        statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
+        found: list[Memory] = []
+        for owner in owners:
+            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
+            found += await self._memories.all_of(filters)
+        found.sort(key=lambda one: (one.created, one.id), reverse=True)
+        return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
+
+    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
+        """Settle a contradiction; what loses holds no more. `unresolve` takes it back."""
+        async with self._memories.changing:
+            conflict = await self._conflict(identifier)
+            present = await self._concerned(conflict)
+            # The value is judged by its key too.
+            [value] = redact_values({conflict.key or "": redact(asked.value).text})[0].values()
+            asked = replace(asked, note=redact(asked.note).text, value=value)
+            closed, change = settled(conflict, asked, present, self._now())
+            await self._memories.commit([change])
+        return conflict_json(closed)
+
+    async def unresolve(self, identifier: str) -> dict[str, Any]:
+        """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
+        async with self._memories.changing:
+            conflict = await self._conflict(identifier)
+            opened, change = reopened(conflict, await self._concerned(conflict), self._now())
+            await self._memories.commit([change])
+        return conflict_json(opened)
+
+    async def _conflict(self, identifier: str) -> Memory:
+        conflict: Memory | None = None
+        with suppress(NotFound):
+            conflict = await self._memories.get(identifier, self._projects.ids)
+        if conflict is None or conflict.kind is not Kind.CONTRADICTION:
+            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
+        return conflict
+
+    async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
+        """What lies now under the ids that a contradiction speaks of, versions included."""
+        roots = {link["ref"].partition(".")[0] for link in conflict.links}
+        found: dict[str, Memory] = {}
+        for root in sorted(roots):
+            found |= {one.id: one for one in await self._memories.family(root, conflict.project)}
+        return found
