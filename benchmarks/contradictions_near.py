@@ -1,6 +1,6 @@
 """Whether what contradicts a new statement is shown to whoever keeps it, and what an agent makes of that.
 
-    python benchmarks/contradictions_near.py show --pairs FILE [--out REPLIES] [--most 4]
+    python benchmarks/contradictions_near.py show --pairs FILE [--repository CLONE] [--out REPLIES] [--most 4]
     python benchmarks/contradictions_near.py judge --pairs FILE --replies REPLIES --verdicts VERDICTS
 
 `show` tells a real daemon the older statement of each pair, as an agent keeps it, waits until all have their vectors,
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from daemon import daemon, session, settled
+from daemon import add, daemon, session, settled
 
 _SHOWN = re.compile(r"^- «.*» \(id (?P<id>m[0-9a-f]+)\)$", re.MULTILINE)
 _KEPT = re.compile(r"^Kept as (?P<id>\w+)\.")
@@ -43,13 +43,14 @@ async def kept(client: aiohttp.ClientSession, text: str, project: Path) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
-async def replies(pairs: list[dict[str, Any]], home: Path) -> list[dict[str, Any]]:
+async def replies(pairs: list[dict[str, Any]], project: Path, home: Path) -> list[dict[str, Any]]:
     """Of each pair the reply to its newer statement, with the ids of what is shown in it and of what it was opened
     against by then; `older` is the id of the other side."""
-    project = home / "project"
     told: list[dict[str, Any]] = []
-    with daemon(home / "home") as (where, _):
+    with daemon(home) as (where, _):
         async with session(where) as client:
+            await add(client, project)
+            await settled(client)
             said = [await kept(client, pair["a"], project) for pair in pairs]
             await settled(client)
             for pair, before in zip(pairs, said, strict=True):
@@ -122,6 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("show", "judge"))
     parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--repository", type=Path, help="a clone whose past is known too (default: an empty one)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--replies", type=Path)
     parser.add_argument("--verdicts", type=Path)
@@ -132,8 +134,10 @@ def main() -> None:
         judge(pairs, lines_of(asked.replies), lines_of(asked.verdicts))
         return
     with tempfile.TemporaryDirectory(prefix="near") as folder:
-        subprocess.run(["git", "init", "-q", str(Path(folder, "project"))], check=True)
-        told = asyncio.run(replies(pairs, Path(folder)))
+        project = asked.repository or Path(folder, "project")
+        if asked.repository is None:
+            subprocess.run(["git", "init", "-q", str(project)], check=True)
+        told = asyncio.run(replies(pairs, project, Path(folder, "home")))
     if asked.out is not None:
         asked.out.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told), "utf-8")
     show(pairs, told, asked.most)
