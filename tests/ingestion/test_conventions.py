@@ -450,6 +450,20 @@ Always sign.
     assert sentences(instructions_in(text)) == ["Follow Review Comments and the style section of Go in Production."]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# a" + " " * 50_000 + "b",
+        "# a" + "#" * 50_000 + "b",
+        "Keep it\n[a](b)" + " " * 50_000 + "x",
+        "- Use " + "[" * 50_000,
+    ],
+)
+def test_a_line_that_is_a_whole_file_is_read_in_no_time(line: str) -> None:
+    assert "Never guess what it means." in sentences(instructions_in(f"{line}\n\n- Never guess what it means.\n"))
+    assert decision_in("docs/adr/1.md", f"# Title\n{line}\n\n## Decision\n\nWe use tabs, always.\n", frozenset())
+
+
 def test_what_ci_tries_is_told_of_all_its_workflows(tmp_path: Path) -> None:
     job = "jobs:\n  t:\n    runs-on: {}-latest\n    strategy:\n      matrix:\n        node-version: [{}]\n"
     facts = found(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion import parsing
 from hunchd.ingestion.grammars import GRAMMARS
+from hunchd.ingestion.headings import headings, title_in
 from hunchd.ingestion.parsing import blob_id, outline_of
 
 PYTHON = b'''"""Serves things."""
@@ -80,6 +81,19 @@ def test_type_parameters_that_would_fill_the_line_give_way_to_the_parameters() -
         "export function useQuery<…>(options: Options<TData, TError>): Result<TData>",
         "function id<T>(one: T): T",
     ]
+
+
+@pytest.mark.parametrize("filler", [" ", "#", "# ", "[", "<a "])
+def test_a_heading_that_is_a_whole_file_is_read_in_no_time(filler: str) -> None:
+    title = "Ends" + filler * (60_000 // len(filler)) + "b"
+    [symbol] = headings("markdown", f"# {title}\n")
+    assert symbol.name.startswith("Ends")
+    assert title_in(f"title: '{title}'") == title
+
+
+def test_marks_behind_a_heading_are_no_part_of_it() -> None:
+    found = headings("markdown", "# One #\n## Two ##  \n### Three\n#\n")
+    assert [symbol.name for symbol in found] == ["One", "Two", "Three"]
 
 
 def test_a_heading_of_a_notebook_is_at_its_line_in_the_file_and_its_outputs_are_no_words() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hunchd.domain.sharing import FOLDER
-from hunchd.ingestion.headings import parted, title_in
+from hunchd.ingestion.headings import parted, title_in, unmarked
 
 MAX_DECISION = 280  # characters of the sentence that decides
 MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
@@ -33,7 +33,7 @@ _STATUS = re.compile(
     r"\b(accepted|proposed|rejected|superseded|deprecated|draft|implemented|withdrawn|approved)\b", re.I
 )
 _NUMBER = re.compile(r"^#*\s*(?:ADR|RFC|decision)?[\s#-]*\d{1,5}\s*[:.–—-]\s*", re.IGNORECASE)
-_HEADING = re.compile(r"^(#{1,6}|={1,6})\s+(.+?)\s*#*$")
+_HEADING = re.compile(r"^(#{1,6}|={1,6})\s+(\S.*)$")
 _NUMBERED = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
 _ASIDE = re.compile(
     r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
@@ -71,7 +71,7 @@ _TALK = re.compile(
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
 _RULER = re.compile(r"([=\-~^*#])\1{2,}")
-_REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\s*[|·•]?\s*)+$")
+_REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[\s|·•]*)+$")
 # What ends like this goes on elsewhere: in a block of code, a list, a table.
 _CUT = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
@@ -191,7 +191,7 @@ def _passages(text: str) -> Iterator[tuple[str, str]]:
                 yield section, " ".join(passage)
             passage = []
         if not fenced and (heading := _HEADING.match(line)):
-            section, titled = _section(heading[2]) if titled or line[1] == line[0] else "", True
+            section, titled = _section(unmarked(heading[2])) if titled or line[1] == line[0] else "", True
         if fence:
             fenced = not fenced
         elif not (other or fenced):
@@ -232,7 +232,7 @@ def _sections(text: str) -> Iterator[_Section]:
         underlined = _RULER.fullmatch(below) and not line.startswith(("-", "|", " "))
         if heading or underlined:
             yield _Section(name, level, "\n".join(body).strip())
-            name, body = (heading[2] if heading else line).strip(), []
+            name, body = unmarked(heading[2]) if heading else line.strip(), []
             if not heading and below[0] not in rulers:
                 rulers.append(below[0])
             level = len(heading[1]) if heading else rulers.index(below[0]) + 1

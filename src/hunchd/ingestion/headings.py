@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from hunchd.domain.code import Symbol
 
 MAX_SYMBOLS = 500  # of one file: a changelog has a thousand headings and tells nothing by them
+LONGEST_HEADING = 1_000  # characters that are read of one: a line may be a whole file
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
+_ATX = re.compile(r"(#{1,6})\s+(\S.*)$")
 _MARKDOWN_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
@@ -19,7 +20,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|source)\b[^<>]*>")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TOP = re.compile(r"^# \S", re.MULTILINE)
-_TITLE = re.compile(r"^title\s*:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+_TITLE = re.compile(r"^title[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
 
 _DOCUMENT = re.compile(r"(?:^(?!---).*\n?)+", re.MULTILINE)
 _API = re.compile(r"^apiVersion:[ \t]*\S", re.MULTILINE)
@@ -108,7 +109,12 @@ def parted(text: str) -> tuple[str, str]:
 
 def title_in(settings: str) -> str:
     found = _TITLE.search(settings)
-    return found[1] if found else ""
+    return found[1].strip().strip("\"'") if found else ""
+
+
+def unmarked(heading: str) -> str:
+    """The words of a heading without the marks that may stand behind them, too."""
+    return heading.rstrip().rstrip("#").rstrip() or heading.strip()
 
 
 def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
@@ -149,7 +155,7 @@ def _markdown(text: str) -> Iterator[Symbol]:
         elif not fence:
             atx = _ATX.match(line)
             underlined = before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before
-            if atx and (told := _plain(atx[2])):
+            if atx and (told := _plain(unmarked(atx[2]))):
                 yield _heading(told, number, len(atx[1]), above)
             elif underlined and (told := _plain(before)):
                 yield _heading(told, number - 1, 1 if line[0] == "=" else 2, above)
@@ -190,7 +196,7 @@ def _definitions(text: str) -> Iterator[Symbol]:
 
 def _plain(title: str) -> str:
     """A heading as it is read: links by their words, badges and other pictures not at all."""
-    words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title))))
+    words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 
 
