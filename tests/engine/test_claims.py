@@ -86,6 +86,32 @@ async def test_a_fact_that_moves_to_another_file_is_said_to_be_from_there(tmp_pa
     assert (held.value, held.source["path"], held.at) == ("npm", "package.yaml", EARLIER)
 
 
+RULE = replace(
+    BY_FILE, title="Use tabs.", content="Use tabs.", key="instruction/1", value="Use tabs.", category="instruction",
+    trust=Trust.UNTRUSTED, confidence=0.8, tags=("Tabs",),
+    source={"type": BY_FILES, "path": ".cursor/rules/a.mdc", "globs": ["src/**"]},
+)  # fmt: skip
+RULE = replace(RULE, id=place_of(RULE) or "")
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        replace(RULE, source={**RULE.source, "globs": ["src/**", "lib/**"]}),
+        replace(RULE, source={"type": BY_FILES, "path": ".cursor/rules/a.mdc"}),
+        replace(RULE, source={"type": BY_FILES, "path": ".cursor/rules/a.mdc", "on_demand": True}, tags=("Indents",)),
+        replace(RULE, source={"type": BY_FILES, "path": "CONTRIBUTING.md"}, confidence=0.6),
+    ],
+)
+async def test_a_rule_that_is_for_other_files_now_is_told_there(tmp_path: Path, now: Memory) -> None:
+    async with bench(tmp_path, RULE) as it:
+        project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={RULE.id: RULE})
+        await Claims(it.memories, cast(Any, None)).said_by_files(project, [now])
+        held = (await it.memories.known([RULE.id], "p"))[RULE.id]
+    assert (held.source, held.tags, held.confidence) == (now.source, now.tags, now.confidence)
+    assert held.status is Status.ACTIVE
+
+
 class Git:
     """Answers when it is told to: meanwhile others go on."""
 

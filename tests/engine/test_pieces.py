@@ -97,6 +97,44 @@ def test_what_a_part_asks_for_is_offered_in_that_part_and_first() -> None:
     assert offered("setup.py") == offered(None) <= {one.id for one in everywhere}
 
 
+def rule(sentence: str, *globs: str, **source: Any) -> Memory:
+    told = {"type": "convention", "path": ".cursor/rules/a.mdc", "globs": list(globs)} | source
+    return fact(sentence, sentence, category="instruction", source=told)
+
+
+def test_a_rule_for_some_files_is_offered_where_one_of_them_is_at_hand_and_first() -> None:
+    everywhere = [rule(f"Never do thing {number}.") for number in range(20)]
+    ours = rule("Use the theme.", "src/**/*.tsx", "!**/*.test.tsx")
+    nested = rule("Avoid panics.", "src/**/*.rs", part="core")
+    from_root = rule("Avoid waits.", "core/src/**/*.rs", part="core")
+    facts = [*everywhere, ours, nested, from_root]
+
+    def offered(file: str | None, *open_files: str) -> set[str]:
+        focus = Focus(project="p", file=file, open_files=open_files)
+        return {piece.id for piece in pieces(known(facts=facts, focus=focus))} - {one.id for one in everywhere}
+
+    assert offered("src/ui/button.tsx") == {ours.id}
+    assert offered("src/ui/button.test.tsx") == offered("src/a.ts") == offered("src/a.rs") == set()
+    assert offered("core/src/a.rs") == {nested.id, from_root.id}
+    assert offered(None) == set()
+    assert offered(None, "README.md", "src/a.tsx") == {ours.id}, "nobody says where they are, but it is open"
+    assert offered("README.md", "src/a.tsx") == set(), "they are somewhere else"
+
+
+def test_a_rule_for_who_asks_is_offered_to_a_question_and_never_unasked() -> None:
+    forms = replace(
+        rule("Validate twice, never once.", on_demand=True), tags=("Use when building forms with React Hook Form",)
+    )
+
+    def offered(**focus: Any) -> list[tuple[str, str, tuple[str, ...]]]:
+        found = pieces(known(facts=[forms], focus=Focus(project="p", **focus)))
+        return [(piece.id, piece.kind, piece.reasons) for piece in found]
+
+    assert offered(file="src/forms/form.tsx", branch="building-forms") == []
+    assert offered(query="how do I add a form?") == [(forms.id, "convention", (".cursor/rules/a.mdc",))]
+    assert offered(query="where is the cart?") == []
+
+
 def test_a_sentence_that_asks_for_a_command_that_is_told_anyway_is_left_out() -> None:
     lint = convention("lint", "eslint (`pnpm run lint`)")
     again = fact("again", "Run `pnpm lint` before you push.", category="instruction")

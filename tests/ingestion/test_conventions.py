@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.memory import Memory, Status, Trust
-from hunchd.ingestion.conventions import conventions, part_of
+from hunchd.ingestion.conventions import conventions, globs_of, guides_of, is_on_demand, part_of
 from hunchd.ingestion.decisions import Instruction, decision_in, instructions_in, is_record
 from hunchd.ingestion.manifests.reading import statements
 from hunchd.ingestion.topics import files_about, topics
@@ -386,6 +386,67 @@ def test_pages_for_agents_in_a_folder_speak_for_that_folder(tmp_path: Path) -> N
         ("Avoid the passive voice.", ""),
         ("Never log tokens.", ""),
     ]
+
+
+RULE = "---\ndescription: {}\nglobs: {}\nalwaysApply: {}\n---\n{}\n"
+
+
+def asked_at(facts: Iterable[Memory]) -> dict[str, tuple[str, tuple[str, ...], bool]]:
+    return {fact.content: (str(fact.source["path"]), globs_of(fact), is_on_demand(fact)) for fact in facts}
+
+
+def test_rules_for_agents_are_asked_for_where_their_settings_say(tmp_path: Path) -> None:
+    facts = found(tmp_path, {
+        ".cursor/rules/all.mdc": RULE.format("", "src/**", "true", "- Never log tokens."),
+        ".cursor/rules/ui.mdc": RULE.format("UI", "src/**/*.tsx", "false", "- Use the theme, not colours."),
+        ".cursor/rules/forms.mdc": RULE.format("Building forms", "", "false", "- Avoid nested tables."),
+        ".windsurfrules": "Always answer in English.",
+    })  # fmt: skip
+    assert asked_at(facts) == {
+        "Always answer in English.": (".windsurfrules", (), False),
+        "Never log tokens.": (".cursor/rules/all.mdc", (), False),
+        "Use the theme, not colours.": (".cursor/rules/ui.mdc", ("src/**/*.tsx",), False),
+        "Avoid nested tables.": (".cursor/rules/forms.mdc", (), True),
+    }
+    assert [fact.tags for fact in facts if is_on_demand(fact)] == [("Building forms",)]
+    assert {(fact.category, fact.trust, fact.confidence) for fact in facts} == {("instruction", Trust.UNTRUSTED, 0.8)}
+    assert [memory_from_json(memory_json(fact)) for fact in facts] == facts
+
+
+def test_what_several_guides_say_is_said_once_and_most_widely(tmp_path: Path) -> None:
+    facts = found(tmp_path, {
+        ".cursor/rules/a.mdc": RULE.format("", "src/**", "false", "- Never log tokens.\n- Avoid global state.\n- Use tabs everywhere."),
+        ".cursor/rules/b.mdc": RULE.format("", "lib/**", "false", "- avoid **global** state"),
+        ".cursor/rules/c.mdc": RULE.format("It", "", "false", "- Avoid global state.\n- Prefer small functions."),
+        ".github/copilot-instructions.md": "* Never log `tokens`",
+        ".cursorrules": "Never log tokens",
+        "CLAUDE.md": "- Never log tokens.\n",
+        "web/.windsurf/rules/a.md": "- Never log tokens.\n- Use tabs everywhere.",
+    })  # fmt: skip
+    assert sorted((fact.content, part_of(fact), globs_of(fact)) for fact in facts) == [
+        ("Avoid global state.", "", ("src/**", "lib/**")),
+        ("Never log tokens", "", ()),
+        ("Prefer small functions.", "", ()),
+        ("Use tabs everywhere.", "", ("src/**",)),
+        ("Use tabs everywhere.", "web", ()),
+    ]
+    assert asked_at(facts)["Never log tokens"][0] == ".cursorrules"
+
+
+def test_a_guide_that_is_a_link_is_read_where_it_leads_and_never_outside(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("- Never come here again.\n")
+    root = tmp_path / "shop"
+    (root / ".github").mkdir(parents=True)
+    (root / "CLAUDE.md").symlink_to(".ai/rules.md")
+    (root / ".github/copilot-instructions.md").symlink_to("../.ai/rules.md")
+    (root / "GEMINI.md").symlink_to("../outside.md")
+    (root / ".cursorrules").symlink_to(tmp_path / "outside.md")
+    facts = found(root, {".ai/rules.md": "- Never log tokens.\n@../../outside.md"})
+    assert asked_at(facts) == {"Never log tokens.": (".ai/rules.md", (), False)}
+    assert guides_of(root, [".ai/rules.md"]).named == {".ai/rules.md"}
+    (root / ".ai/rules.md").unlink()
+    (root / ".ai/rules.md").symlink_to("../../outside.md")  # since it was listed
+    assert list(conventions(root, [".ai/rules.md"], project="p", now=NOW)) == []
 
 
 def test_instructions_are_the_lines_that_ask_for_something() -> None:

@@ -18,7 +18,7 @@ from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
 from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
-from hunchd.ingestion.conventions import conventions
+from hunchd.ingestion.conventions import conventions, guides_of
 from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import readable, units
 from hunchd.ingestion.naming import may_be_named
@@ -91,7 +91,7 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
     """The facts and workflows that the project's own files state, what colleagues shared, what it could be asked
-    about."""
+    about, and the files that its guides bring in."""
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
@@ -99,7 +99,8 @@ def conventions_of(scope: Scope) -> dict[str, Any]:
     facts = [memory_json(fact) for fact in conventions(scope.root, files, project=scope.project, now=scope.now)]
     shared = [memory_json(one) for one in shared_memories(scope.root, files, project=scope.project, now=scope.now)]
     said = [memory_json(memory_of(one, scope.project, scope.now)) for one in workflows(scope.root, files)]
-    return {"facts": facts, "shared": shared, "workflows": said, "topics": list(topics(defined))}
+    named = sorted(guides_of(scope.root, files).named)
+    return {"facts": facts, "shared": shared, "workflows": said, "topics": list(topics(defined)), "guides": named}
 
 
 def habits_of(scope: Scope, log: Path, zone: timedelta) -> dict[str, Any]:

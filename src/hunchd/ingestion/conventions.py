@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,16 +12,16 @@ from typing import Any
 
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.ingestion.decisions import Decision, Instruction, decision_in, instructions_in, is_page, is_record
+from hunchd.ingestion.decisions import Decision, Instruction, decision_in, instructions_in, is_record
+from hunchd.ingestion.guides import LINKED, Found, Guide, Place, guides, link_inside, may_guide
 from hunchd.ingestion.manifests.reading import reader_of, statements
 from hunchd.ingestion.manifests.tools import CI, MOST_TRIED, Statement, by_version, languages_of
 from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
-from hunchd.repository.reading import read_file
+from hunchd.repository.reading import link_of, read_file
 
 MAX_BYTES = 128_000  # of a manifest or record; longer ones are lock files and books
 MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
-MAX_PAGES = 30  # the nearest to the root
 MAX_WORKFLOWS = 12
 TERSE = 60  # characters; an instruction as short as that is shown with the heading it stands under
 DEPTH = 2  # folders below the root in which a manifest may still speak for the project
@@ -61,6 +60,10 @@ _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "
 _USUAL_SYSTEM = "ubuntu"
 _FOR_ALL = frozenset({"docker", "deploy"})  # folders in which lies what the whole project is run with
 _WORKFLOWS = ".github/workflows/"
+MOST_GLOBS = 100  # of all the guides that ask for the same
+LONGEST_ABOUT = 600  # characters, likewise
+WHERE = ("path", "part", "globs", "on_demand")  # source fields: which file says it, and of what
+_EVERYWHERE = Place()
 HINT = 0.6  # how certain a command in a workflow is: it may be there for anything
 
 _Said = tuple[Statement, str]  # with the file that says it
@@ -78,20 +81,21 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
         found = decision_in(path, _text(root, path), known)
         if found:
             yield _decision(found, project, now)
-    told: dict[str, list[str]] = {}  # the parts in which a sentence is asked for already
-    for path in itertools.islice(filter(is_page, paths), MAX_PAGES):
-        part = _page_part(path)
-        for asked in instructions_in(_text(root, path), strong=not _for_agents(path)):
-            above = told.setdefault(asked.sentence, [])
-            if not any(not other or f"{part}/".startswith(f"{other}/") for other in above):
-                above.append(part)
-                yield _instruction(asked, path, part, project, now)
+    for asked, guide, place in _asked(guides_of(root, paths).guides):
+        yield _instruction(asked, guide, place, project, now)
+
+
+def guides_of(root: Path, paths: Sequence[str]) -> Found:
+    """The pages that say how one works here, and the files that they bring in; also those that are links to one."""
+    said = ((link, link_of(root, link)) for link in LINKED if link not in paths)
+    links = {link: path for link, target in said if target and (path := link_inside(link, target))}
+    return guides(paths, lambda path: _text(root, path), links)
 
 
 def speaks(path: str) -> bool:
     """Whether a file may say how the project is worked on: a manifest, a record, a page for contributors, a memory
     that a colleague shared."""
-    return reader_of(path) is not None or is_record(path) or is_page(path) or is_shared_path(path)
+    return reader_of(path) is not None or is_record(path) or may_guide(path) or is_shared_path(path)
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
@@ -172,6 +176,16 @@ def part_of(fact: Memory) -> str:
     return str(fact.source.get("part") or "")
 
 
+def globs_of(fact: Memory) -> tuple[str, ...]:
+    """The globs of the files for which an instruction holds; none for all of its part."""
+    return tuple(map(str, fact.source.get("globs") or ()))
+
+
+def is_on_demand(fact: Memory) -> bool:
+    """Whether an instruction is told only to who asks for it."""
+    return bool(fact.source.get("on_demand"))
+
+
 def key_in(part: str, key: str) -> str:
     """The key under which a part of the project, or one of its languages, has its own convention."""
     return f"{key} in {part}" if part else key
@@ -201,7 +215,7 @@ def _fact(statement: Statement, path: str, part: str, language: str, project: st
         title=line,
         content=line,
         path=path,
-        part=part,
+        place=Place(part),
         category="convention",
         key=key,
         value=statement.value,
@@ -241,41 +255,74 @@ def _decision(found: Decision, project: str, now: datetime) -> Memory:
     )
 
 
-def _instruction(asked: Instruction, path: str, part: str, project: str, now: datetime) -> Memory:
-    asked_of_agents, sentence = _for_agents(path), asked.sentence
+def _asked(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, Place]]:
+    """What the guides ask for, each thing once where it holds, however many of them say so, and by the one that says it
+    most widely."""
+    told: dict[str, list[tuple[Instruction, Guide]]] = {}
+    for guide in pages:
+        for asked in instructions_in(guide.text, strong=not guide.for_agents):
+            told.setdefault(_plainly(asked.sentence), []).append((asked, guide))
+    for said in told.values():
+        kept: list[Place] = []
+        for asked, guide in sorted(said, key=_width):
+            if not any(_covers(place, guide.place) for place in kept):
+                place = _joined([one.place for _, one in said if one.place.part == guide.place.part], guide.place)
+                kept.append(place)
+                yield asked, guide, place
+
+
+def _width(said: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
+    """The widest place comes first."""
+    place = said[1].place
+    return not place.whole, place.on_demand, len(place.part)
+
+
+def _plainly(sentence: str) -> str:
+    """A sentence without what its author's hand may change from page to page."""
+    return " ".join(re.sub(r"[`*_\"'.!]", "", sentence).casefold().split())
+
+
+def _covers(one: Place, other: Place) -> bool:
+    """Whether what is asked for at one place is asked for at the other already."""
+    if not one.whole:
+        return other.on_demand or (not other.whole and one.part == other.part)
+    return not one.part or f"{other.part}/".startswith(f"{one.part}/")
+
+
+def _joined(places: Sequence[Place], first: Place) -> Place:
+    """The places in one part at which the same is asked for, as one of the kind of the first."""
+    alike = [place for place in places if (place.whole, place.on_demand) == (first.whole, first.on_demand)]
+    named = dict.fromkeys(glob for place in alike for glob in place.globs)
+    about = dict.fromkeys(place.about for place in alike if place.about)
+    return replace(first, globs=tuple(named)[:MOST_GLOBS], about="; ".join(about)[:LONGEST_ABOUT])
+
+
+def _instruction(asked: Instruction, guide: Guide, place: Place, project: str, now: datetime) -> Memory:
+    sentence = asked.sentence
     # A few words alone often leave open what they are about.
     line = f"{asked.section} › {sentence}" if asked.section and len(sentence) < TERSE else sentence
     return _memory(
-        f"instruction:{path}:{sentence}",
+        f"instruction:{guide.path}:{sentence}",
         project,
         now,
         title=sentence,
         content=sentence,
-        path=path,
+        path=guide.path,
         category="instruction",
-        key=key_in(part, f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}"),
-        part=part,
+        key=key_in(place.part, f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}"),
+        place=place,
         value=sentence,
-        confidence=0.8 if asked_of_agents else 0.6,
-        importance=0.5 if asked_of_agents else 0.3,
+        confidence=0.8 if guide.for_agents else 0.6,
+        importance=0.5 if guide.for_agents else 0.3,
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
+        tags=(place.about,) if place.about else (),  # by which it is searched for
     )
 
 
-def _page_part(path: str) -> str:
-    """The folder that a page speaks for; those in `.github` and `docs` speak for the project."""
-    part = path.rpartition("/")[0]
-    return "" if part in (".github", "doc", "docs") else part
-
-
-def _for_agents(path: str) -> bool:
-    """Written for whoever works here every day, not for a first contribution."""
-    return not path.upper().rpartition("/")[2].startswith("CONTRIBUTING")
-
-
-def _memory(ref: str, project: str, now: datetime, *, path: str, part: str = "", **told: Any) -> Memory:
+def _memory(ref: str, project: str, now: datetime, *, path: str, place: Place = _EVERYWHERE, **told: Any) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **told}
+    where = {"part": place.part, "globs": list(place.globs), "on_demand": place.on_demand}
     memory = Memory(
         id="",
         kind=Kind.FACT,
@@ -284,7 +331,7 @@ def _memory(ref: str, project: str, now: datetime, *, path: str, part: str = "",
         project=project,
         ref=ref[:200],
         scope=Scope.PROJECT,
-        source={"type": "convention", "path": path} | ({"part": part} if part else {}),
+        source={"type": "convention", "path": path} | {name: said for name, said in where.items() if said},
         **fields,
     )
     return replace(memory, id=place_of(memory) or "")

@@ -13,7 +13,6 @@ from hunchd.ingestion.headings import parted, title_in, unmarked
 MAX_DECISION = 280  # characters of the sentence that decides
 MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
 MAX_INSTRUCTION = 200
-DEEPEST_PAGE = 4  # folders above a page for agents that holds below its folder only
 MAX_SECTION = 40  # characters of a heading that is told with what stands under it
 
 _PLACES = re.compile(
@@ -23,11 +22,6 @@ _PLACES = re.compile(
 )
 _NO_RECORD = re.compile(r"(?:^|/)(?:readme|index|(?:adr|rfc|decision)?[-_]?\d*[-_]?template(?!s))[^/]*$", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
-_PAGES = re.compile(
-    r"^(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|\.cursorrules|copilot-instructions)(?:\.(?:md|rst|txt))?$"
-    rf"|^(?:[^/]+/){{1,{DEEPEST_PAGE}}}(?:AGENTS|CLAUDE|GEMINI)\.md$",
-    re.IGNORECASE,
-)
 _DATE = re.compile(r"\b(20\d\d-[01]\d(?:-[0-3]\d)?)\b")
 _STATUS = re.compile(
     r"\b(accepted|proposed|rejected|superseded|deprecated|draft|implemented|withdrawn|approved)\b", re.I
@@ -98,11 +92,6 @@ def is_record(path: str) -> bool:
     return bool(_PLACES.search(path)) and not _NO_RECORD.search(path) and not path.startswith(f"{FOLDER}/")
 
 
-def is_page(path: str) -> bool:
-    """Whether a path is a page for contributors or agents."""
-    return bool(_PAGES.match(path))
-
-
 def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
     """The decision that a record states; None when it states none."""
     text = text[:60_000]
@@ -160,7 +149,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
     `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
     """
     told: dict[str, str] = {}
-    for section, passage in _passages(parted(text[:60_000])[1]):
+    for section, passage in _passages(text[:60_000]):
         for sentence in _SENTENCE.split(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
@@ -182,7 +171,11 @@ def _passages(text: str) -> Iterator[tuple[str, str]]:
         line = raw.strip()
         item, ruler, fence = _ITEM.match(line), _RULER.fullmatch(line), line.startswith(_FENCES)
         other = (
-            not line or ruler or fence or line.startswith(("|", "<", "#")) or _is_reference(line, inside=bool(passage))
+            not line
+            or ruler
+            or fence
+            or line.startswith(("|", "<", "#", "@"))
+            or _is_reference(line, inside=bool(passage))
         )
         if passage and (other or item or _begins_anew(line)):
             if ruler:  # what is underlined was a heading

@@ -53,6 +53,14 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     return _read_and_close(descriptor, limit)
 
 
+def link_of(root: Path, relpath: str) -> str | None:
+    """What the symbolic link `relpath` below `root` says, unfollowed; None for what is none."""
+    try:
+        return (root / relpath).readlink().as_posix()
+    except (OSError, ValueError):
+        return None
+
+
 def stamp_of(found: os.stat_result) -> int:
     """A number that changes when the file does; 0 while it is too fresh to tell."""
     if time.time() - max(found.st_mtime, found.st_ctime) < RACY:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Final
 
 from hunchd.domain.memory import Memory
-from hunchd.ingestion.conventions import key_in, part_of
+from hunchd.ingestion import globs
+from hunchd.ingestion.conventions import globs_of, is_on_demand, key_in, part_of
 from hunchd.ingestion.languages import language_of
 from hunchd.ingestion.manifests.reading import reader_of
 from hunchd.ingestion.manifests.tools import languages_of
@@ -18,10 +20,12 @@ _COMMAND: Final = re.compile(r"`([^`]+)`")
 _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
 
 
-def that_matter(facts: Iterable[Memory], file: str | None) -> list[Memory]:
-    """The facts without what is of no use to whoever is at `file`: conventions and instructions of another part of the
-    project, conventions of the whole that a part above the file has its own of, and those about another language."""
-    here = [fact for fact in facts if _holds(fact, file)]
+def that_matter(facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = ()) -> list[Memory]:
+    """The facts without what is of no use to whoever is at `file`, or at none and has some open: conventions and
+    instructions of another part of the project or for other files, conventions of the whole that a part above the file
+    has its own of, and those about another language."""
+    holds = _speaking((file,) if file is not None else open_files)
+    here = [fact for fact in facts if (holds(fact) if _is_instruction(fact) else _is_above(part_of(fact), file))]
     parts = {part_of(fact) for fact in here if part_of(fact)}
     if file is None and len(parts) > MOST_PARTS:
         here, parts = [fact for fact in here if not part_of(fact)], set()
@@ -55,10 +59,31 @@ def _is_convention(fact: Memory) -> bool:
     return fact.category == "convention" and fact.source.get("type") == "convention"
 
 
-def _holds(fact: Memory, file: str | None) -> bool:
-    """Whether it speaks for the place of `file`. What a part asks for is told in that part, and not of the project."""
-    part = part_of(fact)
-    return _is_above(part, file) and (file is not None or not part or fact.category != "instruction")
+def narrowness(fact: Memory) -> int:
+    """How far down in the project all that a fact speaks of lies; 0 for what speaks of everything."""
+    told = globs_of(fact)
+    return len(part_of(fact)) + (1 + min(len(globs.folder_of(one)) for one in told) if told else 0)
+
+
+def _is_instruction(fact: Memory) -> bool:
+    return fact.category == "instruction"
+
+
+def _speaking(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
+    """Tells whether an instruction speaks of a file at hand, or may be asked for. What a part or a rule for some files
+    asks for is told there, and not of the project."""
+
+    @cache  # most rules ask for several things
+    def names(part: str, told: tuple[str, ...]) -> bool:
+        below = [path for path in at_hand if _is_above(part, path)]
+        inside = [path.removeprefix(f"{part}/") for path in below] if part else []
+        return any(globs.name(told, path) for path in (*below, *inside)) if told else bool(below)
+
+    def speaks(fact: Memory) -> bool:
+        part, told = part_of(fact), globs_of(fact)
+        return is_on_demand(fact) or not (part or told) or names(part, told)
+
+    return speaks
 
 
 def _is_above(part: str, file: str | None) -> bool:

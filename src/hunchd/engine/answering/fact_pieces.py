@@ -14,9 +14,9 @@ from hunchd.domain.context import Focus, Level, Piece
 from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
-from hunchd.engine.answering.convention_place import commands_told, says_again, that_matter
+from hunchd.engine.answering.convention_place import commands_told, narrowness, says_again, that_matter
 from hunchd.engine.state.ages import ago
-from hunchd.ingestion.conventions import part_of
+from hunchd.ingestion.conventions import is_on_demand
 
 # How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
 DECISION_HERE = 0.8  # a decision that speaks of the current file
@@ -69,7 +69,7 @@ def told_pieces(
 ) -> list[Piece]:
     """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
     contradicts itself. `errors` are the first lines of those at hand."""
-    here = that_matter(_on_branch(facts, focus.branch), focus.file)
+    here = that_matter(_on_branch(facts, focus.branch), focus.file, focus.open_files)
     near = map(_near, filter(None, (focus.file, *focus.open_files)))
     at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
     quoting = _that_quote(errors, here)
@@ -80,7 +80,11 @@ def told_pieces(
     spoken = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
     decisions = [fact for fact in waiting if not (_is_outdated(fact, now) or _is_forgotten_name(fact, spoken, now))]
     telling = at_hand - _common(decisions)
-    shared = {fact.id: _shared(fact, telling) + (_QUOTED if fact.id in quoting else 0) for fact in decisions}
+    asked = telling & words_in(focus.query)
+    shared = {
+        fact.id: _shared(fact, asked if is_on_demand(fact) else telling) + (_QUOTED if fact.id in quoting else 0)
+        for fact in decisions
+    }
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
     said = {
         fact.id: _fact(fact, now, here=fact.id in quoting or _speaks_of(fact, focus))
@@ -127,9 +131,9 @@ def _runs(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _waits(fact: Memory) -> bool:
-    """Whether it is told where it speaks of what is at hand, and nowhere else: what was decided once, and what was said
-    without it being seen what for."""
-    return _is_decision(fact) or (fact.category is None and not is_shared(fact))
+    """Whether it is told where it speaks of what is at hand, and nowhere else: what was decided once, what was said
+    without it being seen what for, and a rule that only who asks for it is told."""
+    return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_shared(fact))
 
 
 def _is_decision(fact: Memory) -> bool:
@@ -140,9 +144,15 @@ def _is_decision(fact: Memory) -> bool:
 def _shared(fact: Memory, telling: frozenset[str]) -> int:
     """How many words that tell something a decision shares with what is at hand. What a commit chose is looked up by
     its subject, of which a part is another thing: a query client is no http client."""
-    words = telling & words_in(f"{fact.title} {fact.content}")
+    words = telling & _words_of(fact)
     subject = words_in(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
     return 0 if words < subject else len(words)
+
+
+def _words_of(fact: Memory) -> frozenset[str]:
+    """What a fact speaks of; a rule that is asked for also of what its author says it is for."""
+    about = " ".join(fact.tags) if is_on_demand(fact) else ""
+    return words_in(f"{fact.title} {fact.content} {about}")
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:
@@ -238,7 +248,7 @@ def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memo
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     told = commands_told(facts)
     asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)]
-    asked = sorted(asked, key=lambda fact: -len(part_of(fact)))[:MOST_SENTENCES]  # first what is asked for right here
+    asked = sorted(asked, key=lambda fact: -narrowness(fact))[:MOST_SENTENCES]  # first what is asked for right here
     shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & words_in(f"{fact.title} {fact.content}")))
     enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
     kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}
@@ -309,7 +319,7 @@ def _decision(fact: Memory, shared: int) -> Piece:
     text = _DECISION_HEAD.sub("", fact.levels.summary or fact.content)
     return Piece(
         id=fact.id,
-        kind="decision" if _is_decision(fact) else "fact",
+        kind="decision" if _is_decision(fact) else "convention" if is_on_demand(fact) else "fact",
         tier=1 if shared > 1 else 3,
         value=(DECISION_HERE if shared > 1 else DECISION_ELSEWHERE) * _belief(fact),
         forms=(("summary", text), ("compressed", fact.title)),
@@ -336,7 +346,7 @@ def _near(path: str) -> str:
 
 def _common(decisions: Sequence[Memory]) -> frozenset[str]:
     """Words that so many of a project's decisions hold that they tell none from another, such as its own name."""
-    counted = Counter(word for fact in decisions for word in words_in(f"{fact.title} {fact.content}"))
+    counted = Counter(word for fact in decisions for word in _words_of(fact))
     return frozenset(word for word, count in counted.items() if count > max(MOST_DECISIONS, len(decisions) // 10))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.errors import HunchError
@@ -18,6 +19,7 @@ from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.keeping.filing import merged_into
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.state.project import Project
+from hunchd.ingestion.conventions import WHERE
 from hunchd.protocol.child import Child
 from hunchd.repository.layout import default_branch, resolve
 
@@ -45,12 +47,10 @@ class Claims:
                 head = heads.get(fact.id)
                 if fact.status is not Status.ACTIVE:  # a decision that stands no more
                     changes += _laid_down(fact, head)
-                elif line is not None and _holds(heads.get(elsewhere.id)) and same_value(heads[elsewhere.id], fact):
+                elif line is not None and _is_said_there(fact, heads.get(elsewhere.id)):
                     continue  # as on the main line
                 elif head is not None and _says_it_elsewhere(fact, head):
-                    told = {**head.source, **fact.source}
-                    kept = replace(head, source=told, artifacts=fact.artifacts, updated=self._memories.now())
-                    changes.append(Change((kept,), project=project.id))
+                    changes.append(Change((_said_elsewhere(fact, head, self._memories.now()),), project=project.id))
                 elif head is None or not await is_no_news(self._memories, fact, head):
                     claims.append(fact)
                 stated.add(fact.id)
@@ -168,16 +168,39 @@ def _holds(head: Memory | None) -> bool:
     return head is not None and head.status is Status.ACTIVE
 
 
+def _is_said_there(fact: Memory, main: Memory | None) -> bool:
+    """Whether the main line says it, too, and of the same files."""
+    if main is None or not _holds(main) or not same_value(main, fact):
+        return False
+    return all(main.source.get(name) == fact.source.get(name) for name in WHERE if name != "path")
+
+
 def _is_still(fact: Memory, head: Memory | None) -> bool:
     """Whether `fact` holds as it was looked up before, with the same proof."""
     return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
 
 
 def _says_it_elsewhere(fact: Memory, head: Memory) -> bool:
-    """Whether a file says it now that another one said: its settings moved from one to the other."""
-    both = fact.source.get("type") == head.source.get("type") == BY_FILES
-    moved = both and fact.source.get("path") != head.source.get("path")
-    return moved and _holds(head) and same_value(fact, head) and fact.confidence == head.confidence
+    """Whether a file says it now that another one said, or says it of other files: its settings moved from one to the
+    other, a rule has other globs."""
+    if not fact.source.get("type") == head.source.get("type") == BY_FILES or not same_value(fact, head):
+        return False
+    moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in WHERE)
+    alike = fact.confidence == head.confidence or fact.category == "instruction"
+    return moved and alike and _holds(head)
+
+
+def _said_elsewhere(fact: Memory, head: Memory, now: datetime) -> Memory:
+    told = {name: said for name, said in head.source.items() if name not in WHERE}
+    return replace(
+        head,
+        source={**told, **fact.source},
+        artifacts=fact.artifacts,
+        tags=fact.tags,
+        confidence=fact.confidence,
+        importance=fact.importance,
+        updated=now,
+    )
 
 
 def _laid_down(fact: Memory, head: Memory | None) -> list[Change]:

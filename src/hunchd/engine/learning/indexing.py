@@ -158,7 +158,7 @@ class Indexing:
         if paths is not None and project.code is not None and not project.indexing:
             project.files.done = project.files.total = project.code.count()
         await self._pack(project)
-        if paths is None or any(speaks(path) or is_script(path) for path in paths):
+        if paths is None or any(speaks(path) or is_script(path) or path in project.guides for path in paths):
             await self._conventions(project)
 
     async def _from_scratch(self, project: Project) -> None:
@@ -201,6 +201,7 @@ class Indexing:
         answer = await self._indexer.call("conventions", self._where(project), timeout=120)
         project.reached("what its files say")
         project.topics = tuple(answer["topics"])
+        project.guides = frozenset(answer["guides"])
         await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
         await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
         said = [memory_from_json(memory) for memory in answer["workflows"]]

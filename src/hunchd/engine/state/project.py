@@ -191,6 +191,7 @@ class Project:
     workflows: dict[str, Memory] = field(default_factory=dict)  # by id
     routine: Routine = field(default_factory=Routine)  # what is done, and what is likely done next
     topics: tuple[str, ...] = ()
+    guides: frozenset[str] = frozenset()  # files that its pages for contributors and agents bring in
     joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
     revision: int = 0
     last_signal: datetime | None = None

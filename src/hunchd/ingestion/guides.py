@@ -1,0 +1,213 @@
+"""Pages that say how one works here, for contributors and for coding agents: which files of a project they are, what
+each speaks for, and what it brings in."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from hunchd.ingestion import globs
+from hunchd.ingestion.front_matter import one, settings_in
+from hunchd.ingestion.headings import parted
+
+MOST: Final = 60  # guides that are read, the nearest to the root
+DEEPEST: Final = 4  # folders above a guide that speaks for what is below its folder
+MOST_IMPORTS: Final = 20  # of one guide
+DEEPEST_IMPORT: Final = 5  # from guide to guide
+LONGEST_DESCRIPTION: Final = 300  # characters
+AIDER: Final = ".aider.conf.yml"  # no guide: it says which files are
+
+_CONTRIBUTORS = r"(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI)(?:\.(?:md|rst|txt))?"
+_BELOW = r"(?:[^/]+/)*[^/]+"
+
+
+class _Format(NamedTuple):
+    """One way to write rules for agents."""
+
+    path: str  # below the folder it speaks for
+    globs: str = ""  # the setting that says for which files of that
+    names_anywhere: bool = False  # a glob without a slash is about all folders
+    described: bool = False  # without globs, what describes it says who wants it
+
+
+_FORMATS: Final = tuple(
+    (re.compile(rf"((?:[^/]+/){{0,{DEEPEST}}}?)(?:{one.path})", re.IGNORECASE), one)
+    for one in (
+        _Format(rf"\.cursor/rules/{_BELOW}\.mdc", "globs", names_anywhere=True, described=True),
+        _Format(rf"\.github/instructions/{_BELOW}\.instructions\.md", "applyTo", described=True),
+        _Format(rf"\.windsurf/rules/{_BELOW}\.md", "globs", names_anywhere=True),
+        _Format(rf"\.clinerules/(?!(?:workflows|hooks|skills)/){_BELOW}\.(?:md|txt)", "paths"),
+        _Format(rf"\.claude/rules/{_BELOW}\.md", "paths"),
+        _Format(r"\.kiro/steering/[^/]+\.md", "fileMatchPattern", names_anywhere=True),
+        _Format(r"\.(?:cursor|windsurf|cline)rules|\.github/copilot-instructions\.md"),
+        _Format(r"\.junie/(?:guidelines|AGENTS)\.md|\.claude/CLAUDE\.md"),
+        _Format(r"(?:AGENTS|CLAUDE|GEMINI)\.md"),
+    )
+)
+_PLAIN: Final = _Format("")
+_AT_ROOT: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
+# Most files of a project have neither such a name nor such a folder, and are not looked at closely.
+_HINT: Final = re.compile(r"(?:^|/)\.|(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|CONVENTIONS)[^/]*$", re.IGNORECASE)
+# Those that people make a link of, to one page for all agents.
+LINKED: Final = (
+    "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
+    ".github/copilot-instructions.md", ".junie/guidelines.md",
+)  # fmt: skip
+_IMPORTING: Final = re.compile(r"(?:CLAUDE|GEMINI)\.md", re.IGNORECASE)
+_IMPORT: Final = re.compile(r"(?<!\S)@([\w.][^\s`]{0,200})")
+_SPAN: Final = re.compile(r"`[^`]*`")
+_READABLE: Final = re.compile(r"(?:^|/)(?:[^/.]+|[^/]+\.(?:md|mdc|markdown|txt|rst))$", re.IGNORECASE)
+_FOR_NEWCOMERS: Final = re.compile(r"(?:CONTRIBUTING|README|CHANGELOG)[^/]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a guide speaks for."""
+
+    part: str = ""  # the folder
+    globs: tuple[str, ...] = ()  # that name files of the project, or of the folder; none: all of it
+    on_demand: bool = False  # it is told to who asks for it
+    about: str = ""  # when that is, in its author's words
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of the folder, always."""
+        return not (self.globs or self.on_demand)
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """One page as it is read: without its settings, without comments."""
+
+    path: str
+    text: str
+    place: Place
+
+    @property
+    def for_agents(self) -> bool:
+        """Written for whoever works here every day, not for a first contribution."""
+        return not _FOR_NEWCOMERS.search(self.path)
+
+
+def is_guide(path: str) -> bool:
+    """Whether a path is a page for contributors or agents."""
+    return _HINT.search(path) is not None and _format(path) is not None
+
+
+def may_guide(path: str) -> bool:
+    """Whether it is one, or says which files are."""
+    return path == AIDER or is_guide(path)
+
+
+class Found(NamedTuple):
+    """The guides of a project, and the files that they bring in, there or not."""
+
+    guides: list[Guide]
+    named: frozenset[str]
+
+
+def guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str, str]) -> Found:
+    """The guides among the files of a project, and what they bring in, each once for each place that it speaks for.
+    `links` are the guides that are links, with what they lead to."""
+    known = sorted(paths, key=lambda path: (path.count("/"), path))
+    files = frozenset(known)
+    others = {*links.values(), *(_listed(read(AIDER)) if AIDER in files else ())}
+    waiting = deque[tuple[str, Place | None, int]]((path, None, 0) for path in known if is_guide(path))
+    waiting += ((path, Place(), 1) for path in sorted(others))
+    found: list[Guide] = []
+    seen: set[tuple[str, Place]] = set()
+    while waiting and len(found) < MOST:
+        path, place, depth = waiting.popleft()
+        if path not in files or (place is not None and (path, place) in seen):
+            continue
+        guide = _guide(path, read(path), place)
+        seen.add((path, guide.place))
+        found.append(guide)
+        if depth < DEEPEST_IMPORT and (depth or _IMPORTING.search(path)):
+            imports = _imports(guide)
+            others |= {*imports}
+            waiting.extendleft((one, guide.place, depth + 1) for one in reversed(imports))
+    return Found(found, frozenset(others))
+
+
+def _guide(path: str, text: str, place: Place | None) -> Guide:
+    """What a page says and for what: for `place`, where another one brings it in."""
+    text = text.replace("\r\n", "\n")
+    settings, page = parted(text)
+    told = settings_in(settings)
+    if told is None:  # no settings, whatever it looks like
+        page, told = text, {}
+    form, part = _format(path) or (_PLAIN, "")
+    return Guide(path, "".join(_without_comments(page)), place or _place(form, part, told))
+
+
+def _format(path: str) -> tuple[_Format, str] | None:
+    """The format of a guide, and the folder for which it speaks."""
+    if _AT_ROOT.fullmatch(path):
+        return _PLAIN, ""
+    for pattern, form in _FORMATS:
+        if found := pattern.fullmatch(path):
+            return form, found[1].rstrip("/")
+    return None
+
+
+def _place(form: _Format, part: str, settings: Mapping[str, list[str]]) -> Place:
+    """What a rule speaks for, as its settings say it in any of the formats."""
+    if not form.globs or not settings:
+        return Place(part)
+    when = (one(settings, "trigger") or one(settings, "inclusion")).lower()
+    applies = one(settings, "alwaysApply").lower()
+    if applies == "true" or when in ("always", "always_on"):
+        return Place(part)
+    given = globs.listed(",".join(settings.get(form.globs, ())))
+    about = one(settings, "description")[:LONGEST_DESCRIPTION]
+    unasked = given or not (form.described and (about or applies == "false"))
+    if when in ("manual", "model_decision", "auto") or not unasked:
+        return Place(part, on_demand=True, about=about)
+    return Place(part, globs.plain(given, names_anywhere=form.names_anywhere))
+
+
+def _without_comments(page: str) -> Iterator[str]:
+    at = 0
+    while (begin := page.find("<!--", at)) >= 0 and (end := page.find("-->", begin)) >= 0:
+        yield page[at:begin]
+        at = end + len("-->")
+    yield page[at:]
+
+
+def _imports(guide: Guide) -> list[str]:
+    """The files that a guide brings in by an `@` before their path, outside of code; from its own folder, and never
+    from outside the project."""
+    found: dict[str, None] = {}
+    fenced = False
+    for line in guide.text.splitlines():
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and "@" in line:
+            for named in _IMPORT.findall(_SPAN.sub(" ", line)):
+                path = _inside(guide.path.rpartition("/")[0], named.rstrip(".,;:!?)"))
+                if path and _READABLE.search(path):
+                    found[path] = None
+    return list(found)[:MOST_IMPORTS]
+
+
+def _listed(settings: str) -> list[str]:
+    """The files that aider is told to read."""
+    told = (settings_in(settings) or {}).get("read", ())
+    found = (_inside("", path) for path in globs.listed(",".join(told)))
+    return [path for path in found if path and _READABLE.search(path)][:MOST_IMPORTS]
+
+
+def _inside(folder: str, named: str) -> str | None:
+    """The path of a file that is named from a folder; None for one outside the project."""
+    path = posixpath.normpath(posixpath.join(folder, named))
+    return None if path.startswith(("../", "/", "~")) or path in ("..", ".") else path
+
+
+def link_inside(link: str, target: str) -> str | None:
+    """The path that a guide which is a link leads to; None for one outside the project."""
+    return _inside(link.rpartition("/")[0], target)

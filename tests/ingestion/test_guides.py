@@ -1,0 +1,189 @@
+"""Pages for contributors and agents: which files they are, what they speak for, what they bring in."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.ingestion.guides import MOST, Place, guides, is_guide, link_inside, may_guide
+
+
+def places(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for guide in guides(files, lambda path: files.get(path, ""), links or {}).guides:
+        found.setdefault(guide.path, []).append(guide.place)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("AGENTS.md", ""),
+        ("agents.md", ""),
+        (".github/AGENTS.md", ""),
+        ("docs/CONTRIBUTING.rst", ""),
+        ("web/app/CLAUDE.md", "web/app"),
+        (".claude/CLAUDE.md", ""),
+        ("web/.claude/rules/deep/tests.md", "web"),
+        (".cursorrules", ""),
+        ("apps/api/.cursorrules", "apps/api"),
+        (".cursor/rules/ui.mdc", ""),
+        ("apps/api/.cursor/rules/deep/er/ui.mdc", "apps/api"),
+        (".github/copilot-instructions.md", ""),
+        ("ext/.github/copilot-instructions.md", "ext"),
+        (".github/instructions/cs/tests.instructions.md", ""),
+        (".windsurfrules", ""),
+        (".windsurf/rules/style.md", ""),
+        (".clinerules", ""),
+        (".clinerules/general.md", ""),
+        ("core/.clinerules/storage.txt", "core"),
+        (".junie/guidelines.md", ""),
+        (".kiro/steering/tech.md", ""),
+        ("CONVENTIONS.md", ""),
+    ],
+)
+def test_a_guide_speaks_for_the_folder_in_which_it_lies(path: str, part: str) -> None:
+    assert is_guide(path)
+    assert places({path: "Never guess."}) == {path: [Place(part)]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md", "src/agents.py", "web/CONTRIBUTING.md", "web/CONVENTIONS.md", "a/b/c/d/e/AGENTS.md",
+        ".cursor/rules/ui.md", ".cursor/mcp.json", ".cursor/commands/fix.md", ".github/workflows/ci.yml",
+        ".github/prompts/a.prompt.md", ".github/instructions/readme.md", ".windsurf/workflows/release.md",
+        ".clinerules/workflows/release.md", ".clinerules/hooks/README.md", ".kiro/specs/a/design.md",
+        ".kiro/steering/deep/a.md", "docs/concepts/agents.mdx", ".aider.conf.yml", "x.cursorrules",
+    ],
+)  # fmt: skip
+def test_what_lies_beside_guides_is_none(path: str) -> None:
+    assert not is_guide(path)
+
+
+def test_what_says_which_files_are_guides_is_read_again_like_one() -> None:
+    assert may_guide(".aider.conf.yml")
+    assert not may_guide("web/.aider.conf.yml")
+
+
+CURSOR, COPILOT, WINDSURF = ".cursor/rules/a.mdc", ".github/instructions/a.instructions.md", ".windsurf/rules/a.md"
+CLINE, CLAUDE, KIRO = ".clinerules/a.md", ".claude/rules/a.md", ".kiro/steering/a.md"
+
+
+def some(*globs: str) -> Place:
+    return Place(globs=globs)
+
+
+def asked(about: str = "") -> Place:
+    return Place(on_demand=True, about=about)
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "place"),
+    [
+        (CURSOR, "description: UI\nglobs: src/**/*.tsx\nalwaysApply: false", some("src/**/*.tsx")),
+        (CURSOR, "globs: *.ts,*.tsx", some("**/*.ts", "**/*.tsx")),
+        (CURSOR, 'globs:\n  - src/**\n  - "lib/**"\n', some("src/**", "lib/**")),
+        (CURSOR, "description: UI\nglobs: src/**\nalwaysApply: true", Place()),
+        (CURSOR, 'globs: "**/*"\nalwaysApply: false', Place()),
+        (CURSOR, "description: Forms\nglobs:\nalwaysApply: false", asked("Forms")),
+        (CURSOR, "description: Forms", asked("Forms")),
+        (CURSOR, "description:\nglobs:\nalwaysApply: false", asked()),
+        (CURSOR, "globs:\n", Place()),
+        (CURSOR, "name: plain", Place()),
+        (CURSOR, "globs: src/**\nthis is no setting", Place()),
+        (f"web/{CURSOR}", "globs: src/**", Place("web", ("src/**",))),
+        (COPILOT, "applyTo: 'src/*.cs,*.md'", some("src/*.cs", "*.md")),
+        (COPILOT, 'applyTo: "**"\nexcludeAgent: "code-review"', Place()),
+        (COPILOT, "description: Reviews", asked("Reviews")),
+        (WINDSURF, "trigger: always_on\nglobs: src/**", Place()),
+        (WINDSURF, 'trigger: glob\nglobs: "src/**/*.ts,lib/**"', some("src/**/*.ts", "lib/**")),
+        (WINDSURF, "trigger: model_decision\ndescription: In Rust\nglobs: **/*.rs", asked("In Rust")),
+        (WINDSURF, "trigger: manual", asked()),
+        (CLINE, 'paths:\n  - "src/ui/**"\n  - "src/hooks/**"', some("src/ui/**", "src/hooks/**")),
+        (CLINE, "description: Ours", Place()),
+        (CLAUDE, "paths: src/**/*.{ts,tsx}", some("src/**/*.ts", "src/**/*.tsx")),
+        (KIRO, "inclusion: always", Place()),
+        (KIRO, "inclusion: fileMatch\nfileMatchPattern: ['*.tf', 'infra/**']", some("**/*.tf", "infra/**")),
+        (KIRO, "inclusion: manual", asked()),
+        ("AGENTS.md", "description: Ours\nglobs: src/**", Place()),
+    ],
+)
+def test_the_settings_of_a_rule_say_what_it_speaks_for(path: str, settings: str, place: Place) -> None:
+    for newline in ("\n", "\r\n"):
+        page = f"---\n{settings.strip()}\n---\nNever guess.\n".replace("\n", newline)
+        assert places({path: page}) == {path: [place]}
+
+
+def test_settings_that_are_none_are_text_like_the_rest() -> None:
+    def text(page: str) -> str:
+        [guide] = guides([".cursor/rules/a.mdc"], lambda _: page, {}).guides
+        return guide.text
+
+    assert text("---\nglobs: src/**\n---\n# Rules\n") == "# Rules\n"
+    for page in ("---\nglobs: src/**\n# Rules\n", "---\nglobs: src/**\nno setting\n---\n# Rules\n"):
+        assert text(page) == page
+
+
+def test_comments_are_no_text() -> None:
+    [guide] = guides(["AGENTS.md"], lambda _: "a<!-- Add\nrules -->b<!---->c<!-- open", {}).guides
+    assert guide.text == "abc<!-- open"
+
+
+def test_a_page_for_claude_brings_in_others() -> None:
+    files = {
+        "CLAUDE.md": "See @docs/style.md, and @./docs/more.md.\n\n- @.claude/rules/tests.md\n"
+        "`@docs/code.md`\n```\n@docs/code.md\n```\n@package.json @~/.claude/own.md @/etc/passwd.md\n"
+        "@../outside.md @docs/gone.md me@example.org @param",
+        "docs/style.md": "---\ntitle: Style\n---\nNever guess.",
+        "docs/more.md": "@deep/er.md @style.md @../CLAUDE.md",
+        "docs/deep/er.md": "Never dig.",
+        "docs/code.md": "Never show this.",
+        "package.json": "{}",
+        ".claude/rules/tests.md": "---\npaths: tests/**\n---\nNever mock.",
+        "web/CLAUDE.md": "@../docs/style.md",
+        "AGENTS.md": "@docs/code.md",
+    }
+    assert places(files) == {
+        "AGENTS.md": [Place()],
+        "CLAUDE.md": [Place()],
+        "docs/style.md": [Place(), Place("web")],
+        "docs/more.md": [Place()],
+        "docs/deep/er.md": [Place()],
+        ".claude/rules/tests.md": [Place(), Place(globs=("tests/**",))],
+        "web/CLAUDE.md": [Place("web")],
+    }
+    found = guides(files, lambda path: files.get(path, ""), {})
+    assert {"docs/style.md", "docs/gone.md"} <= found.named, "they are read again when somebody writes them"
+    assert not any(path.startswith(("..", "/", "~")) for path in found.named)
+
+
+@pytest.mark.parametrize(
+    ("settings", "read"),
+    [
+        ("read: docs/rules.md", ["docs/rules.md"]),
+        ("read: [docs/rules.md, docs/more.md, .env, ../x.md]", ["docs/more.md", "docs/rules.md"]),
+        ("model: m\nread:\n  - docs/more.md # ours\n", ["docs/more.md"]),
+        ("model: m", []),
+    ],
+)
+def test_files_that_aider_is_told_to_read_are_guides(settings: str, read: list[str]) -> None:
+    files = {".aider.conf.yml": settings, "docs/rules.md": "Never guess.", "docs/more.md": "Never ask.", ".env": ""}
+    assert places(files) == {path: [Place()] for path in read}
+
+
+def test_a_link_to_a_guide_is_that_guide_and_one_to_another_page_makes_it_one() -> None:
+    files = {"AGENTS.md": "Never guess.", ".ai/rules.md": "Never ask."}
+    assert places(files, {"CLAUDE.md": "AGENTS.md", ".cursorrules": ".ai/rules.md", "GEMINI.md": "gone.md"}) == {
+        "AGENTS.md": [Place()],
+        ".ai/rules.md": [Place()],
+    }
+    assert link_inside(".github/copilot-instructions.md", "../AGENTS.md") == "AGENTS.md"
+    assert link_inside("CLAUDE.md", "../AGENTS.md") is None
+    assert link_inside("CLAUDE.md", "/etc/passwd") is None
+
+
+def test_guides_that_name_each_other_and_more_than_one_wants_to_read_come_to_an_end() -> None:
+    ring = {f"docs/{number}.md": f"@{(number + 1) % 9}.md @{number}.md" for number in range(9)}
+    assert len(places({"CLAUDE.md": "@docs/0.md", **ring})) == 6
+    many = {f".cursor/rules/{number}.mdc": "Never guess." for number in range(2 * MOST)}
+    assert len(places(many)) == MOST
