@@ -185,6 +185,18 @@ def test_what_is_near_is_told_by_meaning_and_words_or_by_words_where_no_meaning_
     assert nearness(stereo, mono, None) > 0.5 > nearness(stereo, logs, None)
 
 
+def test_rules_for_other_files_are_no_contradiction() -> None:
+    def rule(identifier: str, text: str, days: int, **source: Any) -> Memory:
+        told = {"type": "convention", "path": f".cursor/rules/{identifier}.mdc", **source}
+        fact = said(identifier, text, days=days)
+        return replace(fact, kind=Kind.FACT, category="instruction", trust=Trust.UNTRUSTED, source=told)
+
+    one = rule("m1", "The database is PostgreSQL", 0, globs=["src/**"])
+    assert may_oppose(one, rule("m2", "The database is MySQL", 5, globs=["src/**"]))
+    assert not may_oppose(one, rule("m2", "The database is MySQL", 5, globs=["lib/**"]))
+    assert not may_oppose(one, rule("m2", "The database is MySQL", 5))
+
+
 def test_only_what_is_said_to_hold_now_states_something() -> None:
     commit = replace(said("m1", "Drop MySQL", kind=Kind.EPISODE), artifacts=(Artifact("commit", "a" * 40),))
     assert states(said("m2", "The database is MySQL"))

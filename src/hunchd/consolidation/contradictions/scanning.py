@@ -21,6 +21,7 @@ from hunchd.consolidation.contradictions.readings import Readings, differing
 from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.facts import normal_key, place_of, since, voice_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.ingestion.conventions import globs_of, part_of
 
 CANDIDATES: Final = 20  # of one memory
 SAID_BY_MODEL: Final = 0.8  # how sure we are of what a language model says, at least
@@ -168,6 +169,13 @@ def _are_two_of_a_number(one: Memory, other: Memory) -> bool:
     return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
 
 
+def _are_for_other_files(one: Memory, other: Memory) -> bool:
+    """Whether both are instructions that files give, each for other files: the narrower one is the exception."""
+    if not one.category == other.category == "instruction":
+        return False
+    return (part_of(one), globs_of(one)) != (part_of(other), globs_of(other))
+
+
 def may_oppose(one: Memory, other: Memory) -> bool:
     """Whether two memories speak of the same scope and time, and are not settled by the rule of one value a key."""
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
@@ -177,7 +185,7 @@ def may_oppose(one: Memory, other: Memory) -> bool:
     place = place_of(one)
     if place is not None and place == place_of(other):
         return False
-    return not _are_of_one_piece(one, other) and not _linked(one, other)
+    return not (_are_of_one_piece(one, other) or _are_for_other_files(one, other) or _linked(one, other))
 
 
 def _are_of_one_piece(one: Memory, other: Memory) -> bool:
