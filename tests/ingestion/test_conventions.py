@@ -498,6 +498,14 @@ Never use spaces at the end
     ]
 
 
+def test_what_is_code_in_an_instruction_is_told_as_it_is() -> None:
+    text = "- Use `**/*.py` and **`__all__`** for *all* of __them__.\n- Never `_guess`, *never* ask for_it.\n"
+    assert sentences(instructions_in(text)) == [
+        "Use `**/*.py` and `__all__` for all of them.",
+        "Never `_guess`, never ask for_it.",
+    ]
+
+
 def test_an_instruction_with_links_is_told_to_its_end_or_not_at_all() -> None:
     text = """- Follow [Review Comments](https://go.dev/wiki) and the style section of
   [Go in Production](https://example.org/go).

@@ -68,6 +68,8 @@ _RULER = re.compile(r"([=\-~^*#])\1{2,}")
 _REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[\s|·•]*)+$")
 # What ends like this goes on elsewhere: in a block of code, a list, a table.
 _CUT = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
+_CODE = re.compile(r"(`[^`]+`)")
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
 
 
@@ -258,8 +260,10 @@ def _line_with(text: str, word: str) -> str:
 
 
 def _plain(text: str) -> str:
+    """A passage without links and emphasis; what is code stays as it is."""
     text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
-    return re.sub(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", " ".join(text.split())).strip()
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(part if code % 2 else _EMPHASIS.sub("", part) for code, part in enumerate(parts)).strip()
 
 
 def _cut(text: str, limit: int) -> str:
