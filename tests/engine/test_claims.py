@@ -16,7 +16,7 @@ from hunchd.domain.facts import place_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
 from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.learning.claims import BY_FILES, Claims, side_line
+from hunchd.engine.learning.claims import BY_FILES, Claims, on_line, side_line
 from hunchd.engine.learning.shared import Shared
 from hunchd.engine.state.project import Project, Tree
 from hunchd.repository.layout import find, plain
@@ -110,6 +110,19 @@ async def test_a_rule_that_is_for_other_files_now_is_told_there(tmp_path: Path, 
         held = (await it.memories.known([RULE.id], "p"))[RULE.id]
     assert (held.source, held.tags, held.confidence) == (now.source, now.tags, now.confidence)
     assert held.status is Status.ACTIVE
+
+
+async def test_a_rule_that_a_branch_has_for_other_files_is_told_there_on_that_branch(tmp_path: Path) -> None:
+    other = replace(RULE, source={**RULE.source, "globs": ["lib/**"]})
+    async with bench(tmp_path, RULE) as it:
+        tree = Tree(tmp_path, plain(tmp_path), branch="work", trunk="main")
+        project = Project("p", "p", tree, tmp_path, facts={RULE.id: RULE})
+        there = on_line(RULE, "work").id
+        await Claims(it.memories, cast(Any, None)).said_by_files(project, [RULE])
+        assert there not in await it.memories.known([there], "p"), "the main line says the same"
+        await Claims(it.memories, cast(Any, None)).said_by_files(project, [other])
+        held = await it.memories.known([there, RULE.id], "p")
+    assert [held[one].source["globs"] for one in (there, RULE.id)] == [["lib/**"], ["src/**"]]
 
 
 class Git:
