@@ -50,8 +50,7 @@ _FORMATS: Final = tuple(
 )
 _PLAIN: Final = _Format("")
 _AT_ROOT: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
-# Most files of a project have neither such a name nor such a folder, and are not looked at closely.
-_HINT: Final = re.compile(r"(?:^|/)\.|(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI|CONVENTIONS)[^/]*$", re.IGNORECASE)
+_NAMES: Final = ("agents", "claude", "contributing", "gemini", "conventions")
 # Those that people make a link of, to one page for all agents.
 LINKED: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
@@ -94,8 +93,10 @@ class Guide:
 
 
 def is_guide(path: str) -> bool:
-    """Whether a path is a page for contributors or agents."""
-    return _HINT.search(path) is not None and _format(path) is not None
+    """Whether a path is a page for contributors or agents. Most files of a project have neither such a name nor such a
+    folder, and are not looked at closely."""
+    named = path.rpartition("/")[2].lower().startswith(_NAMES)
+    return (named or path.startswith(".") or "/." in path) and _format(path) is not None
 
 
 def may_guide(path: str) -> bool:
