@@ -41,6 +41,13 @@ def test_an_instruction_is_told_in_its_own_words() -> None:
     assert fact_lines([said]) == ("- instruction: Sign commits.",)
 
 
+@pytest.mark.parametrize("place", [{"part": "web"}, {"globs": ["src/**"]}, {"on_demand": True}])
+def test_an_instruction_for_some_files_or_for_who_asks_is_not_told_of_the_project(place: dict[str, Any]) -> None:
+    rule = memory(category="instruction", key="instruction/1", value="Sign.", source={"type": "convention", **place})
+    assert fact_lines([rule]) == ()
+    assert fact_lines([memory(source={"type": "convention", **place})]) != ()
+
+
 def test_what_a_message_says_is_told_once_with_who_said_it() -> None:
     said = memory(kind=Kind.MESSAGE, title="user: We keep the flag", content="We keep the flag", trust=Trust.USER)
     assert found_text(said, "", now=NOW, secret=b"s" * 32).startswith("- user: We keep the flag (message, ")

@@ -186,6 +186,11 @@ def is_on_demand(fact: Memory) -> bool:
     return bool(fact.source.get("on_demand"))
 
 
+def holds_everywhere(fact: Memory) -> bool:
+    """Whether it is no instruction for some files or for who asks: those are not told of the project."""
+    return fact.category != "instruction" or not (part_of(fact) or globs_of(fact) or is_on_demand(fact))
+
+
 def key_in(part: str, key: str) -> str:
     """The key under which a part of the project, or one of its languages, has its own convention."""
     return f"{key} in {part}" if part else key

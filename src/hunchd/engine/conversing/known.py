@@ -12,6 +12,7 @@ from hunchd.assembly.tokens import count
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.keeping.session_log import Head
 from hunchd.engine.state.ages import ago
+from hunchd.ingestion.conventions import holds_everywhere
 
 PROFILE_PREFIX: Final = "/profile/"
 LEAST_IMPORTANCE: Final = 0.5  # of a fact that is shown unasked
@@ -46,8 +47,10 @@ def profile_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def fact_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Facts that are important enough to be shown unasked, the most important first."""
-    facts = [one for one in memories if one.kind is Kind.FACT and one.importance >= LEAST_IMPORTANCE]
+    """Facts that are important enough to be shown unasked, the most important first; no files are at hand for which a
+    rule may be."""
+    important = (one for one in memories if one.kind is Kind.FACT and one.importance >= LEAST_IMPORTANCE)
+    facts = [fact for fact in important if holds_everywhere(fact)]
     facts.sort(key=lambda one: (-one.importance, one.category or "", one.key or "", one.id))
     return tuple(dict.fromkeys(fact_line(one) for one in facts))
 
