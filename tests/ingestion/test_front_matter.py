@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.front_matter import one, settings_in
+from hunchd.ingestion.front_matter import settings_in, value_of
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_what_looks_like_no_settings_is_none(text: str) -> None:
 
 
 def test_a_folded_value_is_one_line() -> None:
-    assert one(settings_in("description: >-\n  Use it\n  often.\n") or {}, "description") == "Use it often."
-    assert one({}, "description") == ""
+    assert value_of(settings_in("description: >-\n  Use it\n  often.\n") or {}, "description") == "Use it often."
+    assert value_of({}, "description") == ""

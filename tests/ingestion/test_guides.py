@@ -124,6 +124,17 @@ def test_settings_that_are_none_are_text_like_the_rest() -> None:
         assert text(page) == page
 
 
+def test_who_works_here_every_day_is_asked_for_more_than_newcomers_are() -> None:
+    paths = [
+        "AGENTS.md",
+        "CONTRIBUTING.md",
+        ".github/instructions/readme-style.instructions.md",
+        ".kiro/steering/README.md",
+    ]
+    asked = {guide.path: guide.for_agents for guide in guides(paths, lambda _: "", {}).guides}
+    assert asked == dict(zip(paths, (True, False, True, False), strict=True))
+
+
 def test_comments_are_no_text() -> None:
     [guide] = guides(["AGENTS.md"], lambda _: "a<!-- Add\nrules -->b<!---->c<!-- open", {}).guides
     assert guide.text == "abc<!-- open"

@@ -32,7 +32,7 @@ def settings_in(text: str) -> dict[str, list[str]] | None:
     return {key: [value for value in found if value] for key, found in told.items()}
 
 
-def one(settings: Mapping[str, list[str]], key: str) -> str:
+def value_of(settings: Mapping[str, list[str]], key: str) -> str:
     """The value of a setting that has one, on one line."""
     return " ".join(value for value in settings.get(key, ()) if value not in (">", "|", ">-", "|-"))
 

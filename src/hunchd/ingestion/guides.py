@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hunchd.ingestion import globs
-from hunchd.ingestion.front_matter import one, settings_in
+from hunchd.ingestion.front_matter import settings_in, value_of
 from hunchd.ingestion.headings import parted
 
 MOST: Final = 60  # guides that are read, the nearest to the root
@@ -56,11 +56,11 @@ LINKED: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
     ".github/copilot-instructions.md", ".junie/guidelines.md",
 )  # fmt: skip
-_IMPORTING: Final = re.compile(r"(?:CLAUDE|GEMINI)\.md", re.IGNORECASE)
+_IMPORTING: Final = re.compile(r"(?:^|/)(?:CLAUDE|GEMINI)\.md$", re.IGNORECASE)
 _IMPORT: Final = re.compile(r"(?<!\S)@([\w.][^\s`]{0,200})")
 _SPAN: Final = re.compile(r"`[^`]*`")
 _READABLE: Final = re.compile(r"(?:^|/)(?:[^/.]+|[^/]+\.(?:md|mdc|markdown|txt|rst))$", re.IGNORECASE)
-_FOR_NEWCOMERS: Final = re.compile(r"(?:CONTRIBUTING|README|CHANGELOG)[^/]*$", re.IGNORECASE)
+_FOR_NEWCOMERS: Final = re.compile(r"(?:^|/)(?:CONTRIBUTING|README|CHANGELOG)(?:\.[^/]*)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +160,12 @@ def _place(form: _Format, part: str, settings: Mapping[str, list[str]]) -> Place
     """What a rule speaks for, as its settings say it in any of the formats."""
     if not form.globs or not settings:
         return Place(part)
-    when = (one(settings, "trigger") or one(settings, "inclusion")).lower()
-    applies = one(settings, "alwaysApply").lower()
+    when = (value_of(settings, "trigger") or value_of(settings, "inclusion")).lower()
+    applies = value_of(settings, "alwaysApply").lower()
     if applies == "true" or when in ("always", "always_on"):
         return Place(part)
     given = globs.listed(",".join(settings.get(form.globs, ())))
-    about = one(settings, "description")[:LONGEST_DESCRIPTION]
+    about = value_of(settings, "description")[:LONGEST_DESCRIPTION]
     unasked = given or not (form.described and (about or applies == "false"))
     if when in ("manual", "model_decision", "auto") or not unasked:
         return Place(part, on_demand=True, about=about)
