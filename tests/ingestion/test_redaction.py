@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,15 @@ def test_a_value_nested_without_end_is_refused_rather_than_followed() -> None:
     value = json.loads("[" * 500 + "]" * 500)
 
     assert "too-deep" in redact_values(value)[1]
+
+
+@pytest.mark.parametrize("before", ["log: a\\n", "a\\t", "https://x/?next=%2Fa%3Ftoken%3D"])
+def test_a_token_behind_a_written_out_line_break_or_an_escape_is_none_of_its_letters(before: str) -> None:
+    assert redact(before + TOKEN).text == f"{before}[redacted:github-token]"
+
+
+def test_what_is_seen_only_when_its_neighbour_is_gone_goes_too() -> None:
+    assert TOKEN not in redact(f"{TOKEN}= _secret{TOKEN}0").text
 
 
 @given(fragments)

@@ -51,11 +51,22 @@ _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
 )
 _KEY_LINE = re.compile(r"(?:\\n|[\s+>|\"'-]){0,80}+[A-Za-z0-9+/=]{16,200}")
+_PASSES = 4
 _DEEPEST = 100  # levels of lists and objects in one value
 
 
 def redact(text: str) -> Redacted:
     """`text` without its secrets. Idempotent; linear in the length of the text."""
+    found: tuple[str, ...] = ()
+    for _ in range(_PASSES):  # what stood beside a secret may be seen only when that is gone
+        once = _redacted(text)
+        if not once.found:
+            break
+        text, found = once.text, (*found, *once.found)
+    return Redacted(text, found)
+
+
+def _redacted(text: str) -> Redacted:
     spans = _merged(list(_spans(text)))
     if not spans:
         return Redacted(text, ())

@@ -34,7 +34,11 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-def _format(kind: str, literals: str, pattern: str, *, start: str = r"(?<![A-Za-z0-9])") -> Format:
+# Behind no letter or digit, but for those of a written-out line break or of a URL's escape: "\\n", "%3D".
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+
+
+def _format(kind: str, literals: str, pattern: str, *, start: str = _START) -> Format:
     return Format(kind, tuple(literals.split()), start + pattern)
 
 
