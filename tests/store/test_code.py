@@ -89,7 +89,7 @@ def test_stamps_tell_what_need_not_be_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_cache_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes) -> None:
     path = tmp_path / "c"
     path.write_bytes(damage)
     with CodeCache(path) as reader:
@@ -98,6 +98,8 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
         assert cache.blobs() == {}
         cache.put([outline("a.py")])
         assert cache.get("a.py") is not None
+    said = [message for message in caplog.messages if message.endswith("and is made again")]
+    assert [message.startswith(f"{path} is damaged (") for message in said] == [True] * bool(damage)
 
 
 def test_a_cache_that_somebody_holds_for_long_is_in_use_and_not_damaged(
@@ -129,17 +131,22 @@ def test_two_writers_may_begin_a_cache_at_once(tmp_path: Path) -> None:
     assert path.samefile(tmp_path / "first")
 
 
-def test_a_cache_of_another_version_is_not_read_and_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "which"), [(1, "an earlier"), (999, "a later")])
+def test_a_cache_of_another_version_is_not_read_and_is_made_again_and_not_called_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, version: int, which: str
+) -> None:
     path = tmp_path / "c"
     with CodeCache(path, writable=True) as cache:
         cache.put([outline("a.py")])
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 999")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with CodeCache(path) as reader:
         assert reader.get("a.py") is None
     with CodeCache(path, writable=True) as cache:
         assert cache.blobs() == {}
+    said = f"{path} was made by {which} version of hunchd (form {version}, now {code.VERSION}) and is made again"
+    assert caplog.messages == [said]
 
 
 def test_nobody_else_can_read_it(tmp_path: Path) -> None:

@@ -60,8 +60,9 @@ def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
         if length > LARGEST_HEADER:
             raise ValueError("its header is damaged")
         header = json.loads(content[begin : begin + length])
-        if header["version"] != VERSION:
-            raise ValueError(f"it has version {header['version']}, this program reads {VERSION}")
+        if (found := int(header["version"])) != VERSION:
+            which = "an earlier" if found < VERSION else "a later"
+            raise ValueError(f"it was made by {which} version of hunchd (form {found}, now {VERSION})")
         start = begin + length + -(begin + length) % ALIGNMENT
         return {entry[0]: _array(content, start, entry) for entry in header["arrays"]}, header["about"]
     except (ValueError, KeyError, TypeError, IndexError) as error:

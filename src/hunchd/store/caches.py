@@ -35,13 +35,21 @@ def opened(path: Path, form: Form) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # somebody at work, on a busy disk
             raise StoreError(f"{path} is in use: {error}") from error
-        logger.warning("%s is damaged or of another version and is made again", path)
+        logger.warning("%s %s and is made again", path, _why(error))
         for ending in ("", "-wal", "-shm"):
             Path(f"{path}{ending}").unlink(missing_ok=True)
     try:
         return _ready(path, form)
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be made: {error}") from error
+
+
+class _OtherVersion(sqlite3.DatabaseError):
+    """Whole, but not of the version that this program reads: there was an upgrade, or one was taken back."""
+
+
+def _why(error: sqlite3.DatabaseError) -> str:
+    return str(error) if isinstance(error, _OtherVersion) else f"is damaged ({error})"
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -77,8 +85,9 @@ def _ready(path: Path, form: Form) -> sqlite3.Connection:
                 connection.executescript(
                     f"BEGIN IMMEDIATE; {form.schema} PRAGMA user_version = {form.version}; COMMIT;"
                 )
-        if version_of(connection) != form.version:
-            raise sqlite3.DatabaseError(f"version {version_of(connection)}, not {form.version}")
+        if (found := version_of(connection)) != form.version:
+            which = "an earlier" if found < form.version else "a later"
+            raise _OtherVersion(f"was made by {which} version of hunchd (form {found}, now {form.version})")
         connection.execute("SELECT COUNT(*) FROM files").fetchone()
     except BaseException:
         connection.close()

@@ -76,8 +76,9 @@ class Indexing:
             project.whole = True
         except FileNotFoundError:
             project.learnt = None
-        except (OSError, ValueError, KeyError, TypeError, HunchError):
-            logger.warning("the models of %s cannot be read and are made again", project.name, exc_info=True)
+        except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
+            ours = isinstance(error, HunchError)  # in words already: it may just be an earlier version's
+            logger.warning("the models of %s are made again: %s", project.name, error, exc_info=not ours)
             project.learnt, project.predictor = None, None
         if project.code is not None:
             project.code.close()
