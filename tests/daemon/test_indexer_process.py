@@ -211,7 +211,39 @@ async def test_new_commits_are_told_with_their_episodes(root: Path, indexer: Chi
 
 async def test_a_commit_that_is_gone_means_the_history_was_rewritten(root: Path, indexer: Child) -> None:
     told = await indexer.call("units", params(root, since_sha="f" * 40))
-    assert told == {"units": [], "episodes": [], "facts": [], "rewritten": True}
+    assert (told["units"], told["episodes"], told["facts"], told["rewritten"]) == ([], [], [], True)
+
+
+@pytest.mark.parametrize("operation", ["rebase", "bisect"])
+async def test_commits_that_git_passes_through_are_nobodys_work(root: Path, indexer: Child, operation: str) -> None:
+    before = git(root, "rev-parse", "HEAD~1")
+    if operation == "rebase":
+        git(root, "-c", "sequence.editor=sed -i '1i break'", "rebase", "-q", "-i", "HEAD~1")
+    else:
+        git(root, "bisect", "start")
+        git(root, "checkout", "-q", "--detach", "HEAD")
+    waiting = await indexer.call("units", params(root, since_sha=before))
+    assert (waiting["units"], waiting["waits"]) == ([], True)
+    git(root, operation, *(["--abort"] if operation == "rebase" else ["reset"]))
+    told = await indexer.call("units", params(root, since_sha=before))
+    assert ([unit["sha"] for unit in told["units"]], told.get("waits")) == ([git(root, "rev-parse", "HEAD")], None)
+
+
+async def test_a_rebase_that_was_forgotten_stops_nothing_once_a_branch_is_checked_out(
+    root: Path, indexer: Child
+) -> None:
+    before = git(root, "rev-parse", "HEAD")
+    (root / ".git" / "rebase-merge").mkdir()
+    sha = commit(root, "Add a cache", cache="X = 1\n")
+    told = await indexer.call("units", params(root, since_sha=before))
+    assert [unit["sha"] for unit in told["units"]] == [sha]
+
+
+async def test_commits_that_no_branch_has_any_more_are_told(root: Path, indexer: Child) -> None:
+    sha = commit(root, "Add a cache", cache="X = 1\n")
+    git(root, "reset", "-q", "--hard", "HEAD~1")
+    there = git(root, "rev-parse", "HEAD")
+    assert await indexer.call("lost", params(root, shas=[there, sha, "f" * 40])) == {"lost": [sha, "f" * 40]}
 
 
 async def test_conventions_and_topics_come_from_the_files(root: Path, indexer: Child) -> None:

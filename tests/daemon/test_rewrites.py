@@ -76,6 +76,63 @@ def test_a_rebase_that_the_daemon_sees_moves_every_episode_with_what_it_earned(
         assert daemon.request("GET", f"/memories/{before[title]['id']}")[0] == 404
 
 
+def test_a_rebase_that_stops_half_way_teaches_nothing_until_it_ends_and_what_it_dropped_is_gone(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    known = project["progress"]["commits"]["done"]
+    todo = "sed -i -e '5d' -e '3s/$/\\nbreak/'"  # the last commit is dropped; git stops between the others
+    run(["git", "rebase", "-q", "-i", "main"], shop, GIT_SEQUENCE_EDITOR=todo)
+    assert git(shop, "branch", "--show-current") == ""
+    for number in range(300):  # so many at once that the daemon looks at everything anew
+        (shop / f"note{number}.md").write_text("x\n")
+    daemon.wait_until(
+        lambda: daemon.get("/projects")["items"][0]["progress"]["files"]["done"] > 300,
+        within=PATIENCE,
+        what="read them",
+    )
+    assert set(episodes(daemon, project)) == {f"Refunds, part {number}" for number in range(5)}
+    git(shop, "rebase", "--continue")
+
+    new = branch_commits(shop)
+    daemon.wait_until(lambda: has_moved(daemon, project, new), within=PATIENCE, what="move the episodes")
+
+    assert set(episodes(daemon, project)) == {f"Refunds, part {number}" for number in range(4)}
+    # The dropped one was learnt, and main had one that the branch had not.
+    assert daemon.get("/projects")["items"][0]["progress"]["commits"]["done"] == known + 1
+
+
+def test_a_reset_takes_its_episodes_along_and_brings_them_back(daemon: RunningDaemon, shop: Path) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    git(shop, "reset", "-q", "--hard", "HEAD~2")
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 3, within=PATIENCE, what="drop two episodes")
+
+    git(shop, "reset", "-q", "--hard", "ORIG_HEAD")
+
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="have them back")
+
+
+def test_of_a_history_that_was_rewritten_whole_and_pruned_no_old_episode_stays(
+    daemon: RunningDaemon, shop: Path
+) -> None:
+    project = daemon.add(shop)
+    daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
+    daemon.stop()
+    script = "git fast-export --all | sed 's/^author Ada/author Eve/' | git fast-import --force --quiet"
+    run(["sh", "-c", script], shop)
+    git(shop, "reset", "-q", "--hard")
+    git(shop, "reflog", "expire", "--expire=now", "--all")
+    git(shop, "gc", "-q", "--prune=now")
+
+    daemon.start()
+
+    daemon.wait_until(lambda: has_moved(daemon, project, branch_commits(shop)), within=PATIENCE, what="read it anew")
+    found = daemon.get("/memories", project=project["path"], kind="episode", limit=100)["items"]
+    assert {one["ref"] for one in found} == {f"commit:{sha}" for sha in git(shop, "rev-list", "HEAD").split()}
+
+
 @pytest.mark.slow
 def test_an_amended_commit_is_the_same_episode_with_its_new_title(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.ingestion.rewrites import Rewritten, moved
+from hunchd.ingestion.rewrites import Rewritten, gone, moved
 from hunchd.repository.git import Git
 from tests.repositories import commit, git
 
@@ -96,3 +96,29 @@ def test_ids_that_are_none_or_that_git_has_forgotten_are_passed_over(root: Path)
     told = [Rewritten("--output=x", "HEAD", exact=True), Rewritten("1" * 40, "2" * 40, exact=True)]
 
     assert moved(Git(root), told, head(root)) == []
+
+
+def test_what_a_rewrite_leaves_nowhere_is_gone_and_what_a_branch_has_is_not(root: Path) -> None:
+    first = head(root)
+    olds = [at(root, number, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(3)]
+    git(root, "branch", "kept", olds[0])
+    git(root, "reset", "-q", "--hard", first)
+    told = [Rewritten(olds[-1], first, exact=False)]
+
+    assert sorted(gone(Git(root), told, first)) == sorted(olds[1:])
+    assert sorted(gone(Git(root), (), olds[-1])) == sorted(olds[1:])
+    assert gone(Git(root), (), None) == gone(Git(root), [Rewritten("1" * 40, first, exact=True)], first) == []
+
+
+def test_work_is_found_again_also_where_the_newest_that_is_known_is_of_the_new_history(root: Path) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    old = [at(root, number, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(4)]
+    git(root, "checkout", "-q", "main")
+    base = at(root, 30, "meanwhile", {"a.txt": "2\n"})
+    git(root, "checkout", "-q", "topic")
+    git(root, "rebase", "-q", "main")
+    new = git(root, "rev-list", "--reverse", f"{base}..HEAD").split()
+
+    assert sorted(moved(Git(root), [Rewritten(old[-1], new[-1], exact=False)], new[1])) == sorted(
+        zip(old, new, strict=True)
+    )

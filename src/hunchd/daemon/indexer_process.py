@@ -53,12 +53,20 @@ async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
-    """The units since `since_sha`, with their episodes, and which of them only have a new id (`moved`; by the same name
-    one says what one was told of that); `rewritten` when that commit is gone."""
+    """The units since `since_sha`, with their episodes, which of them only have a new id (`moved`; by the same name one
+    says what one was told of that), and which commits are `gone`; `rewritten` when that one is; `waits` while git is in
+    the middle of something."""
     from hunchd.daemon.indexing import units_since
 
     told = [(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
     return await asyncio.to_thread(units_since, _scope(params), str(params.get("since_sha") or ""), told)
+
+
+async def handle_lost(params: dict[str, Any]) -> dict[str, Any]:
+    """Which of the commits `shas` no branch, no tag and no checkout has any more."""
+    from hunchd.daemon.indexing import lost
+
+    return await asyncio.to_thread(lost, _scope(params), [str(sha) for sha in params["shas"]])
 
 
 async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
@@ -141,6 +149,7 @@ def main() -> None:
             "index": handle_index,
             "parse": handle_parse,
             "units": handle_units,
+            "lost": handle_lost,
             "conventions": handle_conventions,
             "reached": handle_reached,
             "habits": handle_habits,

@@ -23,7 +23,7 @@ from hunchd.ingestion.episodes import episode
 from hunchd.ingestion.history import readable, units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
-from hunchd.ingestion.rewrites import Rewritten, moved
+from hunchd.ingestion.rewrites import Rewritten, gone, moved
 from hunchd.ingestion.shared import shared_memories
 from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
@@ -33,6 +33,7 @@ from hunchd.ingestion.workflows.memories import memory_of
 from hunchd.ingestion.workflows.scripts import workflows
 from hunchd.prediction.learner import Learner
 from hunchd.protocol.memories import memory_json
+from hunchd.repository import layout
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file, stamp_of
@@ -124,20 +125,45 @@ def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
 
 
 def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] = ()) -> dict[str, Any]:
-    """What was committed since `since`, and which commits of before stand elsewhere now; `told` says so of some."""
+    """What was committed since `since`, and which commits of before stand elsewhere now or nowhere; `told` says so of
+    some. While a rebase or a bisection is at it nothing is told but that it `waits`: HEAD passes through commits that
+    are nobody's work yet, or no longer."""
     git = history_of(scope.root)
+    nothing: dict[str, Any] = {"units": [], "episodes": [], "facts": [], "moved": [], "gone": [], "rewritten": False}
     if git is None or (since and not git.exists(since)):
-        return {"units": [], "episodes": [], "facts": [], "rewritten": bool(since)}
-    found = list(units(git, since=since or None, newest=scope.newest + 1, lines=True))
+        return nothing | {"rewritten": bool(since)}
+    head = git.resolve() if git.exists() else "HEAD"  # one and the same in all that is asked
+    if _is_passing_through(scope.root):
+        return nothing | {"waits": True}
+    rewrites = [Rewritten(*one) for one in told]
+    found = list(units(git, head, since=since or None, newest=scope.newest + 1, lines=True))
+    pairs = moved(git, rewrites, since or None, head) if found or told else []
+    dropped = gone(git, rewrites, since or None, head) if since or told else []
+    changed = nothing | {"moved": pairs, "gone": dropped, "head": head}
     if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
-        return {"units": [], "episodes": [], "facts": [], "rewritten": True}
-    return {
+        return changed | {"rewritten": True}
+    return changed | {
         "units": [asdict(unit) for unit in found],
         "episodes": episodes_of(found, scope),
         "facts": facts_of(found, scope),
-        "moved": moved(git, [Rewritten(*one) for one in told], since or None) if found or told else [],
-        "rewritten": False,
     }
+
+
+def _is_passing_through(root: Path) -> bool:
+    """Whether git has detached HEAD for as long as an operation takes. One that was forgotten on a branch does not."""
+    found = layout.find(root)
+    return found is not None and layout.operation(found) in ("rebase", "bisect") and layout.head(found).detached
+
+
+def lost(scope: Scope, shas: Sequence[str]) -> dict[str, Any]:
+    """Which of the commits no branch, no tag and no checkout has any more."""
+    git = history_of(scope.root)
+    if git is None or not git.exists():
+        return {"lost": []}
+    left = dict.fromkeys(shas)
+    for sha in git.stream("rev-list", "HEAD", "--branches", "--remotes", "--tags", "--", separator=b"\n"):
+        left.pop(sha.decode(), None)
+    return {"lost": list(left)}
 
 
 def reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:

@@ -39,17 +39,18 @@ class _Commit(NamedTuple):
     subject: str
 
 
-def moved(git: Git, told: Sequence[Rewritten], since: str | None) -> list[tuple[str, str]]:
-    """Old id and new id of each commit that was rewritten: of those told of, and of those between `since` and HEAD
+def moved(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[tuple[str, str]]:
+    """Old id and new id of each commit that was rewritten: of those told of, and of those between `since` and `head`
     that nothing reaches any more. What another branch still has was left, not rewritten."""
-    told = [one for one in told[-MOST:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
-    starts = [*dict.fromkeys(one.old for one in told), *((since,) if since else ())]
-    earlier = _commits(git, [one.old for one in told], without=["HEAD"])
-    if since is not None and _commits(git, [since], without=["HEAD"]):
-        earlier |= _unreachable(git, since)
+    told = _readable(told)
+    starts = [*dict.fromkeys(one.old for one in told)]
+    earlier = _commits(git, starts, without=[head])
+    if since is not None and _commits(git, [since], without=[head]):
+        earlier |= _unreachable(git, [since], head)
+        starts.append(since)
     if not earlier:
         return []
-    later = _commits(git, ["HEAD"], without=starts)
+    later = _commits(git, [head], without=starts)
     found = {one.old: one.new for one in told if one.exact and one.old in earlier}
     for sameness in (lambda one: one[1:], lambda one: one[1:3]):
         mine, theirs = _unambiguous(earlier, sameness), _unambiguous(later, sameness)
@@ -58,6 +59,16 @@ def moved(git: Git, told: Sequence[Rewritten], since: str | None) -> list[tuple[
         if one.old in earlier and one.new in later and earlier[one.old].subject == later[one.new].subject:
             found.setdefault(one.old, one.new)
     return [(old, new) for old, new in found.items() if old != new]
+
+
+def gone(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[str]:
+    """The commits of before, moved or not, that no branch, no tag and no checkout has any more."""
+    starts = [*dict.fromkeys(one.old for one in _readable(told)), *((since,) if since else ())]
+    return list(_unreachable(git, starts, head)) if starts else []
+
+
+def _readable(told: Sequence[Rewritten]) -> list[Rewritten]:
+    return [one for one in told[-MOST:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
 
 
 def _unambiguous(
@@ -76,9 +87,11 @@ def _commits(git: Git, starts: Iterable[str], *, without: Iterable[str]) -> dict
     return _read(git.run(*_LOG, "--ignore-missing", "--stdin", stdin="\n".join(lines).encode() + b"\n"))
 
 
-def _unreachable(git: Git, start: str) -> dict[str, _Commit]:
-    """What `start` reaches and no branch, no tag and no checkout does."""
-    return _read(git.run(*_LOG, start, "--not", "HEAD", "--branches", "--remotes", "--tags", "--"))
+def _unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
+    """What `starts` reach and `head`, no branch, no tag and no checkout does; ids that are no longer there reach
+    nothing."""
+    reached = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
+    return _read(git.run(*_LOG, "--ignore-missing", *starts, *reached))
 
 
 def _read(log: bytes) -> dict[str, _Commit]:

@@ -41,6 +41,10 @@ class Learner:
         """The unit learned last."""
         return self._state.messages.sha(len(self) - 1) if len(self) else None
 
+    def shas(self) -> list[str]:
+        """The units learned, oldest first, each under its newest id."""
+        return [self._state.messages.sha(unit) for unit in range(len(self))]
+
     def called(self, name: str) -> list[str]:
         """The files of this name that are there, in whatever folders."""
         files, ending = self.state.files, f"/{name}"

@@ -18,7 +18,7 @@ from hunchd.domain.sharing import SHARED
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.claims import BY_FILES, Claims
 from hunchd.engine.learning.habits import keep_said
-from hunchd.engine.learning.rewriting import move_episodes, move_fixes, rename
+from hunchd.engine.learning.rewriting import drop_episodes, move_episodes, move_fixes, rename
 from hunchd.engine.learning.shared import Shared
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
@@ -59,6 +59,7 @@ class Indexing:
         self._settings = settings
         self._loaded = loaded  # told when a project has a new model
         self._packing = asyncio.Lock()
+        self._removed: set[str] = set()  # episodes of commits that were rewritten, which are barred until they are back
         self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
 
     def recall(self, project: Project) -> None:
@@ -121,26 +122,49 @@ class Indexing:
             await asyncio.sleep(EMBEDDING_LOOK)
             still += EMBEDDING_LOOK
 
-    async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> None:
-        """Learn the commits that came since the last one learnt; what only has a new id is known already."""
+    async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> bool:
+        """Learn the commits that came since the last one learnt; what only has a new id is known already. False where
+        that has to wait for git, which is in the middle of something."""
         params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
         answer = await self._indexer.call("units", params, timeout=300)
         project.reached("commits")
-        if answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository altogether
-            await self._from_scratch(project)
-            return await self._conventions(project)
+        if answer.get("waits"):
+            return False
         moved = [(old, new) for old, new in answer.get("moved", ())]
+        if answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository altogether
+            before = project.predictor.shas() if project.predictor is not None else []
+            await self._from_scratch(project)
+            await self._rewrite(project, moved, await self._lost(project, before))
+            await self._conventions(project)
+            return True
         if project.predictor is not None:
             rename(project.predictor, moved)
         units = [unit_from(unit) for unit in answer["units"]]
         await self._learn(project, units)
+        if project.learnt in answer.get("gone", ()):  # a reset: what it took away is news if it comes back
+            project.learnt = answer["head"]
         self.learnt(units)
         await self._store_episodes(answer["episodes"])
-        await move_episodes(self._memories, project.id, moved)
-        await move_fixes(self._memories, project, moved)
+        await self._rewrite(project, moved, answer.get("gone", ()))
         await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
         await self._claims.merge(project)
-        return None
+        return True
+
+    async def _lost(self, project: Project, before: Sequence[str]) -> list[str]:
+        """Which of the units known before are in no history any more."""
+        known = project.predictor
+        missing = [sha for sha in before if known is None or not known.knows(sha)]
+        if not missing:
+            return []
+        answer = await self._indexer.call("lost", {**self._where(project), "shas": missing}, timeout=300)
+        return list(answer["lost"])
+
+    async def _rewrite(self, project: Project, moved: Sequence[tuple[str, str]], gone: Sequence[str]) -> None:
+        """What is told of old commits is told of the new ones; of those that stand nowhere any more, nothing."""
+        removed = await move_episodes(self._memories, project.id, moved)
+        removed += await drop_episodes(self._memories, project.id, gone)
+        self._removed.update(removed)
+        await move_fixes(self._memories, project, moved)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
         """Parse `paths` again, or whatever changed in the tree since it was parsed."""
@@ -222,8 +246,12 @@ class Indexing:
         project.touch()
 
     async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
-        if episodes:
-            await self._store.put([memory_from_json(episode) for episode in episodes])
+        memories = [memory_from_json(episode) for episode in episodes]
+        if back := [memory for memory in memories if memory.id in self._removed]:  # a reset that was taken back
+            self._removed.difference_update(memory.id for memory in back)
+            await self._memories.keep(back)
+        if new := [memory for memory in memories if memory not in back]:
+            await self._store.put(new)
 
     async def _pack(self, project: Project) -> None:
         """Give back what saved files have said before: it is kept beside the model until somebody sorts it in."""

@@ -1,4 +1,4 @@
-"""Work that has a new commit id keeps its memory: what is known of the old commit moves to the new one."""
+"""Work that has a new commit id keeps its memory: what is known of the old commit moves to the new one, or goes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def rename(predictor: Predictor, moved: Sequence[tuple[str, str]]) -> None:
             predictor.rewrite(old, new)
 
 
-async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[str, str]]) -> None:
-    """Give the episodes of the new commits what the old ones' have earned, and remove those, each pair together. An old
-    episode without a new one stays."""
+async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[str, str]]) -> list[str]:
+    """Give the episodes of the new commits what the old ones' have earned, and remove those, each pair together; their
+    ids. An old episode without a new one stays."""
     target = {episode_id(project, old): episode_id(project, new) for old, new in moved}
     if not target:
-        return
+        return []
     async with memories.changing:
         earlier = await memories.known(list(target), project)
         later = await memories.known(list(dict.fromkeys(target[one] for one in earlier)), project)
@@ -40,6 +40,17 @@ async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[
                 for heir, gone in heirs.items()
             ]
         )
+        return [memory.id for gone in heirs.values() for memory in gone]
+
+
+async def drop_episodes(memories: Memories, project: str, shas: Sequence[str]) -> list[str]:
+    """Remove the episodes of commits that are in no history any more; their ids."""
+    if not shas:
+        return []
+    async with memories.changing:
+        gone = list(await memories.known([episode_id(project, sha) for sha in shas], project))
+        await memories.commit([Change(deletions=tuple(gone), project=project)] if gone else [])
+        return gone
 
 
 async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple[str, str]]) -> None:

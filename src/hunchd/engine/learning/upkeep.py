@@ -62,7 +62,9 @@ class Upkeep:
     async def _renew(self, project: Project, behind: bool, stale: bool, paths: set[str] | None) -> None:
         try:
             if behind:
-                await self._indexing.catch_up(project, self._rewritten.pop(project.id, ()))
+                told = self._rewritten.pop(project.id, [])
+                if not await self._indexing.catch_up(project, told):  # whatever ends the waiting notes it again
+                    self._rewritten[project.id] = told + self._rewritten.get(project.id, [])
             if stale:
                 await self._indexing.refresh(project, None if paths is None else sorted(paths))
             if project.whole:  # what the first reading stumbled over is not mended by a file that was saved
