@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from hunchd.cli.launching import holder
-from tests.daemon.running import RunningDaemon, running_daemon
+from hunchd.cli.launching import end, holder
+from hunchd.protocol.rendezvous import read
+from tests.daemon.running import STOP, RunningDaemon, running_daemon
 
 SECOND = [sys.executable, "-m", "hunchd.daemon.main"]
 # The start itself is what is tried here: nothing to embed, nothing to watch.
@@ -118,6 +122,60 @@ def test_no_child_outlives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_pa
     gone, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert len(gone) == len(children)
+
+
+@pytest.mark.parametrize("gone", ["", "data"])
+def test_a_daemon_whose_home_or_data_is_taken_away_ends_with_its_processes_and_is_followed_by_another(
+    daemon: RunningDaemon, tmp_path: Path, gone: str
+) -> None:
+    daemon.post("/memories", {"kind": "fact", "content": "so that the store process is at work"})
+    empty = {"journal": 0, "writer": 0, "embedding": 0}
+    daemon.wait_until(lambda: daemon.get("/status")["queues"] == empty, within=60, what="store and embed it")
+    children = _children(daemon)
+    assert children
+    (daemon.home / gone).rename(tmp_path / "taken")
+
+    assert daemon.process is not None
+    assert daemon.process.wait(STOP) == 0
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert not (daemon.home / gone).exists(), "nothing is made anew by who ends"
+    log = daemon.places.log_file if gone else tmp_path / "taken" / "state" / "hunchd.log"
+    (told,) = [line for line in log.read_text().splitlines() if "WARNING" in line or "ERROR" in line]
+    assert "daemon.lock: deleted or replaced while hunchd was running" in told
+
+    with started_by_a_command(daemon):
+        assert daemon.get("/health")["status"] == "ok"
+
+
+def test_a_daemon_that_nobody_can_find_any_more_ends_and_keeps_what_it_has(daemon: RunningDaemon) -> None:
+    daemon.post("/memories", {"kind": "fact", "content": "we deploy on Fridays"})
+    shutil.rmtree(daemon.places.runtime)
+
+    with started_by_a_command(daemon):  # which waits for the end of the one before it starts another
+        assert daemon.process is not None
+        assert daemon.process.wait(STOP) == 0
+        asked = {"query": "deploy", "depth": "shallow"}
+        daemon.wait_until(lambda: daemon.post("/search", asked)["results"], within=30, what="find the memory")
+
+
+@contextmanager
+def started_by_a_command(daemon: RunningDaemon) -> Iterator[None]:
+    """The daemon that `hunch start` has found or started answers as this one, and is ended with the block."""
+    subprocess.run([sys.executable, "-m", "hunchd.cli", "start"], check=True, capture_output=True)
+    daemon.told = read(daemon.places.rendezvous_file)
+    try:
+        yield
+    finally:
+        pid = holder(daemon.places)
+        assert pid is not None
+        end(pid)
+
+
+def test_a_home_that_cannot_be_made_is_said_in_one_line() -> None:
+    told = subprocess.run(
+        SECOND, env={**os.environ, "HUNCHD_HOME": "/proc/none"}, capture_output=True, text=True, check=False
+    )
+    assert (told.returncode, told.stderr) == (2, "hunchd: /proc/none: No such file or directory\n")
 
 
 @pytest.mark.timeout(120)

@@ -54,8 +54,6 @@ def running(where: Places | None = None) -> Rendezvous | None:
 
 def launch() -> Rendezvous:
     """Start a daemon and wait until it answers. Of several callers at once one starts it, the others wait with it."""
-    import subprocess  # most commands find a daemon and start nothing
-
     where = places()
     for folder in (where.runtime, where.state):
         make_private(folder)
@@ -63,19 +61,22 @@ def launch() -> Rendezvous:
     with _turn(where, deadline):
         if (daemon := running(where)) is not None:
             return daemon
-        if _activated(where, deadline):
-            return _until_ready(where, None, deadline)
-        with _log_end(where) as log:
-            process = subprocess.Popen(
-                DAEMON,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd="/",
-                env=os.environ | absolute_home(),
-            )
-        return _until_ready(where, process, deadline)
+        return _until_ready(where, None if _activated(where, deadline) else _started(where), deadline)
+
+
+def _started(where: Places) -> subprocess.Popen[bytes]:
+    import subprocess  # most commands find a daemon and start nothing
+
+    with _log_end(where) as log:
+        return subprocess.Popen(
+            DAEMON,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env=os.environ | absolute_home(),
+        )
 
 
 def _activated(where: Places, deadline: float) -> bool:
@@ -100,9 +101,13 @@ def _until_ready(where: Places, process: subprocess.Popen[bytes] | None, deadlin
         daemon = read(where.rendezvous_file)
         if daemon is not None and is_alive(daemon.pid) and answers(daemon):
             return daemon
-        # One that ends because another was quicker is no failure: the other will answer in a moment.
-        if process is not None and (ended := process.poll()) is not None and ended != _ALREADY:
-            break
+        # One that ends because another was quicker is no failure: the other will answer in a moment, unless it was at
+        # its end itself.
+        if process is not None and (ended := process.poll()) is not None:
+            if ended != _ALREADY:
+                break
+            if holder(where) is None:
+                process = _started(where)
         time.sleep(_PAUSE)
     what = f"did not answer within {READY:.0f} s" if ended in (None, _ALREADY) else f"ended with code {ended}"
     raise NoDaemon(

@@ -20,6 +20,7 @@ from hunchd.config.settings import Settings
 from hunchd.daemon.notify import keep_watchdog_fed, notify
 from hunchd.domain.errors import HunchError
 from hunchd.protocol.allocating import bound
+from hunchd.protocol.rendezvous import read
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +43,12 @@ def main(argv: list[str] | None = None) -> int:
         settings = load(where.config_file)
         for folder in (where.data, where.state, where.runtime):
             make_private(folder)
-        lock = take_lock(where.data / "daemon.lock")
+        lock = take_lock(_lock_file(where))
     except HunchError as error:
         print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - nobody reads the log of a daemon that never was
+        return 2
+    except OSError as error:
+        print(f"hunchd: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 2
     if isinstance(lock, int):
         print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
@@ -66,6 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 async def run(where: Places, settings: Settings) -> None:
     """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
+    from hunchd.daemon.footing import until_lost
     from hunchd.daemon.wiring import assembled, until_idle
     from hunchd.protocol.pipe import GIVE_WAY_AFTER
 
@@ -78,14 +83,38 @@ async def run(where: Places, settings: Settings) -> None:
         gc.freeze()  # what the start made stays: the collector need not look at it again
         notify("READY=1\nSTATUS=answering")
         watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")
+        lost = asyncio.create_task(until_lost(_footing(where)), name="footing")
         idle = asyncio.create_task(until_idle(engine, settings.daemon.idle_exit_minutes), name="idle-exit")
-        await asyncio.wait([asyncio.create_task(stop.wait(), name="stop"), idle], return_when=asyncio.FIRST_COMPLETED)
+        asked = asyncio.create_task(stop.wait(), name="stop")
+        await asyncio.wait([asked, idle, lost], return_when=asyncio.FIRST_COMPLETED)
         notify("STOPPING=1")
-        watchdog.cancel()
-        idle.cancel()
+        if lost.done():
+            _without_footing(where, lost.result())
+        for task in (watchdog, idle, lost):
+            task.cancel()
         logger.info("hunchd stops")
         loop.call_later(STOP_WITHIN, _end_now)
     notify("STATUS=stopped")
+
+
+def _footing(where: Places) -> list[Path]:
+    """What the daemon stands on: its data, the folder of its log, and what clients find it by."""
+    told = read(where.rendezvous_file)
+    socket = [Path(told.socket)] if told is not None and told.socket else []
+    return [_lock_file(where), where.spool, where.rendezvous_file, *socket]
+
+
+def _without_footing(where: Places, lost: list[Path]) -> None:
+    """Some of it is gone, so that nobody finds this daemon and any command starts another. Where the data is gone, this
+    one ends at once: whatever it wrote now would be in the way of who deleted that, or of the next daemon."""
+    logger.warning("%s: deleted or replaced while hunchd was running; it ends, and any command starts another", lost[0])
+    if _lock_file(where) in lost:
+        logging.shutdown()
+        os._exit(0)  # the helpers end with it
+
+
+def _lock_file(where: Places) -> Path:
+    return where.data / "daemon.lock"
 
 
 def take_lock(file: Path) -> int | _Lock:
