@@ -44,9 +44,8 @@ def test_on_a_fresh_machine_nothing_is_wrong_and_nothing_is_made(capsys: Output,
 
 
 def test_a_daemon_that_answers_is_well(fake: FakeDaemon, capsys: Output) -> None:
-    assert findings(capsys)["daemon"] == [
-        {"name": "daemon", "verdict": "ok", "finding": f"hunchd 0.1.0 answers (pid {os.getpid()})", "advice": ""}
-    ]
+    finding = f"hunchd 0.1.0 answers (pid {os.getpid()}) at {places().socket_file}"
+    assert findings(capsys)["daemon"] == [{"name": "daemon", "verdict": "ok", "finding": finding, "advice": ""}]
 
 
 def test_a_token_that_others_can_read_is_found_and_mended(fake: FakeDaemon, capsys: Output) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.config.places import make_private, places
+from hunchd.config.places import LONGEST_SOCKET_PATH, is_private, make_private, places
 from hunchd.domain.errors import ConfigError
 
 
@@ -70,3 +70,33 @@ def test_a_folder_that_everybody_can_replace_is_not_trusted(tmp_path: Path) -> N
         make_private(home / "data")
     home.chmod(0o1777)  # as /tmp is: nobody can take away what is another's
     assert make_private(home / "data").is_dir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sockets in the file system")
+def test_a_socket_fits_wherever_the_home_is_and_two_homes_never_share_one(tmp_path: Path) -> None:
+    session = Path("/tmp")
+    deep = [f"/{letter * 150}" for letter in "ab"]
+    with_session = [places({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": str(session)}).socket_file for home in deep]
+    without = [places({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": f"/{'x' * 150}"}).socket_file for home in deep]
+
+    assert {socket.parent for socket in with_session} == {session / "hunchd"}
+    assert {socket.parent for socket in without} == {Path(f"/tmp/hunchd-{os.getuid()}")}
+    assert len({*with_session, *without}) == 4
+    assert max(len(os.fsencode(socket)) for socket in (*with_session, *without)) <= LONGEST_SOCKET_PATH
+    assert places({"HUNCHD_HOME": "/short"}).socket_file == Path("/short/run/hunchd.sock")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_folder_that_somebody_else_could_have_prepared_is_not_private(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    assert is_private(folder)
+    folder.mkdir(mode=0o700)
+    assert is_private(folder)
+    folder.chmod(0o777)
+    assert not is_private(folder)
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not is_private(tmp_path / "link")
+    if os.getuid() == 0:
+        folder.chmod(0o700)
+        os.chown(folder, 12345, -1)
+        assert not is_private(folder)

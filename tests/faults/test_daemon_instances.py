@@ -12,11 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import AF_UNIX
+from socket import socket as Listening
 
 import psutil
 import pytest
 
 from hunchd.cli.launching import end, holder
+from hunchd.config.places import places
 from hunchd.protocol.rendezvous import read
 from tests.daemon.running import STOP, RunningDaemon, running_daemon
 
@@ -169,6 +172,53 @@ def started_by_a_command(daemon: RunningDaemon) -> Iterator[None]:
         pid = holder(daemon.places)
         assert pid is not None
         end(pid)
+
+
+def test_a_home_of_any_length_has_a_daemon(hunchd_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = hunchd_home.with_name(f"{hunchd_home.name}-run")
+    session.mkdir(mode=0o700)
+    home = hunchd_home / ("deep" * 40)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(session))
+    monkeypatch.setenv("HUNCHD_HOME", str(home))
+    with running_daemon(home) as daemon:
+        assert daemon.told is not None
+        assert daemon.told.socket is not None
+        socket = Path(daemon.told.socket)
+        assert (socket.parent, socket.parent.stat().st_mode & 0o777, socket.stat().st_mode & 0o777) == (
+            session / "hunchd",
+            0o700,
+            0o600,
+        )
+        said = subprocess.run(
+            [sys.executable, "-m", "hunchd.cli", "doctor"], capture_output=True, text=True, check=False
+        )
+        assert f"(pid {daemon.pid}) at {socket}" in " ".join(said.stdout.split())
+    assert list(socket.parent.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_who_takes_the_short_place_first_gets_no_token_and_stops_nobody(
+    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = hunchd_home.with_name(f"{hunchd_home.name}-run")
+    session.mkdir(mode=0o700)
+    home = hunchd_home / ("deep" * 40)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(session))
+    monkeypatch.setenv("HUNCHD_HOME", str(home))
+    (session / "hunchd").mkdir()
+    with Listening(AF_UNIX) as stranger:
+        stranger.bind(str(places().socket_file))
+        stranger.listen()
+        stranger.setblocking(False)
+        os.chown(session / "hunchd", 12345, -1)
+        daemon = RunningDaemon(home)
+        with started_by_a_command(daemon):
+            assert daemon.told is not None
+            assert daemon.told.socket is None
+            assert daemon.get("/health")["status"] == "ok"
+            with pytest.raises(BlockingIOError):  # nobody knocked
+                stranger.accept()
+        assert "belongs to another user" in daemon.log
 
 
 def test_a_home_that_cannot_be_made_is_said_in_one_line() -> None:

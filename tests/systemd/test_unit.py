@@ -69,6 +69,17 @@ def test_the_units_start_this_installation_with_its_own_home(tmp_path: Path) -> 
     assert f"\nListenStream={home}/run/hunchd.sock\n" in text["hunchd.socket"]
 
 
+def test_the_socket_of_a_home_that_lies_too_deep_for_one_is_where_clients_look_for_it() -> None:
+    environment = {"HUNCHD_HOME": f"/{'d' * 150}", "XDG_RUNTIME_DIR": "/tmp"}
+    where = places(environment)
+    (text,) = [
+        content.decode()
+        for path, content in wanted_files("systemd", where, environment).items()
+        if path.name == "hunchd.socket"
+    ]
+    assert f"\nListenStream={where.socket_file}\n" in text
+
+
 def test_the_socket_is_where_clients_look_for_it_and_theirs_alone(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     where = places({"XDG_RUNTIME_DIR": str(tmp_path / "run")})

@@ -132,7 +132,7 @@ def daemon(where: Places) -> Iterator[Check]:
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
     if answers(told):
         if told.protocol == PROTOCOL:
-            yield Check("daemon", "ok", f"hunchd {told.version} answers (pid {told.pid})")
+            yield Check("daemon", "ok", f"hunchd {told.version} answers (pid {told.pid}) at {told.socket or told.url}")
         else:
             which = "older" if told.protocol < PROTOCOL else "newer"
             finding = f"hunchd {told.version} is {which} than this command (protocol {told.protocol})"

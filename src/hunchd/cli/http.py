@@ -6,9 +6,13 @@ takes from the prompt back to the prompt.
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
+
+from hunchd.config.places import is_private
 
 _LINE: Final = 65_536  # bytes: longest header line
 _HEADERS: Final = 100  # lines
@@ -110,6 +114,8 @@ def request(
 def connect(address: Address, *, timeout: float) -> socket.socket:
     if address.path is None:
         return socket.create_connection((address.host, address.port), timeout)
+    if not is_private(Path(address.path).parent):  # whoever listens there may be anybody, and a token is told to it
+        raise PermissionError(errno.EACCES, "the folder of the socket is not private", address.path)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(timeout)
     try:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from platformdirs import PlatformDirs
 
 
+# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, with a closing zero.
+LONGEST_SOCKET_PATH = 103  # bytes
+
+
 class Places(NamedTuple):  # every command asks for it: quicker to load than a dataclass
     """The folders of one user. With HUNCHD_HOME all of them lie below that folder."""
 
@@ -22,7 +26,8 @@ class Places(NamedTuple):  # every command asks for it: quicker to load than a d
     data: Path  # what must not be lost: journal, store, projects
     state: Path  # logs, spool
     cache: Path  # what can be made again: models of the history, parsed code
-    runtime: Path  # rendezvous file, socket, locks
+    runtime: Path  # rendezvous file, locks
+    socket_file: Path  # in `runtime`, or where that is too deep for a socket, in a short place of this user's
 
     @property
     def config_file(self) -> Path:
@@ -40,26 +45,26 @@ class Places(NamedTuple):  # every command asks for it: quicker to load than a d
     def rendezvous_file(self) -> Path:
         return self.runtime / "daemon.json"
 
-    @property
-    def socket_file(self) -> Path:
-        return self.runtime / "hunchd.sock"
-
 
 def places(environment: dict[str, str] | None = None) -> Places:
     """The folders that `environment` (default: this process's) asks for. Nothing is created."""
     variables = os.environ if environment is None else environment
     if home := absolute_home(variables).get("HUNCHD_HOME"):
         base = Path(home)
-        return Places(base / "config", base / "data", base / "state", base / "cache", base / "run")
+        runtime = base / "run"
+        socket = _socket_in(runtime, variables.get("XDG_RUNTIME_DIR"))
+        return Places(base / "config", base / "data", base / "state", base / "cache", runtime, socket)
     from platformdirs import PlatformDirs  # not loaded where HUNCHD_HOME decides
 
     ask = PlatformDirs("hunchd", appauthor=False)
+    runtime = _runtime(variables.get("XDG_RUNTIME_DIR"), ask)
     return Places(
         config=ask.user_config_path,
         data=ask.user_data_path,
         state=ask.user_state_path,
         cache=ask.user_cache_path,
-        runtime=_runtime(variables.get("XDG_RUNTIME_DIR"), ask),
+        runtime=runtime,
+        socket_file=_socket_in(runtime, variables.get("XDG_RUNTIME_DIR")),
     )
 
 
@@ -77,6 +82,23 @@ def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
     return ask.user_runtime_path
 
 
+def _socket_in(runtime: Path, xdg: str | None) -> Path:
+    """Where the daemon of this runtime folder listens. The short places are not the home's own: there the socket is
+    named after it. Whoever uses one makes sure first that the folder is nobody else's: in /tmp anybody may make it."""
+    usual = runtime / "hunchd.sock"
+    if os.name != "posix" or _fits(usual):
+        return usual
+    import hashlib  # seldom needed
+
+    name = f"{hashlib.blake2b(os.fsencode(runtime), digest_size=8).hexdigest()}.sock"
+    in_session = Path(xdg) / "hunchd" / name if xdg and Path(xdg).is_dir() else None
+    return in_session if in_session and _fits(in_session) else Path(f"/tmp/hunchd-{os.getuid()}") / name
+
+
+def _fits(socket: Path) -> bool:
+    return len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH
+
+
 def expanded(path: str) -> Path:
     """The path with ~ and ~NAME written out; as it is where nobody is called so, or the system knows no home folder."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
@@ -85,6 +107,19 @@ def expanded(path: str) -> Path:
 def hint_of_foreign(folder: Path) -> str:
     """What helps who meets another user's folder where his own should be."""
     return f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place."
+
+
+def is_private(folder: Path) -> bool:
+    """Whether nobody else, but the system's administrator, has made `folder` or may put anything into it. One that is
+    not there is nobody's."""
+    if os.name != "posix":
+        return True
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return True
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid in (0, os.getuid())
+    return ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def make_private(folder: Path) -> Path:

@@ -19,6 +19,7 @@ from hunchd.config.settings import Settings
 from hunchd.daemon.nightly import every_night
 from hunchd.daemon.notify import inherited_sockets
 from hunchd.daemon.supervision import Supervisor
+from hunchd.domain.errors import ConfigError
 from hunchd.engine.engine import Engine
 from hunchd.engine.state.parts import Parts
 from hunchd.language import client as language
@@ -126,7 +127,7 @@ async def answering(engine: Engine, places: Places, settings: Settings, journal:
         make_app(engine, token, limits=Limits(body=settings.serving.max_body_bytes)),
         host=settings.serving.host,
         port=settings.serving.port,
-        socket_path=places.socket_file if settings.serving.socket else None,
+        socket_path=own_socket(places) if settings.serving.socket else None,
         inherited=inherited_sockets(),
     )
     async with doors as (url, socket):
@@ -137,6 +138,18 @@ async def answering(engine: Engine, places: Places, settings: Settings, journal:
             yield
         finally:
             rendezvous.remove(places.rendezvous_file, pid=os.getpid())
+
+
+def own_socket(places: Places) -> Path | None:
+    """Where to listen. A short place that somebody else has taken is done without: no stranger decides whether this
+    daemon starts."""
+    if places.socket_file.parent != places.runtime:
+        try:
+            make_private(places.socket_file.parent)
+        except (ConfigError, OSError) as error:
+            logger.warning("hunchd answers on loopback only, for a socket needs a private folder: %s", error)
+            return None
+    return places.socket_file
 
 
 def announce(told: Rendezvous, file: Path, journal: Journal) -> None:

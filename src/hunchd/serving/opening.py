@@ -16,14 +16,12 @@ from typing import Final
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from hunchd.config.places import make_private
+from hunchd.config.places import LONGEST_SOCKET_PATH, make_private
 from hunchd.domain.errors import ConfigError
 from hunchd.serving.http import ACCESS, CONNECTIONS, LIMITS
 from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
 
 _FAMILIES: Final = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
-# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, with a closing zero.
-_LONGEST_SOCKET_PATH: Final = 103  # bytes
 _BACKLOG: Final = 256  # connections the system holds while we are busy
 
 protocol_logger = logging.getLogger("hunchd.serving.connections")
@@ -122,8 +120,8 @@ def _tcp(host: str, port: int) -> socket.socket:
 
 
 def _unix(path: Path) -> socket.socket:
-    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
-        raise ConfigError(f"the socket's path is longer than {_LONGEST_SOCKET_PATH} bytes: {path}")
+    if len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
+        raise ConfigError(f"the socket's path is longer than {LONGEST_SOCKET_PATH} bytes: {path}")
     make_private(path.parent)
     _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
