@@ -66,6 +66,18 @@ def test_what_nobody_can_ask_for_any_more_goes_and_counts_as_waste() -> None:
     assert len(lost) == bundles.tally.wasted == 1
 
 
+def test_what_is_left_at_the_end_counts_as_waste() -> None:
+    lost: list[int] = []
+    bundles = Bundles(dropped=lost.append)
+    for name in "abc":
+        bundles.keep(key(name), bundle(name), ahead=True)
+    assert bundles.take(key("b")) is not None
+    bundles.drop()
+
+    assert len(bundles) == 0
+    assert len(lost) == bundles.tally.wasted == 2
+
+
 def test_a_look_is_no_question() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -85,6 +87,73 @@ def test_there_is_nothing_to_keep_when_nothing_happened() -> None:
     assert board.told(NOW + 10_000)
     assert board.told(NOW + 10_000) is None
     assert not board.due(NOW + 99_999)
+
+
+def test_a_week_with_a_restart_a_night_and_the_end_of_summer_time_is_what_one_counts_by_hand(tmp_path: Path) -> None:
+    kept = tmp_path / "state" / "scoreboard.json"
+    monday = datetime(2025, 10, 20, tzinfo=ZoneInfo("Europe/Berlin"))  # on Sunday an hour comes twice
+    for day in range(7):
+        board = Scoreboard.load(kept)
+        nine = (monday + timedelta(days=day, hours=9)).timestamp()
+        board.opened("p", "first.py", nine - 60)  # nothing was suggested since the start: not judged
+        board.suggest("p", [("a.py", 0.8), ("b.py", 0.6), ("c.py", 0.1)], nine)
+        board.opened("p", "a.py", nine + 60)  # a hit, expected for 60 s
+        board.opened("p", "z.py", nine + 120)  # a miss
+        board.suggest("p", [("d.py", 0.7), ("c.py", 0.1), ("a.py", 0.1)], nine + 180)
+        board.opened("p", "c.py", nine + 210)  # a hit, expected for 210 s
+        board.opened("p", "a.py", nine + 240)  # closed meanwhile: a hit again, expected for 180 s
+        board.opened("p", "d.py", nine + 4 * HOUR)  # suggested before lunch: not judged
+        for number in range(4):
+            board.asked(nine + number, warm=number > 0)
+        board.built(1_000, nine)
+        board.wasted(250, nine + 12 * HOUR)
+        scoreboard.keep(kept, board.told(nine + 12 * HOUR) or "")
+
+    night = nine + 13 * HOUR
+    board = Scoreboard.load(kept)
+    of_a_day = {
+        "opened": 4,
+        "hit_rate": 0.75,
+        "precision": round(1 / 3, 3),  # of a.py, b.py and d.py
+        "lead_seconds": 150.0,
+        "warm_rate": 0.75,
+        "ahead_bytes": 1_000,
+        "wasted_bytes": 250,
+    }
+    assert board.over(DAY, night).figures() == of_a_day
+    assert board.over(WEEK, night).figures() == of_a_day | {
+        "opened": 28,
+        "ahead_bytes": 7_000,
+        "wasted_bytes": 1_750,
+    }
+    assert board.over(WEEK, night + DAY * HOUR).opened == 24, "Monday is over"
+
+
+def test_the_last_suggestions_before_an_idle_end_are_counted_with_it(tmp_path: Path) -> None:
+    board = Scoreboard()
+    board.suggest("p", [("a.py", 0.8), ("b.py", 0.8)], NOW)
+    board.opened("p", "a.py", NOW + 60)
+    scoreboard.keep(tmp_path / "kept", board.told(NOW + HOUR) or "")
+
+    assert Scoreboard.load(tmp_path / "kept").over(DAY, NOW + HOUR).figures()["precision"] == 0.5
+
+
+def test_what_is_read_hours_later_has_run_out() -> None:
+    board = Scoreboard()
+    board.suggest("p", [("a.py", 0.8)], NOW)
+
+    assert board.over(DAY, NOW + 60).suggested == 0
+    assert board.over(DAY, NOW + 3 * HOUR).suggested == 1
+
+
+@pytest.mark.parametrize("later", [2 * HOUR, 9 * DAY * HOUR])
+def test_what_ran_out_long_ago_takes_nothing_of_today_away(later: int) -> None:
+    board = Scoreboard()
+    board.suggest("p", [("a.py", 0.8)], NOW)
+    board.asked(NOW + later, warm=True)
+    board.suggest("p", [("a.py", 0.8)], NOW + later + 60)
+
+    assert board.over(DAY, NOW + later + 60).asked == 1
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"hours": 3}', '{"hours": {"x": {}}, "ranks": [], "seen": 0}'])

@@ -209,7 +209,7 @@ class Engine:
         """Leave everything for the next start; what is accepted is in the journal in any case."""
         self._watching.close()
         await self._housekeeping.close()
-        await self._answers.keep_board()
+        await self._answers.close()
         for project in self._projects:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexing.remember, project)

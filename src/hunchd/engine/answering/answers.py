@@ -167,6 +167,11 @@ class Answers:
         """Go on counting where the last run stopped; from now on the counts are kept there."""
         self._board_file, self.board = path, scoreboard.Scoreboard.load(path)
 
+    async def close(self) -> None:
+        """Nobody asks any more: what was built ahead in vain counts as such, and the counts are kept."""
+        self.bundles.drop()
+        await self.keep_board()
+
     async def keep_board(self) -> None:
         """Write the scoreboard where the next start finds it."""
         told = self.board.told(self._now().timestamp())

@@ -89,6 +89,11 @@ class Bundles:
             self._drop(self._kept.popitem(last=False)[1])
         return bundle
 
+    def drop(self) -> None:
+        """Let go of everything."""
+        while self._kept:
+            self._drop(self._kept.popitem()[1])
+
     def _drop(self, dropped: _Kept) -> None:
         if dropped.ahead and not dropped.served:
             self.tally.wasted += 1

@@ -38,7 +38,7 @@ class Counts:
     foreseen: int = 0  # of those, among the first ten suggested just before
     suggested: int = 0  # made with confidence, and half an hour ago
     taken: int = 0  # of those, opened within the window
-    lead: float = 0.0  # seconds from the first suggestion of a file to its opening, summed over `foreseen`
+    lead: float = 0.0  # seconds that a file was expected until it was opened, summed over `foreseen`
     asked: int = 0  # bundles asked for
     warm: int = 0  # of those, ready
     ahead_bytes: int = 0  # bundles built before they were asked for
@@ -63,7 +63,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Suggested:
-    first: float
+    first: float  # when it was suggested first, or opened since
     last: float
     sure: bool
     taken: bool = False
@@ -76,7 +76,7 @@ class Scoreboard:
         self._hours = hours or {}
         self._ranks = list(ranks) or [0.0] * RANKS
         self._seen = seen  # opens that the ranks are counted over, faded alike
-        self._lists: dict[str, list[str]] = {}  # by project: the newest list
+        self._lists: dict[str, tuple[float, list[str]]] = {}  # by project: the newest list, and when it was made
         self._pending: dict[tuple[str, str], _Suggested] = {}
         self._saved = 0.0
         self._changed = False
@@ -84,7 +84,7 @@ class Scoreboard:
     def suggest(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
         """These files, with their confidences, the likeliest first, are expected next."""
         self._expire(now)
-        self._lists[project] = [path for path, _ in files[:RANKS]]
+        self._lists[project] = now, [path for path, _ in files[:RANKS]]
         for path, confidence in files[:RANKS]:
             known = self._pending.get((project, path))
             if known is None:
@@ -95,10 +95,10 @@ class Scoreboard:
     def opened(self, project: str, path: str, now: float) -> None:
         """A file was opened that was not open."""
         self._expire(now)
-        suggested = self._lists.get(project)
-        if not suggested:
+        made, suggested = self._lists.get(project, (now, []))
+        if not suggested or now - made > WINDOW:
             return
-        counts = self._now(now)
+        counts = self._at(now, now)
         counts.opened += 1
         self._seen = self._seen * FORGETTING + 1.0
         self._ranks = [value * FORGETTING for value in self._ranks]
@@ -106,24 +106,24 @@ class Scoreboard:
         if path in suggested:
             self._ranks[suggested.index(path)] += 1.0
             counts.foreseen += 1
-            counts.lead += now - pending.first if pending is not None and not pending.taken else 0.0
+            counts.lead += now - pending.first if pending is not None else 0.0
         if pending is not None:
-            pending.taken = True
+            pending.taken, pending.first = True, now  # from now on it is expected to be opened again
 
     def asked(self, now: float, *, warm: bool) -> None:
-        counts = self._now(now)
+        counts = self._at(now, now)
         counts.asked += 1
         counts.warm += warm
 
     def built(self, size: int, now: float) -> None:
-        self._now(now).ahead_bytes += size
+        self._at(now, now).ahead_bytes += size
 
     def wasted(self, size: int, now: float) -> None:
-        self._now(now).wasted_bytes += size
+        self._at(now, now).wasted_bytes += size
 
     def depth(self, now: float) -> int:
         """Of how many likely files the bundles are worth building before they are asked for."""
-        if self._now(now).wasted_bytes > MOST_WASTED:
+        if self._at(now, now).wasted_bytes > MOST_WASTED:
             return 1
         deep = 0
         while deep < DEEPEST:
@@ -140,18 +140,20 @@ class Scoreboard:
             del self._pending[key]
 
     def over(self, hours: int, now: float) -> Counts:
-        """The sum of the last `hours`."""
+        """The sum of the last `hours`, the one that is running among them."""
+        self._expire(now)
         total = Counts()
         for hour, counts in self._hours.items():
             if int(now) // HOUR - hours < hour <= int(now) // HOUR:
                 total.add(counts)
         return total
 
-    def _now(self, now: float) -> Counts:
+    def _at(self, moment: float, now: float) -> Counts:
+        """The counts of the hour of `moment`, which lies in the past or is `now`."""
         self._changed = True
-        hour = int(now) // HOUR
+        hour, newest = int(moment) // HOUR, int(now) // HOUR
         if hour not in self._hours:
-            self._hours = {old: counts for old, counts in self._hours.items() if hour - WEEK < old <= hour}
+            self._hours = {old: counts for old, counts in self._hours.items() if newest - WEEK < old <= newest}
         return self._hours.setdefault(hour, Counts())
 
     def _expire(self, now: float) -> None:
@@ -160,7 +162,7 @@ class Scoreboard:
             if now - pending.last > WINDOW:
                 del self._pending[key]
                 if pending.sure:
-                    counts = self._now(pending.last + WINDOW)
+                    counts = self._at(pending.last + WINDOW, now)
                     counts.suggested += 1
                     counts.taken += pending.taken
 
@@ -172,6 +174,7 @@ class Scoreboard:
 
     def told(self, now: float) -> str | None:
         """What is to be kept of it; None when nothing has changed since."""
+        self._expire(now)
         if not self._changed:
             return None
         self._changed, self._saved = False, now
