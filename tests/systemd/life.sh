@@ -65,6 +65,14 @@ holds "stood still; the watchdog started another, which answered after $((($(dat
 rm -r "$HOME/.config/systemd/user/hunchd.service.d"
 systemctl --user daemon-reload
 
+before=$(property hunchd.service NRestarts)
+rm -rf "$HOME/.local/share/hunchd"
+until_true is hunchd.service ActiveState inactive
+[ "$(property hunchd.service NRestarts)" = "$before" ]
+hunch projects >/dev/null 2>&1
+[ "$(pid_of_daemon)" = "$(property hunchd.service MainPID)" ]
+holds "its data was deleted: it ended and was left alone; the next command woke one that begins anew"
+
 unit=$HOME/.config/systemd/user/hunchd.service
 sed -i 's/^Nice=5/Nice=7/' "$unit"
 hunch service status --json | grep -q '"up_to_date": false'

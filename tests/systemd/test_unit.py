@@ -144,4 +144,4 @@ def test_a_real_manager_starts_wakes_watches_upgrades_and_removes_it() -> None:
     )
 
     assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.count("ok ") == 10
+    assert told.stdout.count("ok ") == 11
