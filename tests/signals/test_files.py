@@ -283,6 +283,29 @@ def test_a_checkout_of_a_few_files_is_one_event_too(tree: Path, watch: Watch) ->
     assert sorted(watched.inbox.of(FilesChanged)[0].saved) == ["a.py", "src/b.py"]
 
 
+def test_a_checkout_that_changes_what_is_ignored_is_one_event_too(tree: Path, watch: Watch) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=tree, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    git("checkout", "-q", "-b", "other")
+    (tree / ".gitignore").write_text("build/\n*.log\n")  # which git writes first, so that the tree is looked at anew
+    for number in range(50):
+        (tree / f"other{number}.py").write_text("x = 1\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "other")
+    git("checkout", "-q", "main")
+    watched = watch()
+    for branch in ("other", "main"):
+        git("checkout", "-q", branch)
+        eventually(watched.equals_the_disk)
+        watched.inbox.rest(1.5)
+
+    assert set(watched.inbox.kinds()) == {"FilesChanged"}
+
+
 @pytest.mark.slow
 def test_a_branch_of_ten_thousand_files_is_at_most_two_events(tmp_path: Path, watch: Watch) -> None:
     root = tmp_path / "big"

@@ -80,12 +80,13 @@ class Bursts:
         self._saved: list[str] = []
         self._deleted: list[str] = []
         self._later: dict[str, float] = {}
+        self._in_bulk = False
         self._opened: dict[str, None] = {}
         self._last = 0.0
         self._timer: Timer | None = None
         self._open_timer: Timer | None = None
         self.rules: IgnoreRules | None = None  # nothing is told before the rules are there
-        self.held = False  # while a scan runs: its findings belong to the same burst
+        self.held = False  # while a scan is due or runs: its findings belong to the same burst
 
     @property
     def waiting(self) -> int:
@@ -194,7 +195,9 @@ class Bursts:
         gone = set(deleted)
         saved = [path for path in dict.fromkeys(self._saved) if path not in gone]
         self._saved = []
-        self._send(saved, deleted, bulk=before != self._head or len(saved) + len(deleted) >= self._options.bulk_files)
+        bulk = self._in_bulk or before != self._head or len(saved) + len(deleted) >= self._options.bulk_files
+        self._in_bulk = bulk and bool(self._later)  # what may come back is told next, and was gone with the others
+        self._send(saved, deleted, bulk=bulk)
 
     def _judge_one(self, path: str, seen: float, rules: IgnoreRules, now: float) -> None:
         stamp = self._stamp(path, rules)

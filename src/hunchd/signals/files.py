@@ -175,6 +175,7 @@ class FileWatcher:
         self._stale = self._stale or rules
         if self._lost_at is None and self._state != "missing":
             self._lost_at = time.monotonic()
+            self._bursts.held = True
             self._thread.later(REST, self._rescan)
 
     def _rescan(self) -> None:
@@ -212,7 +213,8 @@ class FileWatcher:
         if self._to_scan and not self._stopped:
             self._thread.later(0.0, self._scan_slice)
             return
-        self._scanning = self._bursts.held = self._full = False
+        self._scanning = self._full = False
+        self._bursts.held = self._lost_at is not None
         if self._state == "scanning":
             self._state = "watching"
             self._first = False
@@ -303,6 +305,7 @@ class FileWatcher:
         self._state = "missing"
         self._reason = reason
         self._lost_at = None
+        self._bursts.held = self._scanning
         self._to_scan.clear()
         self._unwatch_all()
         self._bursts.forget(None)
