@@ -206,6 +206,16 @@ def test_an_amended_commit_and_a_reset_are_rewrites(repository: Path, watch: Wat
     assert inbox.of(Commit) == []
 
 
+def test_a_history_that_is_filtered_is_rewritten(repository: Path, watch: Watch) -> None:
+    inbox = watch(repository)
+    old = git(repository, "rev-parse", "HEAD")
+    git(repository, "filter-branch", "-f", "--msg-filter", "cat; echo Filtered")
+    new = git(repository, "rev-parse", "HEAD")
+
+    inbox.wait(lambda: inbox.of(Rewrite))
+    assert [(one.old, one.new) for one in inbox.of(Rewrite)] == [(old, new)]
+
+
 def test_a_rebase_of_two_hundred_commits_is_one_summary(repository: Path, watch: Watch) -> None:
     lines = ["reset refs/heads/long", "from refs/heads/side"]
     for number in range(200):

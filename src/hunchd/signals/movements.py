@@ -16,6 +16,7 @@ MOST_COMMITS = 20
 
 _SOURCE = "watcher"
 _MERGED = re.compile(r"merge (\S+): ")
+_REWRITING = ("commit (amend)", "reset:", "filter-branch:")
 _PICKED = re.compile(r"\((?:pick|reword|edit|squash|fixup|continue|merge|exec)\)")
 
 
@@ -155,7 +156,7 @@ def _meaning(step: Step, event: _Event) -> Signal:
     merged = _MERGED.match(message)
     if merged or message.startswith(("commit (merge)", "pull")):
         return event.merge(step.new, merged[1] if merged else None)
-    if step.old is not None and (message.startswith(("commit (amend)", "reset:")) or "(abort)" in message):
+    if step.old is not None and (message.startswith(_REWRITING) or "(abort)" in message):
         return event.rewrite(step.old, step.new)
     return event.commit(step.new)
 
