@@ -114,6 +114,27 @@ def test_a_reset_takes_its_episodes_along_and_brings_them_back(daemon: RunningDa
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="have them back")
 
 
+@pytest.mark.parametrize("meanwhile", ["running", "stopped"])
+def test_a_shallow_clone_that_is_deepened_is_learnt_whole(
+    daemon: RunningDaemon, shop: Path, tmp_path: Path, meanwhile: str
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth", "2", f"file://{shop}", str(clone))
+    assert daemon.add(clone)["progress"]["commits"]["done"] == 2
+    if meanwhile == "stopped":
+        daemon.stop()
+    git(clone, "fetch", "-q", "--unshallow")
+    if meanwhile == "stopped":
+        daemon.start()
+
+    every = len(git(clone, "rev-list", "HEAD").split())
+    daemon.wait_until(
+        lambda: daemon.get("/projects")["items"][0]["progress"]["commits"]["done"] == every,
+        within=PATIENCE,
+        what="learn what is older",
+    )
+
+
 def test_of_a_history_that_was_rewritten_whole_and_pruned_no_old_episode_stays(
     daemon: RunningDaemon, shop: Path
 ) -> None:

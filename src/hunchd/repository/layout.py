@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -135,6 +136,13 @@ _MARKERS = (
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
 )
+
+
+def border(layout: Layout) -> int | None:
+    """Where a shallow clone's history begins, as a mark that changes when it is deepened; None where it is whole."""
+    cut = layout.common_dir / "shallow" if layout.common_dir is not None else None
+    content = read_bounded(cut, limit=_PACKED_BYTES) if cut is not None else None
+    return zlib.crc32(content) if content else None
 
 
 def rebased_branch(layout: Layout) -> str | None:

@@ -33,7 +33,7 @@ MOST_REF_FOLDERS = 500
 # What the files of a git folder have to do with what is checked out; the index and its lock have nothing.
 _STATE = frozenset(
     {"HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge"}
-    | {"rebase-apply", "sequencer", "packed-refs", "worktrees", "logs", "refs", "tables.list"}
+    | {"rebase-apply", "sequencer", "packed-refs", "worktrees", "logs", "refs", "tables.list", "shallow"}
 )
 
 
@@ -46,6 +46,7 @@ class _Tree:
         self.kept = Story(started=_origin(layout, self.look))
         self.offset = end_of_log(layout)
         self.tables = _tables(layout)
+        self.border = layouts.border(layout)
 
     def news(self, now: datetime) -> tuple[Signal, ...]:
         """What happened since the last time."""
@@ -55,15 +56,18 @@ class _Tree:
             if written == self.tables:
                 return ()
             return (FilesChanged(project=project, at=now, source="watcher", complete=False),)
+        border, self.border = self.border, layouts.border(self.layout)
+        deepened = border != self.border
         before, after = self.look, look_at(self.layout)
         steps, self.offset = steps_since(self.layout, self.offset)
+        deeper = (FilesChanged(project=project, at=now, source="watcher", complete=False),) if deepened else ()
         if after == before and not steps:
-            return ()
+            return deeper
         sha = after.head.sha
         above = parents(self.layout, sha) if sha is not None and not steps else None
         story = movements(before, after, self.kept, steps, project=project, at=now, parents=above)
         self.look, self.kept = after, story
-        return story.signals
+        return (*story.signals, *deeper)
 
 
 def _origin(layout: Layout, look: Look) -> Head | None:

@@ -29,6 +29,7 @@ from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.repository.layout import border
 from hunchd.store.client import StoreClient
 from hunchd.store.code import CodeCache
 
@@ -70,6 +71,7 @@ class Indexing:
             project.facts = {fact["id"]: memory_from_json(fact) for fact in told["facts"]}
             project.learnt = told["learnt"]
             project.shared = told.get("shared")
+            project.border = told.get("border")
             project.predictor = Predictor.load(model)
             project.commits.done = project.commits.total = len(project.predictor)
             project.files.done = project.files.total = told.get("files", 0)
@@ -131,7 +133,10 @@ class Indexing:
         if answer.get("waits"):
             return False
         moved = [(old, new) for old, new in answer.get("moved", ())]
-        if answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository altogether
+        deepened = project.border is not None and project.border != border(
+            project.main.layout
+        )  # there is older history by now
+        if deepened or answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository
             before = project.predictor.shas() if project.predictor is not None else []
             await self._from_scratch(project)
             await self._rewrite(project, moved, await self._lost(project, before))
@@ -193,7 +198,7 @@ class Indexing:
             "newest": self._settings.newest_units,
             "most": self._settings.max_units,
         }
-        project.whole, project.unread = False, ""
+        project.whole, project.unread, project.border = False, "", border(project.main.layout)
         async with aclosing(self._indexer.stream("index", params)) as steps:
             async for step in steps:
                 await self._take(project, step)
@@ -270,6 +275,7 @@ class Indexing:
         by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
         facts = [memory_json(fact) for fact in by_files]
         told = {"learnt": project.learnt, "facts": facts, "shared": project.shared, "files": project.files.done}
+        told["border"] = project.border
         draft = project.cache / f".{STATE}"
         try:
             project.predictor.save(project.cache / MODEL)

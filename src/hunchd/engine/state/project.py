@@ -176,6 +176,7 @@ class Project:
     whole: bool = False  # everything there was has been read once: from then on only what comes is learnt
     unread: str = ""  # why older history is missing
     learnt: str | None = None  # sha of the newest unit that the predictor knows
+    border: int | None = None  # where the history that was read is cut off, if it is a shallow clone's
     commits: Progress = field(default_factory=Progress)
     files: Progress = field(default_factory=Progress)
     embeddings: Progress = field(default_factory=Progress)
