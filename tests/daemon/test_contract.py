@@ -302,3 +302,19 @@ def test_a_session_is_searched_without_the_name_of_its_project(daemon: RunningDa
         found = daemon.post("/search", {"query": "Grumblewock", "session": session})["results"]
         assert any("Grumblewock" in one["snippet"] for one in found), session
     assert not daemon.post("/search", {"query": "Grumblewock", "session": "nowhere"})["results"]
+
+
+def test_how_far_a_project_is_does_not_depend_on_who_asked_for_the_status(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+
+    def stored() -> tuple[int, int]:
+        [project] = daemon.get("/projects")["items"]
+        told = project["progress"]["embeddings"]
+        return told["done"], told["total"]
+
+    daemon.wait_until(lambda: 0 < stored()[1] == stored()[0], within=60, what="embed what it has read")
+    _, before = stored()
+    daemon.post("/memories", {"kind": "episode", "content": "what is new", "project": str(shop)})
+    daemon.wait_until(lambda: stored()[1] > before, within=20, what="count what is new")
+    [shown] = daemon.get("/status")["projects"]
+    assert shown["progress"]["embeddings"]["total"] == stored()[1]

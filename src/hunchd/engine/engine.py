@@ -234,10 +234,10 @@ class Engine:
     async def add_project(self, path: str) -> dict[str, Any]:
         project = self._projects.add(path)
         self.events.tell("project", project=project.id, path=str(project.root))
-        return project.json()
+        return self._vitals.shown(project)
 
     async def projects(self) -> list[dict[str, Any]]:
-        return [project.json() for project in self._projects]
+        return [told for _, told in await self._vitals.projects()]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase all that is kept of a project, from disk too; once begun it is finished, if need be after a crash."""

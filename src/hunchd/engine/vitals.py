@@ -19,6 +19,7 @@ from hunchd.engine.conversing.reading import Reading
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.learning.projects import Projects
 from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.project import Project
 from hunchd.engine.watching import Watching
 from hunchd.store.files import Files
 
@@ -58,16 +59,13 @@ class Vitals:
 
     async def status(self, *, degraded: Sequence[str], consolidation: dict[str, Any] | None) -> dict[str, Any]:
         """The contract's answer to GET /status."""
-        await self._ask_the_store()
+        projects = await self.projects()
         store = self._parts.store.last_stats
-        for project in self._projects:
-            if (state := store.get("projects", {}).get(project.id)) is not None:
-                project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
-        told = list(degraded) + list(store.get("degraded", ()))
+        trouble = list(degraded) + list(store.get("degraded", ()))
         return {
-            "status": "degraded" if told else "ok",
-            "degraded": told,
-            "projects": [project.json() | {"watching": self._watching.status(project)} for project in self._projects],
+            "status": "degraded" if trouble else "ok",
+            "degraded": trouble,
+            "projects": [told | {"watching": self._watching.status(project)} for project, told in projects],
             "queues": self.queues(),
             "store": {
                 "bytes": await self._bytes_on_disk(),
@@ -81,6 +79,15 @@ class Vitals:
             "tasks": self._parts.tasks.status(),
             "uptime_seconds": round(time.monotonic() - self._started),
         }
+
+    async def projects(self) -> list[tuple[Project, dict[str, Any]]]:
+        """Each project, and how the contract shows it."""
+        await self._ask_the_store()
+        return [(project, self.shown(project)) for project in self._projects]
+
+    def shown(self, project: Project) -> dict[str, Any]:
+        """The project as the contract shows it; what has its vector, as the store told last."""
+        return project.json(self._parts.store.last_stats.get("projects", {}).get(project.id))
 
     async def _ask_the_store(self) -> None:
         """It embeds by itself what was waiting when it last told; asked only then, or after it was given something, and

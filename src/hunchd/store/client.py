@@ -87,7 +87,7 @@ class StoreClient:
         self._child = child
         self._questions = 0  # that wait for their answer
         self._answered_at = float("-inf")
-        self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": []}
+        self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": [], "projects": {}}
         self.to_count = False  # whether something was put since it was counted
 
     async def put(self, memories: Sequence[Memory]) -> None:
@@ -212,6 +212,7 @@ class StoreClient:
     async def erase(self, project: str | None) -> None:
         """Remove everything that is kept of a project from the disk."""
         await self._call("erase", {"project": project}, timeout=ERASE_TIMEOUT)
+        self.last_stats["projects"].pop(project or "user", None)
 
     async def purge(self, project: str | None) -> None:
         """Remove what was deleted from the disk now, not within a minute."""
@@ -258,7 +259,9 @@ class StoreClient:
         self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0, again: bool = False
     ) -> dict[str, Any]:
         answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, again=again)
-        self.last_stats = {**self.last_stats, **answer.get("stats", {})}
+        told = answer.get("stats", {})
+        known = {**self.last_stats.get("projects", {}), **told.get("projects", {})}  # it tells of those that are open
+        self.last_stats = {**self.last_stats, **told, "projects": known}
         return answer
 
 

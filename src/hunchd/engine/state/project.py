@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -299,8 +299,9 @@ class Project:
         """The errors that still matter, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
 
-    def json(self) -> dict[str, Any]:
-        """The project as the contract shows it."""
+    def json(self, stored: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """The project as the contract shows it; `stored` are the store's own figures, where it has told them."""
+        vectors = self.embeddings.pair if stored is None else (stored["embedded"], stored["rows"])
         shown = project_json(
             id=self.id,
             path=str(self.root),
@@ -309,7 +310,7 @@ class Project:
             state=self.state,
             commits=self.commits.pair,
             files=self.files.pair,
-            embeddings=self.embeddings.pair,
+            embeddings=vectors,
         )
         shown["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
         shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
