@@ -13,6 +13,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.fields import TEXT_LIMIT
 from hunchd.protocol.memories import (
+    CLEARABLE,
     DRAFT_FIELDS,
     DRAFT_KINDS,
     PATCH_FIELDS,
@@ -224,6 +225,14 @@ def test_every_field_that_can_be_patched_is() -> None:
 def test_what_cannot_be_patched_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         memory_patch(raw)
+
+
+@pytest.mark.parametrize("name", sorted({*PATCH_FIELDS} - {*CLEARABLE}))
+def test_null_clears_nothing_that_cannot_be_empty(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"'{name}' cannot be cleared; can be: category, key, value"):
+        memory_patch({"branch": "main", name: None})
+
+    assert memory_patch(dict.fromkeys(CLEARABLE)) == dict.fromkeys(CLEARABLE)
 
 
 def test_every_field_of_a_draft_is_read() -> None:

@@ -36,7 +36,8 @@ PATCH_FIELDS: Final = (
 MEMORY_FIELDS: Final = (
     *DRAFT_FIELDS, "id", "superseded_by", "usage", "status", "created", "updated",
 )  # fmt: skip
-_CLEARABLE: Final = ("category", "key", "value", "branch", "valid_from", "valid_to")
+# What is kept holds since some moment: `valid_from` can be another, but not none.
+CLEARABLE: Final = ("category", "key", "value", "branch", "valid_to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +117,14 @@ def memory_patch(raw: Any) -> dict[str, Any]:
     fixed = [name for name in raw if name in MEMORY_FIELDS and name not in PATCH_FIELDS]
     if fixed:
         raise fields.refused(fixed[0], f"cannot be changed; can be: {', '.join(PATCH_FIELDS)}")
+    cleared = [name for name in PATCH_FIELDS if name in raw and raw[name] is None]
+    for name in cleared:
+        if name not in CLEARABLE:
+            raise fields.refused(
+                name, f"cannot be cleared; can be: {', '.join(CLEARABLE)}", hint="leave it out to keep it"
+            )
     patch: dict[str, Any] = {name: _patched(fields, name) for name in PATCH_FIELDS if fields.has(name)}
-    patch |= {name: None for name in _CLEARABLE if name in raw and raw[name] is None}
+    patch |= dict.fromkeys(cleared)
     if not patch:
         raise InvalidInput(f"nothing to change; can be: {', '.join(PATCH_FIELDS)}")
     return patch

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
 from hunchd.protocol.fields import TEXT_LIMIT
-from hunchd.protocol.memories import ARTIFACT_TYPES, DRAFT_KINDS, DRAFTS_LIMIT, TRUSTS
+from hunchd.protocol.memories import ARTIFACT_TYPES, CLEARABLE, DRAFT_KINDS, DRAFTS_LIMIT, TRUSTS
 from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
 from hunchd.protocol.requests import (
     ACTIVITIES,
@@ -257,8 +257,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
     | {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]},
     "MemoryDrafts": record({"memories": list_of(ref("MemoryDraft"), most=DRAFTS_LIMIT)}, required=("memories",)),
     "MemoryPatch": record(
-        {name: schema for name, schema in _DRAFT.items() if name not in _FIXED} | {"status": one_of(STATUSES)},
-        meaning="what is left out stays; null clears category, key, value, branch, valid_from, valid_to",
+        {name: schema for name, schema in _DRAFT.items() if name not in _FIXED}
+        | {name: {**_DRAFT[name], "type": ["string", "null"]} for name in CLEARABLE}
+        | {"status": one_of(STATUSES)},
+        meaning=f"what is left out stays; null clears {', '.join(CLEARABLE)}",
     ),
     "Memory": record(
         _DRAFT
