@@ -318,3 +318,27 @@ def test_how_far_a_project_is_does_not_depend_on_who_asked_for_the_status(daemon
     daemon.wait_until(lambda: stored()[1] > before, within=20, what="count what is new")
     [shown] = daemon.get("/status")["projects"]
     assert shown["progress"]["embeddings"]["total"] == stored()[1]
+
+
+def test_what_is_refused_in_a_batch_of_signals_is_named_by_its_place(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    opened = {"kind": "file_opened", "project": str(shop)}
+    signals: list[tuple[Any, str]] = [
+        (opened, "[0].path"),
+        ({**opened, "path": "../secret.py"}, "[1].path"),
+        ({**opened, "file": "/etc/passwd"}, "[2].file"),
+        ({**opened, "path": "a.py", "project": "/no/where"}, "[3].project"),
+        ({**opened, "path": "a.py", "project": "shop"}, "[4].project"),
+        ({**opened, "kind": "file_open"}, "[5].kind"),
+        ({"project": str(shop)}, "[6].kind"),
+        (7, "[7]"),
+        ({"kind": "error", "project": str(shop)}, "[8].text"),
+        ({**opened, "kind": "commit", "sha": "zz"}, "[9].sha"),
+    ]
+
+    told = daemon.post("/signals", {"signals": [*(signal for signal, _ in signals), {**opened, "path": "a.py"}]})
+
+    assert told["accepted"] == 1
+    named = [(one["index"], one["error"]["field"]) for one in told["rejected"]]
+    assert named == [(index, f"signals{field}") for index, (_, field) in enumerate(signals)]
+    assert told["rejected"][0]["error"]["message"].startswith("'signals[0].path' is missing")

@@ -73,7 +73,7 @@ def test_what_the_watcher_saw_survives_the_journal_but_is_not_taken_from_clients
 
     assert signal_from_json(kept) == signal
     if not isinstance(signal, Used):
-        with pytest.raises(InvalidInput, match="unknown signal kind"):
+        with pytest.raises(InvalidInput, match="'kind' is"):
             parse_signal(kept, now=NOW)
 
 
@@ -86,7 +86,7 @@ def test_a_kept_signal_that_was_damaged_is_refused(raw: Any) -> None:
 
 
 def test_a_kind_nearly_right_gets_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="unknown signal kind 'file-open'; allowed: file_opened, ") as refused:
+    with pytest.raises(InvalidInput, match="'kind' is 'file-open'; allowed: file_opened, ") as refused:
         parse_signal({"kind": "file-open", "project": str(tmp_path)}, now=NOW)
 
     assert (refused.value.field, refused.value.hint) == ("kind", "did you mean 'file_opened'?")

@@ -69,7 +69,7 @@ class FakeEngine:
         accepted, rejected = 0, []
         for index, each in enumerate(raw):
             try:
-                signal = signal_json(parse_signal(each, now=NOW))
+                signal = signal_json(parse_signal(each, now=NOW, where=f"signals[{index}]."))
             except HunchError as error:
                 rejected.append(rejection_json(index, error))
                 continue

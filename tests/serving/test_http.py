@@ -51,7 +51,10 @@ async def test_signals_are_accepted_and_the_refused_ones_named(daemon: Daemon, t
     answer = await response.json()
     assert response.status == 202
     assert answer["accepted"] == len(daemon.engine.signals) == 1
-    assert [(each["index"], each["error"]["field"]) for each in answer["rejected"]] == [(1, "kind"), (2, "path")]
+    assert [(each["index"], each["error"]["field"]) for each in answer["rejected"]] == [
+        (1, "signals[1].kind"),
+        (2, "signals[2].path"),
+    ]
     assert answer["rejected"][0]["error"]["hint"] == "did you mean 'file_opened'?"
 
 

@@ -49,20 +49,21 @@ class Accepting:
             if index % UNDERSTOOD_AT_ONCE == UNDERSTOOD_AT_ONCE - 1:
                 await asyncio.sleep(0)
             try:
-                accepted.append(self._understood(one))
+                accepted.append(self._understood(one, f"signals[{index}]."))
             except HunchError as error:
                 rejected.append(rejection_json(index, error))
         await self._take(accepted)
         return {"accepted": len(accepted), "rejected": rejected}
 
-    def _understood(self, raw: Any) -> tuple[Signal, Project, Tree]:
-        signal = parse_signal(without_secrets_in(raw), now=self.now(), place=self._place)
+    def _understood(self, raw: Any, where: str) -> tuple[Signal, Project, Tree]:
+        told = without_secrets_in(raw)
+        signal = parse_signal(told, now=self.now(), place=self._place, known=self.projects.find, where=where)
         project, tree = self.projects.find(signal.project)
         known = event_id(signal) if signal.source == "hook" else signal.id
         return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
 
-    def _place(self, path: str, project: str) -> str:
-        return relative_path(path, self.projects.find(project)[1].root)
+    def _place(self, raw: str, project: str, /, *, field: str) -> str:
+        return relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def seen(self, seen: Sequence[Signal]) -> None:
         """Take what the watchers saw: as good as what a client says."""

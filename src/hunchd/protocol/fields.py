@@ -87,12 +87,16 @@ class Fields:
         named = self.text("project", limit=PATH_LIMIT)
         if named is not None and not named.strip():
             raise self.refused("project", "is empty; name a project or leave it out")
-        if named is not None and known is not None:
-            try:
-                known(named)
-            except NotFound as error:
-                raise NotFound(error.message, field=f"{self._where}project", hint=error.hint) from error
+        if named is not None:
+            self.refuse_unknown(named, known)
         return named
+
+    def refuse_unknown(self, project: str, known: Known | None) -> None:
+        if known is not None:
+            try:
+                known(project)
+            except NotFound as error:
+                raise NotFound(error.message, field=self.called("project"), hint=error.hint) from error
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
         """Like `text`, but what is too long loses its middle instead of being refused."""
@@ -169,8 +173,12 @@ class Fields:
             raise self.refused(name, f"must lie between 1970 and 2100; got {shown(value)}")
         return moment
 
+    def called(self, name: str) -> str:
+        """The field as refusals name it."""
+        return f"{self._where}{name}"
+
     def refused(self, name: str, why: str, *, hint: str | None = None) -> InvalidInput:
-        field = f"{self._where}{name}"
+        field = self.called(name)
         return self._error(f"'{field}' {why}", field=field, hint=hint)
 
     def _one_of(self, name: str, value: Any, allowed: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.signal import (
@@ -36,13 +36,17 @@ from hunchd.domain.signal import (
     Used,
 )
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import Fields, kind_of_json, shown, suggestion
+from hunchd.protocol.fields import Fields, Known, kind_of_json, shown, suggestion
 from hunchd.protocol.paths import PATH_LIMIT, project_path, relative_path
 
 SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
 
-# (path as sent, project) → path inside the project
-PlaceOf = Callable[[str, str], str]
+
+class PlaceOf(Protocol):
+    """The path inside a project that a path as it was sent leads to; `field` is what the client calls it."""
+
+    def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
+
 
 _SENT: Final[Mapping[str, type[Signal]]] = {
     "file_opened": FileOpened,
@@ -105,12 +109,16 @@ _FIELDS: Final = {
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
-def parse_signal(raw: Any, *, now: datetime, place: PlaceOf = relative_path) -> Signal:
+def parse_signal(
+    raw: Any, *, now: datetime, place: PlaceOf = relative_path, known: Known | None = None, where: str = ""
+) -> Signal:
     """One signal as a client sent it. `at` defaults to `now` and is never later; `place` puts a path inside the
-    project. The event's own id is `event_id` on the wire (`id` too, except in `used`, where that is a memory)."""
-    kind = _kind(raw)
-    fields = Fields(raw, SIGNAL_FIELDS + FIELDS_OF_KIND[kind])
-    project = project_path(fields.required_text("project", limit=PATH_LIMIT))
+    project. The event's own id is `event_id` on the wire (`id` too, except in `used`, where that is a memory).
+    NotFound for a project that is not `known`; `where` is put before a field's name in refusals."""
+    kind = _kind(raw, where)
+    fields = Fields(raw, SIGNAL_FIELDS + FIELDS_OF_KIND[kind], where=where)
+    project = project_path(fields.required_text("project", limit=PATH_LIMIT), field=fields.called("project"))
+    fields.refuse_unknown(project, known)
     at = fields.time("at")
     event_id = fields.text("event_id", limit=200) or (fields.text("id", limit=200) if kind != "used" else None)
     common: dict[str, Any] = {
@@ -119,7 +127,11 @@ def parse_signal(raw: Any, *, now: datetime, place: PlaceOf = relative_path) -> 
         "id": event_id or "",
         "source": fields.text("source", limit=64) or "client",
     }
-    return _SENT[kind](**common, **_own_fields(kind, fields, lambda path: place(path, project)))
+
+    def inside(name: str, path: str) -> str:
+        return place(path, project, field=fields.called(name))
+
+    return _SENT[kind](**common, **_own_fields(kind, fields, inside))
 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
@@ -155,24 +167,33 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _kind(raw: Any) -> str:
+def _kind(raw: Any, where: str) -> str:
     if not isinstance(raw, dict):
-        raise InvalidInput(f"a signal is a JSON object with 'kind' and 'project'; got {kind_of_json(raw)}")
+        raise InvalidInput(
+            f"a signal is a JSON object with 'kind' and 'project'; got {kind_of_json(raw)}",
+            field=where.rstrip(".") or None,
+        )
     kind = raw.get("kind")
     if isinstance(kind, str) and kind in _SENT:
         return kind
-    said = f"unknown signal kind {shown(kind)}" if kind is not None else "'kind' is missing"
+    said = f"is {shown(kind)}" if kind is not None else "is missing"
     raise InvalidInput(
-        f"{said}; allowed: {', '.join(SIGNAL_KINDS)}", field="kind", hint=suggestion(kind or "", SIGNAL_KINDS)
+        f"'{where}kind' {said}; allowed: {', '.join(SIGNAL_KINDS)}",
+        field=f"{where}kind",
+        hint=suggestion(kind or "", SIGNAL_KINDS),
     )
 
 
-def _own_fields(kind: str, fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+# (name of the field, path as sent) → path inside the project
+_Inside = Callable[[str, str], str]
+
+
+def _own_fields(kind: str, fields: Fields, inside: _Inside) -> dict[str, Any]:
     """The fields that a kind adds to the common ones."""
     match kind:
         case "file_opened" | "file_saved" | "file_closed":
             name = "file" if fields.has("file") and not fields.has("path") else "path"
-            return {"path": place(fields.required_text(name, limit=PATH_LIMIT))}
+            return {"path": inside(name, fields.required_text(name, limit=PATH_LIMIT))}
         case "branch_checkout":
             return {"branch": fields.required_text("branch"), "previous": fields.text("from")}
         case "commit":
@@ -182,12 +203,12 @@ def _own_fields(kind: str, fields: Fields, place: Callable[[str], str]) -> dict[
         case "rewrite":
             return {"old": _sha(fields, "old"), "new": _sha(fields, "new")}
         case "error":
-            return _error_fields(fields, place)
+            return _error_fields(fields, inside)
         case "error_cleared":
             return {
                 "text": fields.shortened_text("text"),
                 "command": fields.shortened_text("command", limit=4096),
-                "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), place),
+                "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), inside),
             }
         case "command_finished":
             return _command_fields(fields)
@@ -196,10 +217,10 @@ def _own_fields(kind: str, fields: Fields, place: Callable[[str], str]) -> dict[
         case "session_started" | "session_ended":
             return {"session": fields.text("session")}
         case _:
-            return _used_fields(fields, place)
+            return _used_fields(fields, inside)
 
 
-def _error_fields(fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+def _error_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
     text = fields.shortened_text("text")
     if text is None or not text.strip():
         raise fields.refused("text", "is missing or empty; give the error's text")
@@ -207,7 +228,7 @@ def _error_fields(fields: Fields, place: Callable[[str], str]) -> dict[str, Any]
         "text": text,
         "command": fields.shortened_text("command", limit=4096),
         "exit_code": fields.maybe_integer("exit_code", low=-(2**31), high=2**32),
-        "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), place),
+        "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), inside),
         "line": fields.maybe_integer("line", low=0, high=2**31),
     }
 
@@ -225,19 +246,19 @@ def _command_fields(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _used_fields(fields: Fields, place: Callable[[str], str]) -> dict[str, Any]:
+def _used_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
     path, memory = fields.text("path", limit=PATH_LIMIT), fields.text("id")
     if not path and not memory:
         raise fields.refused("path", "is missing; give the 'path' or the 'id' of what was acted on")
-    return {"path": place(path) if path else None, "memory": memory or None}
+    return {"path": inside("path", path) if path else None, "memory": memory or None}
 
 
-def _lenient_place(path: str | None, place: Callable[[str], str]) -> str | None:
+def _lenient_place(path: str | None, inside: _Inside) -> str | None:
     """Errors point into installed libraries too: such a place is left out, the error is kept."""
     if not path:
         return None
     try:
-        return place(path)
+        return inside("file", path)
     except InvalidInput:
         return None
 

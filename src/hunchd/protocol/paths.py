@@ -71,10 +71,10 @@ def _without_links(raw: str, real_root: str) -> str | None:
     return below
 
 
-def project_path(raw: str) -> str:
+def project_path(raw: str, *, field: str = "project") -> str:
     """The absolute, normalised path of a project's folder. InvalidInput when it is relative."""
     if len(raw) > PATH_LIMIT or not PurePath(raw).is_absolute():
-        raise InvalidInput("'project' must be the absolute path of a working tree", field="project")
+        raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)
     return os.path.normpath(raw)
 
 
