@@ -190,6 +190,23 @@ def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Pa
     assert "line 9" not in told.err
 
 
+@pytest.mark.parametrize(("complete", "code"), [(True, 0), (None, 0), (False, 1)])
+def test_import_tells_whether_the_export_was_whole(
+    fake: FakeDaemon, tmp_path: Path, capsys: Output, complete: bool | None, code: int
+) -> None:
+    said = [] if complete else ["it breaks off after 3 lines"]
+    fake.routes["POST /import"] = (200, {"memories": 3, "complete": complete, "warnings": said})
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(LINES)
+
+    assert main(["import", str(file)]) == code
+
+    told = capsys.readouterr()
+    assert told.out == "memories 3\n"
+    assert ("it breaks off after 3 lines" in told.err) is not bool(complete)
+    assert ("Import it again" in told.err) is (complete is False)
+
+
 def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["POST /import"] = (200, {"accepted": 3})
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(LINES), isatty=lambda: False))

@@ -179,3 +179,38 @@ def test_an_id_stands_for_one_memory_whatever_an_import_says(daemon: RunningDaem
     answer = imported(daemon, [line(str(shop)), line(str(other))])  # in one go
     assert (answer["memories"], answer["skipped"], answer["rejected"][0]["index"]) == (1, 1, 1)
     assert daemon.get("/memories/m1")["content"] == str(shop)
+
+
+def test_signals_that_are_taken_over_again_are_known(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
+    project = daemon.add(shop)
+    [note] = daemon.post("/memories", {"kind": "episode", "content": "discounts", "project": str(shop)})["ids"]
+    told = {"project": str(shop), "at": "2026-05-01T12:00:00+02:00"}
+    used, opened = {"kind": "used", "id": note}, {"kind": "file_opened", "path": "shop/basket.py"}
+    daemon.post("/signals", {"signals": [{**told, **used}, {**told, **opened}]})
+    lines = [line for line in exported(daemon) if '"type":"project"' in line or '"type":"signal"' in line]
+    assert {json.loads(line)["data"]["at"] for line in lines[1:]} == {"2026-05-01T10:00:00Z"}
+    daemon.stop()
+    shop.rename(shop.with_name("gone"))
+
+    with running_daemon(homes / "elsewhere") as other:
+        first, again = imported(other, lines), imported(other, lines)
+        assert (first["signals"], first["known"]) == (2, 0)
+        assert (again["signals"], again["known"]) == (0, 2)
+        assert len([line for line in exported(other) if project["id"] in line and '"type":"signal"' in line]) == 2
+
+
+def test_an_export_that_was_cut_off_between_two_lines_is_told_from_a_whole_one(daemon: RunningDaemon) -> None:
+    daemon.post("/memories", {"memories": [{"kind": "episode", "content": f"note {n}"} for n in range(3)]})
+    daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="settle")
+    lines = asked(daemon, "GET", "/export").splitlines()
+    assert json.loads(lines[-1]) == {"type": "meta", "version": 1, "data": {"end": True, "lines": len(lines) - 1}}
+
+    def came(lines: list[str]) -> tuple[bool | None, int]:
+        told = imported(daemon, lines)
+        return told["complete"], len(told["warnings"])
+
+    assert came(lines) == (True, 0)
+    assert came(lines[:-1]) == (False, 1)
+    assert came(lines[:-2]) == (False, 1)
+    assert came([*lines[:-2], lines[-1]]) == (False, 1)
+    assert came([line.replace(',"counted":true', "") for line in lines[:-1]]) == (None, 1)  # as older versions wrote it

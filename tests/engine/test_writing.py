@@ -130,8 +130,9 @@ class AllTaking:
     async def put(self, memories: Sequence[Memory]) -> None:
         self.kept += [memory.id for memory in memories]
 
-    async def put_signals(self, signals: Sequence[dict[str, Any]]) -> None:
+    async def put_signals(self, signals: Sequence[dict[str, Any]]) -> int:
         self.kept += [signal["id"] for signal in signals]
+        return len(signals)
 
     async def delete(self, identifiers: Sequence[str], project: str | None) -> None:
         self.kept += [f"without {identifier}" for identifier in identifiers]

@@ -116,7 +116,7 @@ def tell(planted: Planted, answers: Answers, repository: Path) -> None:
     for identifier, (word, _, secret) in zip(ids, planted.at("feedback"), strict=False):
         note = f"{word} {secret}"
         answers.ask("POST", "/feedback", {"items": [{"id": identifier, "outcome": "cited", "note": note}]})
-    line = json.loads(answers.ask("GET", "/export").splitlines()[-1])
+    line = json.loads(answers.ask("GET", "/export").splitlines()[0])
     for number, (word, _, secret) in enumerate(planted.at("imports")):
         data = {"id": f"imported{number}", "kind": "fact", "title": word, "content": f"{word} {secret}"}
         line["data"] = data | dict.fromkeys(("at", "created", "updated"), "2026-01-01T00:00:00Z")

@@ -78,7 +78,7 @@ async def test_signals_are_kept_once_and_exported(store: StoreClient) -> None:
         "id": "s1",
         "kind": "file_saved",
         "project": "p",
-        "at": "2026-03-01T12:00:00+00:00",
+        "at": "2026-03-01T12:00:00Z",
         "data": {"path": "a.py"},
     }
     await asyncio.gather(*(store.put_signals([signal]) for _ in range(5)))

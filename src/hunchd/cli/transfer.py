@@ -79,12 +79,17 @@ def import_(arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
     else:
-        print(", ".join(f"{name} {number(count)}" for name, count in answer.items() if isinstance(count, int)))
-        for told in _refusals(answer.get("rejected", ()))[:_SHOWN]:
+        counts = {name: count for name, count in answer.items() if isinstance(count, int) and name != "complete"}
+        print(", ".join(f"{name} {number(count)}" for name, count in counts.items()))
+        for told in [*_refusals(answer.get("rejected", ()))[:_SHOWN], *map(clean, answer.get("warnings", ()))]:
             note(told)
     if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
         raise CommandError(
             "nothing in it was an export that this hunchd reads.", hint="`hunch export FILE` writes one."
+        )
+    if answer.get("complete") is False:
+        raise CommandError(
+            "the export did not come whole; what came of it is kept.", hint="Import it again: nothing is taken twice."
         )
     return 0
 

@@ -89,9 +89,10 @@ class StoreService:
         rows: dict[str | None, list[Row]] = {}
         for signal in asked["signals"]:
             rows.setdefault(signal.get("project"), []).append(signal_row(signal))
-        for project, batch in rows.items():
-            await (await self.collections.of(project)).put(batch, into=SIGNALS)
-        return {}
+        written = [
+            await (await self.collections.of(project)).put(batch, into=SIGNALS) for project, batch in rows.items()
+        ]
+        return {"added": sum(one.added for one in written)}
 
     async def _get(self, asked: dict[str, Any]) -> dict[str, Any]:
         if not self.collections.has(asked["project"]):

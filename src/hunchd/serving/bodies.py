@@ -16,6 +16,7 @@ from hunchd.protocol.fields import Fields
 from hunchd.protocol.memories import memory_from_json
 from hunchd.protocol.messages import signal_from_json
 from hunchd.protocol.paths import PATH_LIMIT
+from hunchd.protocol.wholeness import Wholeness
 from hunchd.serving.access import Refusal
 from hunchd.serving.limits import Limits
 
@@ -50,6 +51,7 @@ class ImportLines:
     def __init__(self, request: web.Request, limits: Limits) -> None:
         self._request = request
         self._limits = limits
+        self._wholeness = Wholeness()
         self.rejected: list[dict[str, Any]] = []
         self.refused = 0
 
@@ -57,6 +59,8 @@ class ImportLines:
         """Each valid line as {"type", "version", "data"}, with its number, from 0, as "line"."""
         index = 0
         async for raw in self._lines():
+            if raw is None or raw.strip():
+                self._wholeness.came()
             if raw is None:
                 self._refuse(index, TooLarge(f"a line may have {self._limits.line:,} bytes"))
             elif raw.strip():
@@ -65,13 +69,14 @@ class ImportLines:
                 except InvalidInput as error:
                     self._refuse(index, error)
                 else:
+                    self._wholeness.understood(line)
                     yield line | {"line": index}
             index += 1
 
     def told(self, done: Mapping[str, Any]) -> dict[str, Any]:
-        """What became of the import, with the lines named that were refused here and behind."""
+        """What became of the import: the lines that were refused here and behind it, and whether it was whole."""
         named = sorted([*self.rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
-        return {**done, "refused": self.refused, "rejected": named[:NAMED_REJECTIONS]}
+        return {**done, "refused": self.refused, "rejected": named[:NAMED_REJECTIONS], **self._wholeness.told()}
 
     def _refuse(self, index: int, error: HunchError) -> None:
         self.refused += 1

@@ -180,7 +180,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/export"): Operation(
         id="export",
-        summary="Everything kept, a line each.",
+        summary="Everything kept, a line each; the last one counts those before it.",
         query=(("project", text("of this project only"), False),),
         answers=((_LINES, ref("ExportLine")),),
         errors=(404,),

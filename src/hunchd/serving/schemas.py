@@ -368,7 +368,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {"type": one_of(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": OPEN},
         required=("type", "version", "data"),
     ),
-    "Imported": record({"refused": COUNT, "rejected": _REJECTED}, required=("refused", "rejected")),
+    "Imported": record(
+        {
+            "refused": COUNT,
+            "rejected": _REJECTED,
+            "complete": {"type": ["boolean", "null"], "description": "null: the export did not count its lines"},
+            "warnings": TEXTS,
+        },
+        required=("refused", "rejected", "complete", "warnings"),
+    ),
     "Status": OPEN,
     "Answer": OPEN,
     "ErrorBody": record(

@@ -95,9 +95,10 @@ class StoreClient:
         self.to_count = True
         await self._call("put", {"memories": [plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
 
-    async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> None:
-        """Keep signals (`id`, `kind`, `project`, `at` in ISO 8601, `data`), each once."""
-        await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
+    async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> int:
+        """Keep signals (`id`, `kind`, `project`, `at` in ISO 8601, `data`), each once; how many were not there."""
+        answer = await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
+        return int(answer["added"])
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         """Those of the memories that are there, in the order asked for."""

@@ -23,6 +23,7 @@ from hunchd.engine.state.project import Project
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.protocol.answers import MEMORY_TYPES, NAMED_REJECTIONS, export_line, iso, rejection_json
 from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.wholeness import closing_line, opening_line
 from hunchd.store.client import StoreClient
 
 logger = logging.getLogger(__name__)
@@ -66,15 +67,19 @@ class Transfer:
         self._now = now
 
     async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
-        """The lines of one project, or of all and of what belongs to none."""
+        """The lines of one project, or of all and of what belongs to none; the last one counts those before it."""
         await self._writer.drained()
         wanted = self._projects.find(project)[0].id if project else None
-        yield export_line("meta", {"product": "hunchd", "version": __version__, "at": iso(self._now())})
+        count = 1
+        yield opening_line({"product": "hunchd", "version": __version__, "at": iso(self._now())})
         for known in self._projects:
             if wanted in (None, known.id):
+                count += 1
                 yield export_line("project", {"id": known.id, "path": str(known.root), "name": known.name})
         async for line in self._store.export(wanted):
+            count += 1
             yield line
+        yield closing_line(count)
 
     async def take(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
         """Take over exported lines; one that was imported before changes nothing, and what is newer here stays."""
@@ -137,11 +142,10 @@ class Transfer:
             await self._memories.commit(changes)
         self._recall(changes)
         signals = [signal for signal in taken.signals if not self._has_left(signal["project"])]
-        if signals:
-            await self._store.put_signals(signals)
+        added = await self._store.put_signals(signals) if signals else 0
         taken.counts["memories"] += len(changes)
-        taken.counts["known"] += sum(map(len, told.values())) - len(news)
-        taken.counts["signals"] += len(signals)
+        taken.counts["known"] += sum(map(len, told.values())) - len(news) + len(signals) - added
+        taken.counts["signals"] += added
         taken.counts["skipped"] += len(news) - len(changes) + len(taken.signals) - len(signals)
         taken.memories, taken.signals = [], []
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
+from hunchd.protocol.answers import iso
 from hunchd.store.indexes.words import index_text
 
 Row = dict[str, Any]
@@ -247,7 +248,7 @@ def signal_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "id": row["id"],
         "kind": row["kind"],
         "project": row["project"],
-        "at": moment(row["at"]).isoformat(),
+        "at": iso(moment(row["at"])),
         "data": json.loads(row["data"]),
         "absorbed": bool(row["absorbed"]),
     }

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hunchd.protocol.answers import export_line
+from hunchd.protocol.wholeness import Wholeness, closing_line, opening_line
+
+MEMORY = export_line("memory", {"id": "m1"})
+EXPORT = [opening_line({"product": "hunchd"}), MEMORY, MEMORY, closing_line(3)]
+OLDER = [export_line("meta", {"product": "hunchd"}), MEMORY]
+BROKEN = None  # a line that nobody understands
+
+
+def complete(*lines: dict[str, Any] | None) -> bool | None:
+    wholeness = Wholeness()
+    for line in lines:
+        wholeness.came()
+        if line is not None:
+            wholeness.understood(line)
+    told = wholeness.told()
+    assert bool(told["warnings"]) == (told["complete"] is not True)
+    answer: bool | None = told["complete"]
+    return answer
+
+
+def test_an_export_is_whole_when_all_of_its_lines_came() -> None:
+    assert complete(*EXPORT) is True
+    assert complete(*EXPORT, *EXPORT) is True
+    assert complete(EXPORT[0], BROKEN, MEMORY, EXPORT[-1]) is True  # it came, whatever it says
+
+
+@pytest.mark.parametrize("end", range(1, len(EXPORT)))
+def test_one_that_is_cut_off_between_two_lines_is_not(end: int) -> None:
+    assert complete(*EXPORT[:end]) is False
+    assert complete(*EXPORT, *EXPORT[:end]) is False
+
+
+def test_one_that_lost_or_won_a_line_is_not() -> None:
+    assert complete(*EXPORT[1:]) is False
+    assert complete(*EXPORT[:2], *EXPORT[3:]) is False
+    assert complete(*EXPORT[:3], *EXPORT[2:]) is False
+
+
+def test_of_one_that_counts_nothing_it_cannot_be_told() -> None:
+    assert complete() is None
+    assert complete(*OLDER) is None
+    assert complete(*EXPORT, *OLDER) is None
+    assert complete(MEMORY) is None
