@@ -342,3 +342,54 @@ def test_what_is_refused_in_a_batch_of_signals_is_named_by_its_place(daemon: Run
     named = [(one["index"], one["error"]["field"]) for one in told["rejected"]]
     assert named == [(index, f"signals{field}") for index, (_, field) in enumerate(signals)]
     assert told["rejected"][0]["error"]["message"].startswith("'signals[0].path' is missing")
+
+
+def test_what_a_memory_replaces_must_be_there(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    daemon.add(shop)
+    other = daemon.add(make_shop(tmp_path / "other"))
+    note = {"kind": "episode", "content": "the export was done with polars", "project": str(shop)}
+    [known] = daemon.post("/memories", note)["ids"]
+    [elsewhere] = daemon.post("/memories", {**note, "project": other["path"]})["ids"]
+    [version] = daemon.post("/memories", {"kind": "fact", "key": "db", "value": "mysql", "project": str(shop)})["ids"]
+    daemon.request("PATCH", f"/memories/{version}", {"value": "sqlite"})
+    past = daemon.get(f"/memories/{version}")["supersedes"]
+
+    assert refused(daemon, "/memories", {**note, "supersedes": "m123"}) == (404, "supersedes")
+    assert refused(daemon, "/memories", {**note, "supersedes": elsewhere}) == (409, "supersedes")
+    assert refused(daemon, "/memories", {**note, "supersedes": past}) == (409, "supersedes")
+    mixed = [{**note, "supersedes": "m123"}, {"kind": "nothing"}, {**note, "content": "by hand", "supersedes": known}]
+    told = daemon.post("/memories", {"memories": mixed})
+    assert [(one["index"], one["error"]["field"]) for one in told["rejected"]] == [
+        (0, "memories[0].supersedes"),
+        (1, "memories[1].kind"),
+    ]
+    assert daemon.get(f"/memories/{known}")["superseded_by"] == told["ids"][0]
+    assert daemon.get(f"/memories/{told['ids'][0]}")["content"] == "by hand"
+
+
+def test_what_was_replaced_and_is_forgotten_does_not_stop_who_sends_the_same_again(daemon: RunningDaemon) -> None:
+    [old] = daemon.post("/memories", {"kind": "episode", "content": "with pandas"})["ids"]
+    draft = {"kind": "episode", "content": "with polars", "ref": "export", "supersedes": old}
+    [new] = daemon.post("/memories", draft)["ids"]
+    daemon.request("DELETE", f"/memories/{old}")
+    assert daemon.post("/memories", draft)["ids"] == [new]
+
+
+def test_a_ref_stands_for_one_memory_whatever_its_key(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    told = {"kind": "fact", "project": str(shop)}
+    [database] = daemon.post("/memories", {**told, "key": "db", "value": "mysql", "ref": "note-1"})["ids"]
+    daemon.post("/memories", {**told, "content": "a note of mine", "ref": "note-2"})
+
+    other_key = {**told, "key": "cache", "value": "redis"}
+    assert refused(daemon, "/memories", {**other_key, "ref": "note-1"}) == (409, "ref")
+    assert refused(daemon, "/memories", {**other_key, "ref": "note-2"}) == (409, "ref")
+    batch = [{**other_key, "ref": "note-3"}, {**told, "key": "queue", "value": "nats", "ref": "note-3"}]
+    answer = daemon.post("/memories", {"memories": batch})
+    assert (len(answer["ids"]), answer["rejected"][0]["error"]["field"]) == (1, "memories[1].ref")
+    assert daemon.post("/memories", {**told, "key": "DB", "value": "sqlite", "ref": "note-1"})["ids"] == [database]
+
+    for content in ("we use pnpm, not npm", "we use jest for tests", "we use jest for tests", "just a note"):
+        daemon.post("/memories", {**told, "content": content, "ref": "note-4"})
+        held = daemon.get("/memories", project=str(shop), kind="fact")["items"]
+        assert [one["content"] for one in held if one.get("ref") == "note-4"] == [content]

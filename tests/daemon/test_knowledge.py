@@ -93,7 +93,8 @@ def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_an_address(daemon: 
     ending = {"resolution": "merged", "note": f"as {secret} says", "value": f"both, with {secret}"}
     assert daemon.post(f"/contradictions/{found['id']}/resolve", ending)["note"] == "as [redacted:github-token] says"
 
-    daemon.post("/memories", {"kind": "episode", "content": "it replaces", "supersedes": secret})
+    status, refused = daemon.request("POST", "/memories", {"kind": "fact", "content": "new", "supersedes": secret})
+    assert (status, refused["error"]["field"]) == (404, "supersedes")
     status, refused = daemon.request("PUT", f"/documents/reference/{secret}", {"content": "a page"})
     assert (status, refused["error"]["field"]) == (422, "path")
     assert holding(daemon, [secret]) == []

@@ -130,7 +130,7 @@ class FakeEngine:
 
     def _kept(self, draft: MemoryDraft) -> Memory:
         known = next((each for each in self.known.values() if draft.ref and each.ref == draft.ref), None)
-        fields = {name: getattr(draft, name) for name in draft.__slots__ if name != "at"}
+        fields = {name: getattr(draft, name) for name in draft.__slots__ if name not in ("at", "number")}
         identifier = known.id if known else f"m{next(self._ids)}"
         memory = Memory(id=identifier, at=draft.at or NOW, created=NOW, updated=NOW, **fields)
         self.known[identifier] = memory

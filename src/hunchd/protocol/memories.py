@@ -66,6 +66,11 @@ class MemoryDraft:
     artifacts: tuple[Artifact, ...] = ()
     trust: Trust = Trust.USER
     source: Mapping[str, Any] = field(default_factory=dict)
+    number: int | None = field(default=None, compare=False)  # in the batch that it was sent in
+
+    def called(self, name: str) -> str:
+        """A field of it as the client that sent it finds it."""
+        return f"{_where(self.number)}{name}"
 
 
 def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
@@ -74,12 +79,12 @@ def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDra
     if not isinstance(raw, dict) or "memories" not in raw:
         return [memory_draft(raw, known=known)], []
     entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
-    return each_good(entries, lambda entry, index: memory_draft(entry, where=f"memories[{index}].", known=known))
+    return each_good(entries, lambda entry, index: memory_draft(entry, number=index, known=known))
 
 
-def memory_draft(raw: Any, *, where: str = "", known: Known | None = None) -> MemoryDraft:
-    """`kind` and `content` are enough; a fact also by `key` and `value`."""
-    fields = Fields(raw, DRAFT_FIELDS, where=where)
+def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = None) -> MemoryDraft:
+    """`kind` and `content` are enough; a fact also by `key` and `value`. `number`: which of a batch it is."""
+    fields = Fields(raw, DRAFT_FIELDS, where=_where(number))
     called = fields.choice("kind", DRAFT_KINDS)
     kind = Kind.FACT if called in CATEGORIES else Kind(called)
     project = fields.project(known)
@@ -108,6 +113,7 @@ def memory_draft(raw: Any, *, where: str = "", known: Known | None = None) -> Me
         artifacts=_artifacts(fields),
         trust=Trust(fields.choice("trust", TRUSTS, Trust.USER)),
         source=fields.mapping("source"),
+        number=number,
     )
 
 
@@ -209,6 +215,10 @@ def title_of(content: str) -> str:
     """The first line that says something, shortened."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1].rstrip() + "…"
+
+
+def _where(number: int | None) -> str:
+    return "" if number is None else f"memories[{number}]."
 
 
 def _content(fields: Fields, key: str | None, value: str | None) -> str:

@@ -206,7 +206,7 @@ class Doors:
 
     async def remember(self, request: web.Request) -> web.Response:
         drafts, rejected = drafts_of_body(await self._body(request), self._engine.refuse_unknown)
-        return json_answer(await self._engine.file(drafts) | _named(rejected), status=201)
+        return json_answer(_naming(await self._engine.file(drafts), rejected), status=201)
 
     async def list_memories(self, request: web.Request) -> web.Response:
         asked = memories_of_query(_query(request))
@@ -240,7 +240,7 @@ class Doors:
 
     async def feedback(self, request: web.Request) -> web.Response:
         items, rejected = feedback_of_body(await self._body(request), self._engine.refuse_unknown)
-        return json_answer(await self._engine.feedback(items) | _named(rejected), status=202)
+        return json_answer(_naming(await self._engine.feedback(items), rejected), status=202)
 
     async def export(self, request: web.Request) -> web.StreamResponse:
         return await _json_lines(request, self._engine.export(project_of_query(_query(request))))
@@ -288,8 +288,10 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
     return response
 
 
-def _named(rejected: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"rejected": rejected} if rejected else {}
+def _naming(done: dict[str, Any], rejected: list[dict[str, Any]]) -> dict[str, Any]:
+    """What was done of a batch, with what was refused of it here and behind, by its number."""
+    named = sorted([*rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
+    return done | ({"rejected": named} if named else {})
 
 
 def _query(request: web.Request) -> str:

@@ -12,17 +12,18 @@ from hunchd.consolidation.aging import restored
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.engine.keeping.filing import filed, reread
+from hunchd.engine.keeping.filing import reread
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.admitting import Admitting
 from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.documents import Documents
 from hunchd.engine.knowledge.sharing import Sharing
 from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.projects import Projects
 from hunchd.ingestion.redaction import taken_out
-from hunchd.protocol.answers import iso
+from hunchd.protocol.answers import iso, rejection_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
 from hunchd.retrieval.wording import terms
@@ -51,16 +52,23 @@ class Knowledge:
         self.documents = Documents(memories, projects, now=now)
         self.contradictions = Contradictions(memories, projects, writer, contradicting, now=now)
         self._sharing = Sharing(memories, projects)
+        self._admitting = Admitting(memories, projects)
 
     # Memories
 
     async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
-        """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood."""
-        drafts = [filed(draft) for draft in drafts]
-        rulings = await self._memories.file(drafts, owners)
+        """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood. Those that
+        cannot be admitted are named by their number in the batch; when none can, the first refusal is raised."""
+        admitted, refused = await self._admitting.of(list(zip(drafts, owners, strict=True)))
+        if refused and not admitted:
+            raise refused[0][1]
+        told = [draft for draft, _ in admitted]
+        rulings = await self._memories.file(told, [owner for _, owner in admitted])
+        rejected = [rejection_json(number, error) for number, error in refused]
         return {
             "ids": [one.memory.id for one in rulings],
-            "understood": [_understood(one, draft) for one, draft in zip(rulings, drafts, strict=True)],
+            "understood": [_understood(one, draft) for one, draft in zip(rulings, told, strict=True)],
+            **({"rejected": rejected} if rejected else {}),
         }
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
