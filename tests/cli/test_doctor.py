@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -219,6 +222,37 @@ def test_logs_prints_the_last_lines(capsys: Output) -> None:
     assert main(["logs", "-n", "2"]) == 0
 
     assert capsys.readouterr().out == "line 29998\nline 29999\n"
+
+
+@pytest.fixture
+def east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "XYZ-2")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("east")
+def test_logs_for_programs_are_an_object_a_line(capsys: Output) -> None:
+    make_private(places().state)
+    record = logging.LogRecord("hunchd.serving.http", logging.ERROR, "", 1, "POST /x: %s", ("\u00e9\x1b[31m",), None)
+    record.created = datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC).timestamp()
+    record.msecs = 250.0
+    written = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
+    places().log_file.write_text(f"{written}\nTraceback (most recent call last):\n")
+
+    assert main(["logs", "--json"]) == 0
+
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {
+            "at": "2026-03-01T12:00:00.250000Z",
+            "level": "ERROR",
+            "part": "hunchd.serving.http",
+            "message": "POST /x: \u00e9\x1b[31m",
+        },
+        {"message": "Traceback (most recent call last):"},
+    ]
 
 
 def test_logs_without_a_log_says_where_it_would_be(capsys: Output) -> None:

@@ -393,3 +393,19 @@ def test_a_ref_stands_for_one_memory_whatever_its_key(daemon: RunningDaemon, sho
         daemon.post("/memories", {**told, "content": content, "ref": "note-4"})
         held = daemon.get("/memories", project=str(shop), kind="fact")["items"]
         assert [one["content"] for one in held if one.get("ref") == "note-4"] == [content]
+
+
+def test_what_holds_no_more_and_what_only_a_mask_is_left_of_is_not_shared(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    told = {"kind": "fact", "project": str(shop), "category": "decision"}
+    holds = {**told, "content": "sessions stay signed cookies"}
+    over = {**told, "content": "the freeze lasts", "valid_from": "2025-01-01", "valid_to": "2025-02-01"}
+    masked = {**told, "key": "deploy token", "value": "gh" + "p_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}
+    before = {**told, "content": "sessions were kept on the server"}
+    ids = daemon.post("/memories", {"memories": [holds, over, masked, before]})["ids"]
+    daemon.post("/memories", {**told, "content": "they are in the browser", "supersedes": ids[3], "branch": "other"})
+
+    assert [one["id"] for one in daemon.post("/share", {"project": str(shop)})["files"]] == ids[:1]
+    refused = daemon.post("/share", {"project": str(shop), "names": ids})["refused"]
+    assert [one["name"] for one in refused] == ids[1:]
+    assert [one["reason"] for one in refused][:2] == ["it holds no more", "its value was a secret, which is not kept"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,13 +18,14 @@ FACT = Memory(
 
 
 def reason(**told: Any) -> str:
-    return why_not(replace(FACT, **told), project="p", branch="main")
+    return why_not(replace(FACT, **told), project="p", branch="main", now=NOW)
 
 
 def test_a_decision_or_a_workflow_of_the_project_may_be_shared() -> None:
     assert reason() == ""
     assert reason(kind=Kind.WORKFLOW, category=None) == ""
     assert reason(branch="main", trust=Trust.DERIVED) == ""
+    assert reason(valid_to=NOW + timedelta(days=1)) == ""
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,7 @@ def test_a_decision_or_a_workflow_of_the_project_may_be_shared() -> None:
         ({"category": "identity"}, "about a person"),
         ({"status": Status.SUPERSEDED}, "holds no more"),
         ({"id": "m1.abc"}, "holds no more"),
+        ({"valid_to": NOW}, "holds no more"),
         ({"source": {"type": "shared", "path": ".hunch/facts/a.md"}}, "shared already"),
         ({"source": {"type": "convention", "path": "pyproject.toml"}}, "everybody has it: pyproject.toml"),
         ({"source": {"type": "commit", "sha": "abcdef0123"}}, "everybody has it: commit abcdef01"),

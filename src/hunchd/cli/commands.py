@@ -304,12 +304,12 @@ COMMANDS: Final = (
         "logs",
         DAEMON,
         "what it has logged",
-        "Prints the end of the daemon's log. Works when the daemon does not.",
+        "Prints the end of the daemon's log. Works when the daemon does not. With --json a line is an object: at,\n"
+        "level, part and message; only message, where it goes on with the entry before it.",
         f"{RUN}.logs:logs",
         _logs,
-        ("hunch logs -f",),
+        ("hunch logs -f", "hunch logs --json -n 1000"),
         asks_daemon=False,
-        prints_data=False,
     ),
     Command(
         "doctor",

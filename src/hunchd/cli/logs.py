@@ -1,11 +1,15 @@
-"""`hunch logs`: the end of the daemon's log, and what comes after it."""
+"""`hunch logs`: the end of the daemon's log, and what comes after it; for programs an entry a line, as JSON."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -15,6 +19,10 @@ from hunchd.config.places import places
 
 _LOOK: Final = 0.25  # seconds between two looks at a log that is followed
 _BLOCK: Final = 65_536  # bytes read at a time from the end
+# As the daemon's `main` has it written.
+_ENTRY: Final = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) (?P<level>[A-Z]+) (?P<part>[\w.]+): (?P<message>.*)"
+)
 
 
 def logs(arguments: Namespace) -> int:
@@ -24,13 +32,25 @@ def logs(arguments: Namespace) -> int:
     except FileNotFoundError:
         raise CommandError(f"there is no log yet: {path}.", hint="hunch start starts the daemon.") from None
     with file:
+        shown = as_json if arguments.json else clean
         for line in last_lines(file, arguments.lines):
-            print(clean(line))
+            print(shown(line))
         sys.stdout.flush()  # a pipe is not a terminal: without it nothing is seen until there is more
         if not arguments.follow:
             return 0
-        _follow(path, file)
+        _follow(path, file, shown)
     return 0
+
+
+def as_json(line: str) -> str:
+    """A line of the log as an object: when, how grave, by which part, what. Of a line that goes on with the entry
+    before it, as those of a traceback do, only what it says."""
+    entry = _ENTRY.fullmatch(line)
+    if entry is None:
+        return json.dumps({"message": line}, ensure_ascii=False)
+    at = datetime.strptime(entry["at"], "%Y-%m-%d %H:%M:%S,%f").astimezone(UTC)  # the log is in local time
+    told = entry.groupdict() | {"at": at.isoformat().replace("+00:00", "Z")}
+    return json.dumps(told, ensure_ascii=False)
 
 
 def last_lines(file: BinaryIO, count: int) -> list[str]:
@@ -47,11 +67,11 @@ def last_lines(file: BinaryIO, count: int) -> list[str]:
     return lines[-count:] if count else []
 
 
-def _follow(path: Path, file: BinaryIO) -> None:
+def _follow(path: Path, file: BinaryIO, shown: Callable[[str], str]) -> None:
     """Print what is appended, for ever; a log that was rotated is followed in its new file."""
     while True:
         for line in file:
-            print(clean(line.decode(errors="replace").rstrip("\n")), flush=True)
+            print(shown(line.decode(errors="replace").rstrip("\n")), flush=True)
         time.sleep(_LOOK)
         try:
             rotated = path.stat().st_ino != os.fstat(file.fileno()).st_ino
@@ -59,4 +79,4 @@ def _follow(path: Path, file: BinaryIO) -> None:
             continue
         if rotated:
             with path.open("rb") as newer:
-                return _follow(path, newer)
+                return _follow(path, newer, shown)

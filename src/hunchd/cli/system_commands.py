@@ -56,7 +56,8 @@ SYSTEM_COMMANDS: Final = (
         "run a command; if it fails, its error is remembered",
         "Runs a command as if it had been started alone: same output, exit code, terminal, signals. When it fails,\n"
         "the end of what it said becomes an error that shows where you work; when it passes again, the error goes and\n"
-        "what was changed in between is kept as its fix. No daemon is needed meanwhile, none is started.",
+        "what was changed in between is kept as its fix. No daemon is needed meanwhile, none is started.\n"
+        "All that it prints is the command's own; there is nothing to print as JSON. `hunch search` finds the error.",
         f"{RUN}.running.run:run",
         _run,
         ("hunch run -- pytest -x", "hunch run -- cargo test"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
+from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
 FOLDER: Final = ".hunch"  # at the root of the repository
@@ -26,7 +28,7 @@ def is_shared(memory: Memory) -> bool:
     return memory.source.get("type") == SHARED
 
 
-def why_not(memory: Memory, *, project: str, branch: str | None) -> str:
+def why_not(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
     """Why a memory is not shared with those who work on `project`, in words; "" when it may be."""
     source = memory.source
     if memory.kind not in KINDS:
@@ -37,7 +39,7 @@ def why_not(memory: Memory, *, project: str, branch: str | None) -> str:
         return "it belongs to another project"
     if memory.category in _PERSONAL:
         return f"it is filed as {memory.category}, which is about a person"
-    if memory.status is not Status.ACTIVE or "." in memory.id:
+    if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
         return "it holds no more"
     if is_shared(memory):
         return f"it is shared already: {source.get('path')}"

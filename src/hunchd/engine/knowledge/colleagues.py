@@ -25,7 +25,7 @@ class Colleagues:
         counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
         taken: list[Memory] = []
         for memory in said:
-            if why_not(memory, project=memory.project or "", branch=None):
+            if why_not(memory, project=memory.project or "", branch=None, now=self._memories.now()):
                 counts["skipped"] += 1
                 continue
             told = _told_by(memory, name)

@@ -6,6 +6,7 @@ The daemon only says what the files would hold. Who asked writes them, into the 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hunchd.engine.keeping.drafts import without_secrets
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.projects import Projects
 from hunchd.engine.state.project import Project, Tree
+from hunchd.ingestion.redaction import taken_out
 from hunchd.protocol.requests import ShareRequest
 from hunchd.protocol.shared import TEXT_LIMIT, shared_file, text_of
 
@@ -36,7 +38,9 @@ class Sharing:
         for name in request.names or tuple(sorted(memory.id for memory in kept)):
             memory = await self._named(name, kept)
             reason = (
-                _refusal(memory, project, tree) if memory is not None else "there is no such memory, and no such key"
+                _refusal(memory, project, tree, self._memories.now())
+                if memory is not None
+                else "there is no such memory, and no such key"
             )
             if memory is None or reason:
                 refused.append({"name": name, "reason": reason})
@@ -64,10 +68,12 @@ class Sharing:
             return None
 
 
-def _refusal(memory: Memory, project: Project, tree: Tree) -> str:
+def _refusal(memory: Memory, project: Project, tree: Tree, now: datetime) -> str:
     if len(memory.content) > TEXT_LIMIT:
         return f"it is longer than {TEXT_LIMIT:,} characters: a page of documentation"
-    return why_not(memory, project=project.id, branch=tree.branch or None)
+    if taken_out("", without_secrets(memory).value or ""):
+        return "its value was a secret, which is not kept"
+    return why_not(memory, project=project.id, branch=tree.branch or None, now=now)
 
 
 def _file(memory: Memory, root: Path, by: str) -> dict[str, Any]:
