@@ -150,6 +150,9 @@ def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemo
     for path in ("/memories/m0", "/memories/m0/history", "/memories/m0/usage", "/sessions/s0", "/consolidate/r0"):
         status, answer = daemon.request("GET", path)
         assert (status, answer["error"]["field"]) == (404, "id"), path
+    for method, path in (("DELETE", "/projects/p0"), ("GET", f"/memories/{'m' * 300}")):
+        status, answer = daemon.request(method, path)
+        assert (status, answer["error"]["field"]) == (404, "id"), path
     assert refused(daemon, "/expand", {"id": "m0"}) == (404, "id")
     [fact] = daemon.post("/memories", {"kind": "fact", "content": "we use uv"})["ids"]
     status, answer = daemon.request("GET", f"/memories/{fact}", query={"as_of": "2020-01-01"})
@@ -409,3 +412,32 @@ def test_what_holds_no_more_and_what_only_a_mask_is_left_of_is_not_shared(daemon
     refused = daemon.post("/share", {"project": str(shop), "names": ids})["refused"]
     assert [one["name"] for one in refused] == ids[1:]
     assert [one["reason"] for one in refused][:2] == ["it holds no more", "its value was a secret, which is not kept"]
+
+
+def test_a_cursor_that_is_none_is_refused_alike_and_one_whose_item_is_gone_goes_on(daemon: RunningDaemon) -> None:
+    notes = [{"kind": "episode", "content": f"note {n}", "at": f"2026-01-0{n}"} for n in range(1, 6)]
+    ids = daemon.post("/memories", {"memories": notes})["ids"]
+    daemon.post("/sessions/s/messages", {"messages": [{"role": "user", "content": "hello"}]})
+    for path in ("/memories", "/sessions", "/sessions/s/messages", "/documents", "/contradictions"):
+        for wrong in ("x", "-1", '[1e400,"m"]', '[true,"m"]', "[1,2]", '[9e99,"m"]', "[" * 10_000, '{"a":1}'):
+            status, answer = daemon.request("GET", path, query={"cursor": wrong})
+            assert (status, answer["error"]["field"]) == (400, "cursor"), (path, wrong[:20])
+
+    first = daemon.get("/memories", kind="episode", limit=2)
+    assert [one["id"] for one in first["items"]] == [ids[4], ids[3]]
+    daemon.request("DELETE", f"/memories/{ids[3]}")
+    second = daemon.get("/memories", kind="episode", limit=2, cursor=first["next"])
+    assert ([one["id"] for one in second["items"]], second["total"]) == ([ids[2], ids[1]], 4)
+
+
+def test_a_key_and_a_path_are_the_same_however_their_accents_are_written(daemon: RunningDaemon) -> None:
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    [one] = daemon.post("/memories", {"kind": "fact", "key": composed, "value": "open"})["ids"]
+    [other] = daemon.post("/memories", {"kind": "fact", "key": decomposed, "value": "closed"})["ids"]
+    assert one == other
+    for key in (composed, decomposed):
+        assert daemon.get("/facts", key=key)["fact"]["value"] == "closed"
+
+    daemon.request("PUT", "/documents/reference/caf%C3%A9", {"content": "x"})
+    for prefix in (composed, decomposed):
+        assert daemon.get("/documents", prefix=f"/reference/{prefix}")["total"] == 1

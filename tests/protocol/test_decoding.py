@@ -37,7 +37,7 @@ def test_what_json_wrote_is_read_back(value: Any) -> None:
         (b"[" + b"9" * 5000 + b"]", "beyond 64 bits"),
         (b"\xff\xfe{}", "not UTF-8"),
         (b'"\xed\xa0\x80"', "not UTF-8"),
-        (b"", "not JSON"),
+        (b"", "the body is empty"),
         (b"{'a':1}", "line 1, column 2"),
         (b'{"a":"\x00"}', "not JSON"),
         (b"[" * 10_000 + b"]" * 10_000, "deeper than 64"),

@@ -334,6 +334,7 @@ async def test_neither_the_log_nor_an_answer_holds_the_token(daemon: Daemon, cap
     answers = [await daemon.raw(request.encode()) for request in requests]
 
     assert all(b" 400 " in answer.split(b"\r\n")[0] for answer in answers)
+    assert TOKEN.encode() not in b"".join(answers)
     assert TOKEN not in caplog.text
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 0
 
@@ -342,3 +343,38 @@ async def test_two_clients_at_once_do_not_wait_for_each_other(daemon: Daemon) ->
     answers = await asyncio.gather(*(daemon.get(f"/context?project=/p&file={n}.py") for n in range(50)))
 
     assert {answer.status for answer in answers} == {200}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /memories/" + "x" * 40_000 + " HTTP/1.1\r\nHost: 127.0.0.1",
+        "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + "x" * 10_000,
+        "POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\nContent-Length: 3",
+        "POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
+        "\x16\x03\x01\x02",
+    ],
+)
+async def test_what_is_no_request_is_refused_in_the_same_shape(daemon: Daemon, head: str) -> None:
+    answer = await daemon.raw(f"{head}\r\n\r\n{{}}".encode())
+
+    status, _, rest = answer.partition(b"\r\n")
+    headers, _, body = rest.partition(b"\r\n\r\n")
+    assert b" 400 " in status
+    assert b"application/json" in headers
+    told = json.loads(body)["error"]
+    assert (told["code"], "x" * 40 in told["message"]) == ("malformed", False)
+
+
+async def test_what_a_client_has_may_be_named_in_several_lines(daemon: Daemon) -> None:
+    first = await daemon.get("/context?project=/p&file=a.py")
+    several = [("If-None-Match", '"other"'), ("If-None-Match", first.headers["ETag"])]
+
+    assert (await daemon.get("/context?project=/p&file=a.py", headers=several)).status == 304
+
+
+async def test_an_empty_body_is_called_empty(daemon: Daemon) -> None:
+    headers = {"Content-Type": "application/json"}
+    response = await daemon.client.post(daemon.url + "/memories", data=b"", headers=headers)
+
+    assert (response.status, (await response.json())["error"]["message"]) == (400, "the body is empty; send JSON")

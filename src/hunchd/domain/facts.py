@@ -8,6 +8,7 @@ before. Whatever changes a place is a `Change`: all of it is kept or nothing.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -81,8 +82,8 @@ def place_of(memory: Memory) -> str | None:
 
 
 def normal_key(key: str) -> str:
-    """Two spellings of a key are one key: case and white space do not count."""
-    return " ".join(key.casefold().split())
+    """Two spellings of a key are one key: case, white space and how its accents are written do not count."""
+    return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
 
 def same_value(one: Memory, other: Memory) -> bool:

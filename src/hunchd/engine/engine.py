@@ -241,7 +241,10 @@ class Engine:
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase all that is kept of a project, from disk too; once begun it is finished, if need be after a crash."""
-        project, _ = self._projects.find(identifier)
+        try:
+            project, _ = self._projects.find(identifier)
+        except NotFound as error:
+            raise NotFound(error.message, field="id", hint="GET /projects lists them") from error
         await self._erasing.erase(project)
         return {"removed": project.id}
 

@@ -23,9 +23,16 @@ class Malformed(InvalidInput):
     code = "malformed"
 
 
+def no_cursor() -> Malformed:
+    """Of a page that nobody was told of."""
+    return Malformed("this is no cursor of ours; begin without one", field="cursor")
+
+
 def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
     """The JSON value in `raw`. Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers
     beyond 64 bits and nesting beyond `depth`; never a RecursionError."""
+    if not raw.strip():
+        raise Malformed("the body is empty; send JSON")
     if nests_deeper_than(raw, depth):
         raise Malformed(f"the JSON nests deeper than {depth} levels, or its brackets do not match")
     try:

@@ -77,7 +77,7 @@ def document_of_body(path: str, raw: Any) -> DocumentDraft:
 def documents_of_query(query: str) -> DocumentsRequest:
     """The question of GET /documents. A cursor is a position in the order of the paths."""
     fields = Fields.of_query(query, ("prefix", "limit", "cursor"))
-    prefix = "/" + (fields.text("prefix") or "").strip().lstrip("/")
+    prefix = "/" + unicodedata.normalize("NFC", fields.text("prefix") or "").strip().lstrip("/")
     return DocumentsRequest(
         prefix=prefix,
         limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE),

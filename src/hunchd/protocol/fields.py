@@ -58,7 +58,7 @@ class Fields:
             raise Malformed("the query string is not valid: broken percent-encoding, or over 100 fields") from error
         twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if twice:
-            raise Malformed(f"the query names {min(twice)[:40]!a} twice")
+            raise Malformed(f"the query names {min(twice)[:40]!a} twice", field=ascii(min(twice)[:40])[1:-1])
         return cls(dict(pairs), known, textual=True)
 
     def has(self, name: str) -> bool:

@@ -26,6 +26,7 @@ from hunchd.protocol.answers import bundle_json, error_json
 from hunchd.protocol.decoding import Malformed
 from hunchd.protocol.requests import Format
 from hunchd.serving.access import Refusal
+from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,15 @@ def unexpected_answer() -> web.Response:
     return json_answer(error_json(error), status=500)
 
 
+def unreadable_answer(status: int) -> web.Response:
+    """For what is no request in the sense of HTTP. What it was is not told: a token may be in it."""
+    error = Malformed(
+        f"this is no HTTP request that is understood: a line may have {REQUEST_LINE:,} bytes, a header {HEADER:,}, and "
+        f"there may be {HEADERS} of them; one Content-Length or Transfer-Encoding says where it ends"
+    )
+    return json_answer(error_json(error), status=status)
+
+
 class Bundles:
     """Bundles as bytes: encoded once, sent as often as asked, not at all to who has them."""
 
@@ -127,7 +137,7 @@ class Bundles:
     def answer(self, bundle: Bundle, form: Format, headers: CIMultiDictProxy[str]) -> web.Response:
         # As JSON the header is what the body calls "etag", so that a client may use either.
         etag = None if not bundle.etag else f'"{bundle.etag}"' if form == "json" else f'"{bundle.etag}.{form}"'
-        if etag is not None and (known := headers.get(hdrs.IF_NONE_MATCH)) is not None and _names(known, etag):
+        if etag is not None and _names(", ".join(headers.getall(hdrs.IF_NONE_MATCH, ())), etag):
             return answer(b"", status=304, type_=_type_of(form), etag=etag)
         return answer(self._encoded(bundle, form), type_=_type_of(form), etag=etag)
 

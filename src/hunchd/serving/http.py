@@ -302,7 +302,7 @@ def _identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
     refuse_unstorable(identifier, "id")
     if len(identifier) > 200:
-        raise NotFound("there is nothing with so long an id")
+        raise NotFound("there is nothing with so long an id", field="id")
     return identifier
 
 

@@ -18,6 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from hunchd.config.places import LONGEST_SOCKET_PATH, make_private
 from hunchd.domain.errors import ConfigError
+from hunchd.serving.answering import unexpected_answer, unreadable_answer
 from hunchd.serving.http import ACCESS, CONNECTIONS, LIMITS
 from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
 
@@ -53,7 +54,7 @@ async def open_doors(
             listening.append(opened.enter_context(_unix(socket_path)))
             opened.callback(socket_path.unlink, missing_ok=True)
         address = listening[0].getsockname()
-        runner = _runner(app)
+        runner = web.AppRunner(app, shutdown_timeout=app[LIMITS].stop)
         await runner.setup()
         opened.push_async_callback(runner.cleanup)
         for each in listening:
@@ -63,27 +64,45 @@ async def open_doors(
         yield f"http://{name}:{address[1]}", socket_path if len(listening) > 1 else None
 
 
-def _runner(app: web.Application) -> web.AppRunner:
-    limits = app[LIMITS]
-    return web.AppRunner(
-        app,
-        access_log=None,  # the counters tell what is needed; a line for each request would wear the disk
-        logger=protocol_logger,
-        keepalive_timeout=limits.wait,
-        lingering_time=1.0,
-        shutdown_timeout=limits.stop,
-        max_line_size=REQUEST_LINE,
-        max_field_size=HEADER,
-        max_headers=HEADERS,
-        auto_decompress=False,
-    )
+class _Connection(web.RequestHandler):
+    """One that answers what cannot be read as a request in the shape of all errors."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        refused = super().handle_error(request, status, exc, message)
+        told = unreadable_answer(refused.status) if refused.status < 500 else unexpected_answer()
+        told.force_close()
+        return told
 
 
 async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.Application) -> asyncio.Server:
-    make, connections = runner.server, app[CONNECTIONS]
-    assert make is not None
+    server, connections, limits = runner.server, app[CONNECTIONS], app[LIMITS]
+    assert server is not None
     loop = asyncio.get_running_loop()
-    factory = lambda: connections.admitted(make())  # noqa: E731 - a name would say no more
+
+    def factory() -> web.RequestHandler:
+        connection = _Connection(
+            server,
+            loop=loop,
+            # None: the counters tell what is needed; a line for each request would wear the disk.
+            access_log=None,  # type: ignore[arg-type] # which aiohttp takes, whatever it declares
+            logger=protocol_logger,
+            keepalive_timeout=limits.wait,
+            lingering_time=1.0,
+            max_line_size=REQUEST_LINE,
+            max_field_size=HEADER,
+            max_headers=HEADERS,
+            auto_decompress=False,
+        )
+        return connections.admitted(connection)
+
     if listening.family == getattr(socket, "AF_UNIX", None):
         # A socket that the service manager gave us is not ours to delete, which Python does by itself from 3.13 on.
         if sys.version_info >= (3, 13):

@@ -12,11 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.protocol.answers import export_line, memory_line
 from hunchd.protocol.child import Child
+from hunchd.protocol.decoding import LARGEST_INTEGER, no_cursor
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.pipe import Json
 from hunchd.store.database.finding import Found
@@ -107,7 +107,7 @@ class StoreClient:
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
-        """A page of what passes. Raises InvalidInput for a cursor that is none of ours."""
+        """A page of what passes. Raises Malformed for a cursor that is none of ours."""
         asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
         answer = await self._read("list", asked)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
@@ -335,7 +335,9 @@ def hit_of(raw: Mapping[str, Any]) -> Hit:
 
 def _place(cursor: str) -> list[Any]:
     try:
-        at, id_ = json.loads(cursor)
-        return [int(at), str(id_)]
-    except (ValueError, TypeError) as error:
-        raise InvalidInput("this is no cursor of ours; begin without one", field="cursor") from error
+        match json.loads(cursor):
+            case [int(at), str(id_)] if not isinstance(at, bool) and abs(at) <= LARGEST_INTEGER:
+                return [at, id_]
+    except (ValueError, RecursionError):
+        pass
+    raise no_cursor()

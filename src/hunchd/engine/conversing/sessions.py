@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound, Unavailable
+from hunchd.domain.errors import Conflict, HunchError, NotFound, Unavailable
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
@@ -33,6 +33,7 @@ from hunchd.engine.keeping.session_log import (
 from hunchd.engine.keeping.writing import Writer
 from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.protocol.answers import iso, page_json
+from hunchd.protocol.decoding import no_cursor
 from hunchd.protocol.memories import title_of
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, message_json
 from hunchd.store.client import StoreClient
@@ -399,5 +400,5 @@ def _number(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdecimal() or len(cursor) > 12:
-        raise InvalidInput("this is no cursor of ours; begin without one", field="cursor")
+        raise no_cursor()
     return int(cursor)
