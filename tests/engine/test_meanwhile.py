@@ -17,6 +17,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.knowledge.knowledge import Knowledge
+from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.fixing import Fixing
 from hunchd.engine.learning.projects import Projects
 from hunchd.engine.learning.shared import Shared
@@ -48,7 +49,7 @@ class OneProject(list[str]):
 
 def knowledge(it: Bench) -> Knowledge:
     projects = cast(Projects, cast(Any, OneProject(["p"])))
-    return Knowledge(it.memories, projects, cast(Writer, None), now=lambda: NOW)
+    return Knowledge(it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW)
 
 
 def fixing(it: Bench, folder: Path) -> Fixing:
@@ -76,7 +77,7 @@ def bring_back(it: Bench, folder: Path) -> Awaitable[object]:
 
 
 def settle(it: Bench, folder: Path) -> Awaitable[object]:
-    return knowledge(it).resolve(OPEN.id, Resolution(resolution="both_valid"))
+    return knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution="both_valid"))
 
 
 def clear(it: Bench, folder: Path) -> Awaitable[object]:
@@ -115,7 +116,9 @@ async def test_what_is_forgotten_meanwhile_does_not_come_back(
 async def test_a_contradiction_is_settled_once(tmp_path: Path) -> None:
     """The second is told so: it would undo what the first has decided without a word."""
     async with bench(tmp_path, *KEPT) as it:
-        asked = [knowledge(it).resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")]
+        asked = [
+            knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")
+        ]
         settled, refused = await asyncio.gather(*asked, return_exceptions=True)
         held = await it.memories.known([ONE.id, OTHER.id], "p")
     assert isinstance(settled, dict)
