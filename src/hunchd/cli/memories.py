@@ -78,7 +78,7 @@ def _show_near(client: Client, understood: Mapping[str, Any]) -> None:
     with suppress(Refused):  # it is kept all the same
         near = client.get(f"{_address(identifier)}/near", limit=_NEAR)["items"]
     for known in near:
-        note(f"known already, {ago(known['at'])}: {line(known['content'], 120)} ({clean(known['id'])})")
+        note(f"known already: {line(known['content'], 120)} ({ago(known['at'])}, {clean(known['id'])})")
     if near:
         which = clean(near[0]["id"]) if len(near) == 1 else "ID"
         note(f"If both cannot hold: hunch contradictions open {clean(identifier)} {which}")
