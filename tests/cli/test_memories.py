@@ -71,7 +71,8 @@ def test_what_is_known_of_the_same_is_shown_with_a_new_statement(
 
     told = capsys.readouterr()
     assert told.out == "m2\n"
-    assert ", m1)" in told.err and "known already: Sessions stay signed cookies." in told.err
+    assert ", m1)" in told.err
+    assert "known already: Sessions stay signed cookies." in told.err
     assert "hunch contradictions open m2 m1" in told.err
 
     fake.routes["GET /memories/m2/near"] = (200, {"items": [], "degraded": ["the store is still starting"]})
