@@ -51,3 +51,18 @@ def test_nothing_pasted_is_a_mistake(asked: FakeDaemon, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
     assert main(["error"]) == 2
     assert asked.bodies("POST /signals") == []
+
+
+def test_errors_that_a_last_line_may_be_of_are_listed(
+    asked: FakeDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = {"last": "2026-01-01T00:00:00Z", "candidates": ["a.py:3 in f, fixed before in a.py", "b.py:9"]}
+    item = {"id": "m1", "kind": "error", "reasons": ["just now"], "source": source}
+    asked.routes["GET /context"] = (200, {"items": [item]})
+    (tmp_path / "line").write_text("KeyError: 'price'\n")
+
+    assert main(["error", str(tmp_path / "line")]) == 0
+
+    shown = capsys.readouterr().out
+    assert "    a.py:3 in f, fixed before in a.py\n    b.py:9\n" in shown
+    assert "not mended" not in shown

@@ -191,3 +191,26 @@ def test_pytest_fails_is_mended_and_fails_again_elsewhere(daemon: RunningDaemon,
 
     work.save("shop/price.py", "import os\n\nprint(os.sep)\n\n" + PRICE.format(key="price", tax="cost"))
     assert work.fails()["reasons"][0] == "fixed before in shop/price.py: helped 1 of 1"
+
+
+def test_its_last_line_alone_brings_the_fix_too_and_after_a_restart(
+    work: Work, shop: Path, daemon: RunningDaemon
+) -> None:
+    work.fails()
+    work.save("shop/price.py", PRICE.format(key="cost", tax="cost"))
+    work.passes(fixes=1)
+    told = ["hunch", "error", "--json", "--project", str(shop)]
+
+    def pasted(line: str) -> dict[str, Any]:
+        run = subprocess.run(
+            [sys.executable, "-m", "hunchd.cli", *told[1:]], input=line.encode(), capture_output=True, check=True
+        )
+        return dict(json.loads(run.stdout))
+
+    line = "KeyError: 'price'"
+    assert pasted(line)["fixed"] == "fixed before in shop/price.py: helped 1 of 1"
+    assert "Traceback" in pasted(line)["error"]["content"]
+    assert pasted("KeyError: 'cost'")["fix"] is None
+    daemon.restart()
+    daemon.wait_until(lambda: len(work.fixes()) == 1, within=SEEN, what="know the fix")
+    assert pasted(line)["fixed"] == "fixed before in shop/price.py: helped 1 of 1"

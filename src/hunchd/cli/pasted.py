@@ -91,6 +91,10 @@ def _print(told: dict[str, Any]) -> None:
         change = str(fix.get("content", "")).partition("\n\n")[2].splitlines()
         for part in change[:_DIFF_LINES]:
             print(f"    {line(part)}")
+    elif source.get("candidates"):
+        print("  its last line alone may be of one of these:")
+        for candidate in source["candidates"]:
+            print(f"    {line(candidate)}")
     else:
         print(coloured("  not mended before, as far as is known", DIM))
     for file in told["files"]:

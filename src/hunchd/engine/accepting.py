@@ -105,7 +105,7 @@ class Accepting:
         effect = absorb(signal, project, tree)
         for memory in effect.memories:
             self.hot.upsert(memory)
-        self.writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project),)))
+        self.writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project, effect),)))
         self.answers.wish(project, tree, effect.prefetch)
         if isinstance(signal, SessionEnded) and signal.session:
             self.conversations.wish_end(signal.session)

@@ -56,7 +56,7 @@ _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests
 _OF_NAMES = frozenset(
     {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "UnboundLocalError"}
 )
-_CONSEQUENCES = frozenset({"AssertionError", "Failed", ""})
+CONSEQUENCES = frozenset({"AssertionError", "Failed", ""})
 _QUOTED = re.compile(
     r"""\b[bruf]{0,2}'((?:[^'\\\n]|\\.)*)'|\b[bruf]{0,2}"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\""""
 )
@@ -150,7 +150,7 @@ def understood(text: str) -> ErrorText:
     named = kind in _OF_NAMES or not any(place.function for place in places)
     said = headline[: 2 * _HEADLINE_LENGTH]
     # Which module is missing is the error, wherever it was looked for.
-    said = _FOLDERS.sub("", said) if _MISSING.search(said) else _without_values(said, names_stay=named)
+    said = _FOLDERS.sub("", said) if _MISSING.search(said) else without_values(said, names_stay=named)
     template = masked(said)[:_HEADLINE_LENGTH]
     if not frames and _says_nothing(template):
         lines = [line for line in plain.splitlines() if line.strip()]
@@ -178,9 +178,9 @@ def _most_told(text: str) -> str:
     done = _DONE.search(text, heads[-1].end())
     ends = [*(head.start() for head in heads[1:]), done.start() if done else len(text)]
     parts = [text[head.start() : end] for head, end in zip(heads, ends, strict=True)]
-    told = [(kind, masked(_without_values(line, names_stay=kind in _OF_NAMES))) for kind, line in map(_headline, parts)]
+    told = [(kind, masked(without_values(line, names_stay=kind in _OF_NAMES))) for kind, line in map(_headline, parts)]
     often = Counter(told)
-    best = max(range(len(parts)), key=lambda one: (often[told[one]], told[one][0] not in _CONSEQUENCES, one))
+    best = max(range(len(parts)), key=lambda one: (often[told[one]], told[one][0] not in CONSEQUENCES, one))
     return parts[best]
 
 
@@ -204,7 +204,7 @@ def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:
     return list(dict.fromkeys(told))[:_FRAMES]
 
 
-def _without_values(text: str, *, names_stay: bool) -> str:
+def without_values(text: str, *, names_stay: bool) -> str:
     """`text` without what it quotes; where names stay, only without quotations that are none."""
 
     def mask(found: re.Match[str]) -> str:

@@ -27,6 +27,7 @@ from hunchd.engine.answering.predicted_errors import predicted_errors
 from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.known_errors import candidates
 from hunchd.engine.state.project import Own, Project, Tree
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.errors import unprefixed
@@ -259,6 +260,7 @@ class Answers:
             used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
             errors=errors,
             fixes=project.fixes.shown(error.memory for error in errors),
+            candidates=candidates(errors, project),
             facts=[fact for fact in (*project.facts.values(), *self._own.facts.values()) if is_told(fact, now)],
             conflicts=tuple(project.conflicts.values()),
             profile=tuple(self._own.profile.values()),

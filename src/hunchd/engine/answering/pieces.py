@@ -65,6 +65,7 @@ class Known:
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # pages that say who the user is
     fixes: Mapping[str, Fix] = field(default_factory=dict)  # the surest of each error, by the error's memory
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what an error may be, if its end is known
 
 
 def pieces(known: Known) -> list[Piece]:
@@ -122,6 +123,10 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
     if fix is not None:
         reasons.insert(0, fix.line)
         told.append(f"{'a commit that may help' if fix.is_past else 'what mended it before'}:\n{excerpt(fix)}")
+    may_be = known.candidates.get(error.memory, ())
+    if may_be:
+        reasons.append("only its last line is known")
+        told.append("\n".join(("may be one that was seen before:", *(f"  {one}" for one in may_be))))
     if told:
         forms.insert(0, ("full", "\n".join((line, *told))))
     return Piece(
@@ -138,6 +143,7 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
             "line": error.line,
             "command": error.command,
             **(_mended_by(fix) if fix is not None else {}),
+            **({"candidates": list(may_be)} if may_be else {}),
         },
         trust=Trust.UNTRUSTED,
     )

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from hunchd.domain.context import Focus
 from hunchd.engine.answering.pieces import ERROR_HERE
-from hunchd.engine.state.absorbing import error_id
 from hunchd.engine.state.ages import ago
+from hunchd.engine.state.known_errors import error_meant, may_be_meant, told_apart
 from hunchd.engine.state.project import Project
 from hunchd.ingestion.errors import understood
 
@@ -21,18 +21,27 @@ def predicted_errors(project: Project, focus: Focus, asked: str | None, now: dat
     here = [error for error in project.fresh_errors(now) if error.path in (focus.file, *focus.open_files)][:MOST]
     meant = [error.memory for error in here]
     if asked:
-        meant.insert(0, error_id(project.id, understood(asked).fingerprint))
+        meant.insert(0, error_meant(asked, understood(asked), project))
     told = [
         _told(error.memory, error.headline, ERROR_HERE, ago(error.last, now))
         for error in here
         if error.path is not None
     ]
-    return [*told, *_fixes(project, meant)]
+    return [*told, *_fixes(project, meant), *(_candidates(project, asked) if asked else ())]
 
 
 def _fixes(project: Project, errors: list[str]) -> Iterator[dict[str, Any]]:
     for fix in project.fixes.shown(dict.fromkeys(errors)).values():
         yield _told(fix.id, f"fixed: {fix.headline}", fix.confidence, fix.line)
+
+
+def _candidates(project: Project, asked: str) -> Iterator[dict[str, Any]]:
+    """Those that the last line of an error may be, where it does not tell which."""
+    may_be = may_be_meant(asked, project)
+    for error in may_be:
+        yield _told(
+            error.memory, error.headline, 1 / (len(may_be) + 1), f"may be this one: {told_apart(error, project)}"
+        )
 
 
 def _told(identifier: str, title: str, confidence: float, reason: str) -> dict[str, Any]:

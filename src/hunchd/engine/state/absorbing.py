@@ -14,6 +14,7 @@ from hunchd.domain import signal as signals
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.signal import Signal
 from hunchd.engine.state import collaborators
+from hunchd.engine.state.known_errors import error_id, error_meant
 from hunchd.engine.state.project import Project, SeenError, Tree
 from hunchd.engine.state.runs import Committed, Failed, Happened, Passed
 from hunchd.ingestion.errors import ErrorText, understood, unprefixed
@@ -25,6 +26,7 @@ from hunchd.protocol.messages import signal_from_json, signal_json
 # Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
 PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
 PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
+MEANT = "error_meant"  # in a kept signal: the id of the error that its text, a last line, is of
 # From here on looking at the whole tree is no dearer than looking at each.
 MANY = 500  # files
 
@@ -142,8 +144,11 @@ def session_event(signal: Signal) -> SessionEvent | None:
     return None
 
 
-def signal_row(signal: Signal, told: Mapping[str, Any], project: Project) -> dict[str, Any]:
-    """The row that the store keeps of a signal, `told` on the wire, until it is absorbed into memories."""
+def signal_row(signal: Signal, told: Mapping[str, Any], project: Project, effect: Effect) -> dict[str, Any]:
+    """The row that the store keeps of a signal, `told` on the wire, until it is absorbed into memories; with the error
+    that its text means, where the text does not tell that itself."""
+    if isinstance(effect.happened, Failed) and effect.happened.error != error_told_by(told, project.id):
+        told = {**told, MEANT: effect.happened.error}
     return {"id": signal.id, "kind": told["kind"], "project": project.id, "at": signal.at.isoformat(), "data": told}
 
 
@@ -158,10 +163,13 @@ def seen_error(memory: Memory) -> SeenError:
 
 
 def recall_errors(project: Project, memories: Sequence[Memory]) -> None:
-    """Take up the errors among `memories` (newest first) that are still there."""
+    """Take up the errors among `memories` (newest first) that are still there, and those that are gone."""
     for memory in reversed(memories):
-        if memory.kind is Kind.ERROR and not is_fix(memory) and still_seen(memory):
-            project.recall(seen_error(memory))
+        if memory.kind is Kind.ERROR and not is_fix(memory):
+            if still_seen(memory):
+                project.recall(seen_error(memory))
+            else:
+                project.recall_mended(seen_error(memory))
 
 
 def still_seen(memory: Memory) -> bool:
@@ -170,12 +178,10 @@ def still_seen(memory: Memory) -> bool:
     return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
 
 
-def error_id(project: str, fingerprint: str) -> str:
-    return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
-
-
 def error_told_by(told: Mapping[str, Any], project: str) -> str | None:
     """The id of the error whose text a kept signal holds, if it holds one."""
+    if isinstance(meant := told.get(MEANT), str):
+        return meant
     text = told.get("text")
     if told.get("kind") not in ("error", "error_cleared") or not isinstance(text, str):
         return None
@@ -189,7 +195,11 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
     if path is None:
         path, line = _own_place(read, tree)
         path = _found_by_name(path, project)
-    identifier = error_id(project.id, read.fingerprint)
+    identifier = error_meant(text, read, project, path)
+    if (known := project.known_error(identifier)) is not None and error_id(project.id, read.fingerprint) != identifier:
+        # The last line of a trace that is known: nothing of the trace gets lost.
+        text, path, line = known.text, known.path, known.line
+        read = understood(text)
     seen = project.saw(SeenError(identifier, read.headline, text, path, line, signal.command, signal.at, signal.at))
     project.touch()
     memory = _memory(seen, signal, read, project.id, signal.at)

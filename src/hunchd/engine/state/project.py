@@ -295,6 +295,16 @@ class Project:
             if len(self.errors) > RECENT_ERRORS:
                 self.errors.popitem(last=False)
 
+    def recall_mended(self, error: SeenError) -> None:
+        """An error as the store knows it, that was gone when it was seen last."""
+        if error.memory not in self.errors:
+            self.mended.setdefault(error.memory, error)
+        while len(self.mended) > MENDED_ERRORS:
+            self.mended.popitem(last=False)
+
+    def known_error(self, identifier: str) -> SeenError | None:
+        return self.errors.get(identifier) or self.mended.get(identifier)
+
     def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
         """The errors that still matter, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)

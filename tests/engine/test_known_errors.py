@@ -1,0 +1,170 @@
+"""An error of which somebody has the last line only is the one that was seen with its trace, if that can be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hunchd.domain.context import Focus
+from hunchd.domain.facts import Change
+from hunchd.domain.signal import ErrorCleared, ErrorSeen
+from hunchd.engine.answering.predicted_errors import predicted_errors
+from hunchd.engine.state.absorbing import absorb, error_told_by, recall_errors, signal_row
+from hunchd.engine.state.known_errors import candidates
+from hunchd.engine.state.project import Project, SeenError, Tree
+from hunchd.ingestion.fixes import Fix, memory_of
+from hunchd.protocol.messages import signal_json
+from hunchd.repository.layout import plain
+
+NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+
+
+def trace(last: str, file: str = "shop/load.py", function: str = "load") -> str:
+    return f'Traceback (most recent call last):\n  File "{file}", line 7, in {function}\n    it()\n{last}\n'
+
+
+class Work:
+    """Errors that are seen in one project, one a minute."""
+
+    def __init__(self, root: Path) -> None:
+        self.tree = Tree(root, plain(root))
+        self.project = Project("p", "shop", self.tree, root)
+        self._now = NOW
+
+    def sees(self, text: str, file: str | None = None) -> SeenError:
+        self._now += timedelta(minutes=1)
+        self.signal = ErrorSeen(project=str(self.tree.root), at=self._now, text=text, file=file, command="run", id="s")
+        self.effect = absorb(self.signal, self.project, self.tree)
+        return next(reversed(self.project.errors.values()))
+
+    def mends(self, error: SeenError) -> Fix:
+        fix = Fix(f"fix-{error.memory}", error.memory, error.headline, (error.path or "a.py",), "+x", self._now)
+        self.project.notice(Change((memory_of(fix, "p", self._now),), project="p"))
+        absorb(ErrorCleared(project=str(self.tree.root), at=self._now), self.project, self.tree)
+        assert error.memory not in self.project.errors
+        return fix
+
+    def starts_again(self) -> None:
+        """As if the daemon had been stopped: what was stored is all that is known."""
+        fixes = tuple(memory_of(fix, "p", self._now) for fix in self.project.fixes.all())
+        [stored] = self.effect.memories
+        gone = stored.source | {"cleared": (self._now + timedelta(minutes=1)).isoformat()}
+        self.project = Project("p", "shop", self.tree, self.tree.root)
+        self.project.notice(Change(fixes, project="p"))
+        recall_errors(self.project, [replace(stored, source=gone)])
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("whole", "line"),
+    [
+        ("KeyError: 'retries'", "KeyError: 'retries'"),
+        ("KeyError: 'retries'", "E   KeyError: 'retries'"),
+        (
+            "shop.errors.StockError: no stock of article 17 is left in 9",
+            "StockError: no stock of article 4 is left in 12",
+        ),
+        ("TimeoutError: the stock lock took 3.1 s", "TimeoutError: the stock lock took 9.0 s\n\n"),
+        ("AttributeError: 'Cart' has no attribute 'total'", "AttributeError: 'Cart' has no attribute 'total'"),
+        ("AssertionError: the basket holds sold articles", "AssertionError: the basket holds sold articles"),
+    ],
+)
+def test_the_last_line_of_one_error_is_that_error(work: Work, whole: str, line: str) -> None:
+    error = work.sees(trace(whole))
+    fix = work.mends(error)
+    work.sees(trace("IndexError: list index out of range"))
+
+    again = work.sees(line)
+
+    assert again.memory == error.memory
+    assert (again.text, again.path, again.line, again.times) == (trace(whole), "shop/load.py", 7, 2)
+    [stored] = work.effect.memories
+    assert stored.content == trace(whole)
+    assert {"type": "fixed_by", "ref": fix.id} in stored.links
+    told = predicted_errors(work.project, Focus(project="p"), line, NOW)
+    assert [one["id"] for one in told] == [fix.id]
+
+
+def test_it_still_is_after_a_start(work: Work) -> None:
+    error = work.sees(trace("KeyError: 'retries'"))
+    fixed = work.mends(error)
+    work.starts_again()
+
+    again = work.sees("KeyError: 'retries'")
+
+    assert (again.memory, again.times) == (error.memory, 2)
+    assert work.project.fixes.shown((again.memory,))[again.memory].id == fixed.id
+
+
+@pytest.mark.parametrize(
+    ("whole", "line"),
+    [
+        ("KeyError: 'retries'", "KeyError: 'retry'"),
+        ("KeyError: 'retries'", "AttributeError: 'retries'"),
+        ("AssertionError", "AssertionError"),
+        ("AssertionError: assert 'red' == 'green'", "AssertionError: assert 'red' == 'green'"),
+        ("IndexError: list index out of range", "IndexError: list index out of range"),
+        ("TypeError: 'NoneType' object is not subscriptable", "TypeError: 'NoneType' object is not subscriptable"),
+        ("KeyError: 17", "KeyError: 17"),
+        ("ZeroDivisionError: division by zero", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_last_line_that_many_errors_have_is_none_of_them(work: Work, whole: str, line: str) -> None:
+    error = work.sees(trace(whole))
+    work.mends(error)
+
+    assert work.sees(line).memory != error.memory
+
+
+def test_another_file_is_another_error(work: Work) -> None:
+    error = work.sees(trace("NameError: name 'sku' is not defined"))
+    work.mends(error)
+
+    assert work.sees("NameError: name 'sku' is not defined", file="shop/cart.py").memory != error.memory
+    assert work.sees("NameError: name 'sku' is not defined", file="shop/load.py").memory == error.memory
+
+
+def test_several_that_fit_are_told_with_what_tells_them_apart(work: Work) -> None:
+    first = work.sees(trace("KeyError: 'retries'"))
+    work.mends(first)
+    second = work.sees(trace("KeyError: 'retries'", "shop/app.py", "main"))
+    work.mends(second)
+
+    short = work.sees("KeyError: 'retries'")
+
+    assert short.memory not in (first.memory, second.memory)
+    assert candidates([short], work.project)[short.memory] == [
+        "shop/app.py:7 in main, fixed before in shop/app.py: helped 1 of 1",
+        "shop/load.py:7 in load, fixed before in shop/load.py: helped 1 of 1",
+    ]
+    told = predicted_errors(work.project, Focus(project="p"), "KeyError: 'retries'", NOW)
+    assert [one["id"] for one in told] == [second.memory, first.memory]
+    assert all(one["confidence"] < 0.5 for one in told)
+    assert candidates([first, second], work.project) == {}
+
+
+def test_a_last_line_that_says_little_is_told_with_the_one_that_it_may_be(work: Work) -> None:
+    work.mends(work.sees(trace("IndexError: list index out of range")))
+
+    short = work.sees("IndexError: list index out of range")
+
+    [only] = candidates([short], work.project)[short.memory]
+    assert only.startswith("shop/load.py:7 in load, fixed before")
+
+
+def test_a_kept_signal_says_which_error_its_last_line_is_of(work: Work) -> None:
+    """So that it goes with the error when that is forgotten."""
+    error = work.sees(trace("KeyError: 'retries'"))
+    row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
+    assert (error_told_by(row["data"], "p"), row["data"]) == (error.memory, signal_json(work.signal))
+
+    work.sees("KeyError: 'retries'")
+    row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
+    assert error_told_by(row["data"], "p") == error.memory
