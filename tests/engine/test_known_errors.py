@@ -10,12 +10,15 @@ import pytest
 
 from hunchd.domain.context import Focus
 from hunchd.domain.facts import Change
+from hunchd.domain.history import Change as GitChange
+from hunchd.domain.history import Unit
 from hunchd.domain.signal import ErrorCleared, ErrorSeen
 from hunchd.engine.answering.predicted_errors import predicted_errors
 from hunchd.engine.state.absorbing import absorb, error_told_by, recall_errors, signal_row
 from hunchd.engine.state.known_errors import candidates
 from hunchd.engine.state.project import Project, SeenError, Tree
 from hunchd.ingestion.fixes import Fix, memory_of
+from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.messages import signal_json
 from hunchd.repository.layout import plain
 
@@ -168,3 +171,37 @@ def test_a_kept_signal_says_which_error_its_last_line_is_of(work: Work) -> None:
     work.sees("KeyError: 'retries'")
     row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
     assert error_told_by(row["data"], "p") == error.memory
+
+
+def unit(number: int, path: str) -> Unit:
+    change = GitChange("A", path)
+    return Unit(
+        sha=f"{number:040x}",
+        parents=(),
+        author="Ada",
+        email="ada@example.org",
+        at=int(NOW.timestamp()),
+        subject=f"work {number}",
+        changes=(change,),
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised_in", "path"),
+    [
+        ("/app/src/shop/load.py", "src/shop/load.py"),
+        ("/srv/copy/shop/load.py", "src/shop/load.py"),
+        ("C:\\Users\\ann\\shop-main\\src\\shop\\load.py", "src/shop/load.py"),
+        ("/app/.venv/lib/python3.11/site-packages/shop/load.py", None),
+        ("/other/load.py", None),
+        ("/app/web/api.py", None),
+    ],
+)
+def test_an_error_in_a_copy_of_the_project_is_placed_in_it(work: Work, raised_in: str, path: str | None) -> None:
+    work.project.predictor = Predictor()
+    for number, known in enumerate(("src/shop/load.py", "src/till/load.py", "a/web/api.py", "b/web/api.py")):
+        work.project.predictor.learn(unit(number, known))
+
+    error = work.sees(trace("KeyError: 'retries'", raised_in))
+
+    assert (error.path, error.line) == (path, 7 if path else None)

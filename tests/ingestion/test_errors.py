@@ -2,7 +2,8 @@
 
 import pytest
 
-from hunchd.ingestion.errors import ErrorText, Place, masked, understood
+from hunchd.ingestion.error_places import Place
+from hunchd.ingestion.errors import ErrorText, masked, understood
 
 TRACE = """Traceback (most recent call last):
   File "/home/ann/shop/app.py", line 12, in main

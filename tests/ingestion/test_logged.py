@@ -35,7 +35,7 @@ def test_each_error_of_a_log_is_found_with_its_trace() -> None:
     assert [understood(text).headline for text in found] == [
         "shop.errors.PriceError: no price",
         "ERROR: worker timeout (pid 88)",
-        "java.lang.IllegalStateException: closed",
+        "IOException: gone (which brought java.lang.IllegalStateException: closed)",
     ]
     assert "Caused by: java.io.IOException: gone" in found[2]
     assert "KeyError: 'pears'" in found[0]

@@ -8,19 +8,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hunchd.domain.printed import shortened
+from hunchd.ingestion.causes import root_cause
+from hunchd.ingestion.error_places import Place, places_in
+from hunchd.ingestion.outputs import TRACEBACK, as_printed
 from hunchd.ingestion.tool_errors import ToolError, first_of
 
-# Places in a text: Python frames, frames that name their function first (JavaScript, Java), then path:line[:column] as
-# compilers, linters and stack traces write it, pytest with the function behind it.
-_PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
-_CALLED_AT = re.compile(r"^\s+at (?:async )?([\w.$<>]+) ?\((?:file://)?([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE)
-# Go names the function on the line above.
-_GO_FRAME = re.compile(r"^([\w./*()-]{1,200}?)\([^()\n]*\)\n\t(\S{1,300}\.go):(\d+)", re.MULTILINE)
-_IN_FUNCTION = re.compile(r": in (\S+)")
-_DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
-_PATH_LINE = re.compile(
-    r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
-)
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
 _NAMED = re.compile(
     r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
@@ -28,7 +20,6 @@ _NAMED = re.compile(
 )
 # What Python ends a traceback with: an exception may be called anything.
 _RAISED = re.compile(r"^((?:\w+\.)*[A-Z]\w*)(?:: (.*))?$")
-_TRACEBACK = "Traceback (most recent call last)"
 _LABELLED = re.compile(
     r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
 )
@@ -49,13 +40,23 @@ _DONE = re.compile(
 _UNPARSED = re.compile(r'File "([^"\n]+)", line \d+\n(?:E +)?[ \t]*(\S.*)\n(?:E +)?[ \t]*\^')
 
 # Code of others, whose functions and lines change with each upgrade; and tests, of which many may meet one error.
-_FOREIGN = re.compile(r"(?:site-packages|dist-packages|node_modules|lib/python[\d.]+|\.cargo/registry)/|^<|^node:")
+_FOREIGN = re.compile(
+    r"(?:site-packages|dist-packages|node_modules|lib/python[\d.]+|\.cargo/registry|go/pkg/mod|go[\d.-]*/src|gems|deps)/"
+    r"|^<|^node:|^/rustc/|^/usr/(?:include|lib|share)/|^(?:\.\./)+(?:src|sysdeps|csu)/|(?:^|/)vendor/\w[\w-]*/\w[\w-]*/"
+    r"|/libsanitizer/|^testing\.go$"
+)
+_FOREIGN_CALL = re.compile(
+    r"^(?:javax?|jdk|sun|com\.sun|kotlinx?|scala|org\.(?:junit|springframework|gradle|hibernate|apache\.(?:maven|catalina))"
+    r"|System|Microsoft|Xunit|NUnit)\."
+)
 _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests?/")
 
 # Errors whose quotations are names in the code: another name is another error.
 _OF_NAMES = frozenset(
     {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "UnboundLocalError"}
+    | {"NoMethodError", "ReferenceError"}
 )
+_NAMING = re.compile(rf"\b(?:{'|'.join(sorted(_OF_NAMES))}): ")
 CONSEQUENCES = frozenset({"AssertionError", "Failed", ""})
 _QUOTED = re.compile(
     r"""\b[bruf]{0,2}'((?:[^'\\\n]|\\.)*)'|\b[bruf]{0,2}"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\""""
@@ -79,7 +80,7 @@ _FRAMES = 3  # that tell an error from another
 
 # What differs between two occurrences of one error, and the word put in its place.
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
+    (re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))"), ""),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "<uuid>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.I), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
@@ -87,32 +88,8 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b", re.I), "<hex>"),
     (re.compile(r"-?\b\d+(?:\.\d+)?\b"), "<n>"),
 )
-# What the way on which a text came puts before each of its lines: CI its clock, compose and pods their names, pytest
-# that the trouble is its own.
-_PREFIXES = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z ?",
-        r"^(?=\S*[A-Za-z])[\w.-]{1,60} +\| ?",
-        r"^\[pod/[\w./-]{1,80}\] ",
-        r"^INTERNALERROR> ?",
-    )
-)
-_FEWEST_LINES = 3  # that begin so
-# The frame that Python draws around the exceptions of a group.
-_GROUP = "Exception Group Traceback (most recent call last)"
-_AROUND = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
 _HEADLINE_LENGTH = 200  # characters
 _LONGEST_TEXT = 64 * 1024  # characters looked at; a trace says what it has to say at its ends
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A spot that an error names, as written."""
-
-    path: str
-    line: int
-    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +104,32 @@ class ErrorText:
     @property
     def nearest(self) -> tuple[Place, ...]:
         """The places, those nearest to where it went wrong first."""
-        ordered = self.places[::-1] if self.raised_last else self.places
+        ordered = sorted(self.places[::-1] if self.raised_last else self.places, key=_is_foreign)
         return (*((self.at,) if self.at is not None else ()), *ordered)
 
 
 def understood(text: str) -> ErrorText:
     """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
-    plain = _most_told(unprefixed(shortened(_MASKS[0][0].sub("", text))))
-    places = _places(plain)
+    plain = _most_told(as_printed(shortened(_MASKS[0][0].sub("", text))))
+    found = places_in(plain)
     tool = None if _TRACED.search(plain) else first_of(plain)
     at = Place(tool.path, tool.line) if tool is not None and tool.path else None
     kind, headline = (tool.code, tool.headline) if tool is not None else _headline(plain)
+    if at is None and (cause := root_cause(plain)) is not None:
+        kind, found = cause.type, cause.first(found)
+        headline = f"{cause.headline} (which brought {headline})"
+    places = tuple(place for _, place in found)
     raised_last = bool(_PYTHONIC.search(plain))
     frames = _frames(places, raised_last=raised_last)
     if tool is not None and at is not None:
-        frames = [_named_by(tool)]  # what else is wrong is another error
+        if not any(place.function for place in places):
+            frames = [_named_by(tool)]  # what else is wrong is another error
         if all(place.path != at.path for place in places):
             places = (*places, at)
     if unparsed := _UNPARSED.findall(plain):
         frames = [f"{unparsed[-1][0].rsplit('/', 1)[-1]}: {' '.join(unparsed[-1][1].split())}"]
-    named = kind in _OF_NAMES or not any(place.function for place in places)
+    named = bool(_NAMING.search(f"{kind}: {headline}")) or not any(place.function for place in places)
     said = headline[: 2 * _HEADLINE_LENGTH]
     # Which module is missing is the error, wherever it was looked for.
     said = _FOLDERS.sub("", said) if _MISSING.search(said) else without_values(said, names_stay=named)
@@ -158,15 +140,6 @@ def understood(text: str) -> ErrorText:
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
-
-
-def unprefixed(text: str) -> str:
-    """`text` as it was printed first, without what was put before each line on its way here."""
-    for prefix in _PREFIXES:
-        found = prefix.findall(text)
-        if len(found) >= _FEWEST_LINES and 2 * len(found) > sum(map(bool, text.split("\n"))):
-            text = prefix.sub("", text)
-    return _AROUND.sub("", text).replace(_GROUP, _TRACEBACK) if _GROUP in text else text
 
 
 def _most_told(text: str) -> str:
@@ -197,11 +170,15 @@ def _named_by(tool: ToolError) -> str:
 def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:
     """The project's own frames nearest to the raise site, without lines; those of tests where there are no others."""
     ordered = places[::-1] if raised_last else places
-    own = [place for place in ordered if not _FOREIGN.search(place.path)] or list(ordered)
+    own = [place for place in ordered if not _is_foreign(place)] or list(ordered)
     called = [place for place in own if place.function] or own
     sources = [place for place in called if not _TEST.search(place.path)] or called
     told = (f"{place.path.rsplit('/', 1)[-1]}:{place.function}" for place in sources)
     return list(dict.fromkeys(told))[:_FRAMES]
+
+
+def _is_foreign(place: Place) -> bool:
+    return bool(_FOREIGN.search(place.path) or _FOREIGN_CALL.match(place.function))
 
 
 def without_values(text: str, *, names_stay: bool) -> str:
@@ -219,30 +196,6 @@ def masked(text: str) -> str:
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return _REPEATED.sub(r"\1", " ".join(text.split()))
-
-
-def _places(text: str) -> tuple[Place, ...]:
-    found: dict[int, Place] = {}
-    for match in _PYTHON_FRAME.finditer(text):
-        found[match.start(1)] = Place(match[1], int(match[2]), match[3] or "")
-    for match in _CALLED_AT.finditer(text):
-        found[match.start(2)] = Place(match[2].replace("\\", "/"), int(match[3][:9]), match[1])
-    for match in _GO_FRAME.finditer(text):
-        found[match.start(2)] = Place(match[2], int(match[3][:9]), match[1])
-    definitions = list(_DEFINED.finditer(text))
-    for match in _PATH_LINE.finditer(text):
-        if match.start(1) not in found:
-            function = _IN_FUNCTION.match(text, match.end())
-            name = function[1] if function else _defined_before(match.start(), definitions)
-            line = int((match[2] or match[3])[:9])
-            found[match.start(1)] = Place(match[1].replace("\\", "/"), line, name)
-    return tuple(found[start] for start in sorted(found))
-
-
-def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
-    """pytest prints a function down to the line that failed, then where that is."""
-    before = [match for match in definitions if match.start() < position]
-    return before[-1][1] if before else ""
 
 
 def _headline(text: str) -> tuple[str, str]:
@@ -264,7 +217,7 @@ def _headline(text: str) -> tuple[str, str]:
 
 def _raised(lines: list[str]) -> tuple[str, str] | None:
     """What ends the last traceback of Python's own form."""
-    starts = [number for number, line in enumerate(lines) if line.strip().startswith(_TRACEBACK)]
+    starts = [number for number, line in enumerate(lines) if line.strip().startswith(TRACEBACK)]
     if not starts or lines[starts[-1]].startswith(" "):
         return None
     after = lines[starts[-1] + 1 :]

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hunchd.domain.history import likely
-from hunchd.ingestion.errors import ErrorText, Place
+from hunchd.ingestion.error_places import Place
+from hunchd.ingestion.errors import ErrorText
 from hunchd.ingestion.fixes import MOST_PATHS, Fix, diff_of
 from hunchd.repository.touching import Touching
 from hunchd.repository.working import FileChange

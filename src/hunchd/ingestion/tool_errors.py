@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_PATH: Final = r"(?P<path>[^\s:()\[\]]{1,300}\.\w{1,6})"
+_PATH: Final = r"(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:()\[\]]{1,300}\.\w{1,6})"
 
 _SYMBOL: Final = r"\n(?:\[ERROR\])? +symbol: +(?P<symbol>.+)$"
 
@@ -47,7 +47,11 @@ _TABLE: Final = (
         r"\s+Error:\s+(?P<said>\S(?:.*\S)?(?:(?<=:) *\n\s+\S.*)?(?:\n\s+[a-z]+ *: .*)*)",
     ),
     # … and one that names no place
-    _row("--- FAIL: ", r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+)$"),
+    _row(
+        "--- FAIL: ",
+        r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+?)(?: \[recovered.*\])?$",
+    ),
+    _row("DATA RACE", r"^WARNING: (?P<said>DATA RACE)$"),
     # Rust: a panic, as it is told since 1.73 and as it was before
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<said>.+)$"),
     _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<said>.+)', PATH:(?P<line>\d+):\d+$"),
@@ -55,6 +59,12 @@ _TABLE: Final = (
     _row("--> ", r"^error: (?P<said>.+)\n +--> PATH:(?P<line>\d+):(?P<column>\d+)$"),
     # tsc, plain and pretty
     _row(": error TS", r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>TS\d+): (?P<said>.+)$"),
+    # .NET's compilers name the project behind; an exception that nobody caught
+    _row(
+        ": error ",
+        r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>[A-Z]{2,6}\d+): (?P<said>.+?)(?: \[[^\]\n]+proj\])?$",
+    ),
+    _row("Unhandled exception. ", r"^Unhandled exception\. [\w.]*?(?P<code>\w+): (?P<said>.+)$"),
     _row(" - error TS", r"^PATH:(?P<line>\d+):(?P<column>\d+) - error (?P<code>TS\d+): (?P<said>.+)$"),
     # ESLint: the file on a line of its own
     _row(
@@ -67,8 +77,11 @@ _TABLE: Final = (
     _row(
         "npm ",
         r"^npm (?:ERR!|error) code (?P<code>\S+)\n(?:npm (?:ERR!|error) (?:errno|path|command|syscall) .*\n)*"
-        r"npm (?:ERR!|error) (?P<said>\S.*)$",
+        r"npm (?:ERR!|error) (?P<said>\S.*)$(?:(?:\nnpm (?:ERR!|error).*){1,15}?\nnpm (?:ERR!|error) "
+        r"(?P<symbol>peer \S+ from \S+)$)?",
     ),
+    # pip
+    _row("ERROR: ", r"^ERROR: (?P<said>(?:No matching distribution found for|Cannot install) .+)$"),
     # TAP, as Node's tests write it and in general
     _row(
         "not ok ",
@@ -81,6 +94,50 @@ _TABLE: Final = (
     # ruff, long and short; flake8
     _row("--> ", r"^(?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
     _row(".py", r"^PATH:(?P<line>\d+):\d+: (?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)$"),
+    # pytest that shows no traces
+    _row("FAILED ", r"^FAILED PATH::\S.*? - (?:[\w.]*?(?P<code>[A-Z]\w*): )?(?P<said>.+)$"),
+    # Mocha; Vitest, whose message begins the line
+    _row(
+        " failing\n",
+        r"^ +\d+\) (?P<code>\S.*(?:\n {5,}\S.*)*?):\n(?: *\n)? +(?P<said>[A-Z]\w*(?:Error|Exception)\b.*: .+)$",
+    ),
+    _row(" FAIL  ", r"^ FAIL  (?:\|[^|\n]*\| )?\S+ > (?P<code>.+)\n(?P<said>\S.*)$"),
+    # Ruby: an uncaught exception, RSpec, Minitest
+    _row(":in ", r"^PATH:(?P<line>\d+):in [`'].+?': (?P<said>.+) \((?P<code>[A-Z][\w:]*)\)$"),
+    _row(
+        "Failure/Error:",
+        r"^ +\d+\) (?P<code>.+)\n +Failure/Error: .*\n(?:(?! *\n).*\n)*? *\n +(?P<said>\S.*(?:\n +\S.*)?)",
+    ),
+    _row(
+        "runs, ",
+        r"^ +\d+\) (?:Failure|Error):\n(?P<code>[^\s:\[]+)(?: \[.*\])?:\n(?P<said>\S.*(?:\n {2}Actual: .*)?)",
+    ),
+    # PHP: an error that ended it, PHPUnit
+    _row(
+        " error: ",
+        r"^(?:PHP )?(?:Fatal|Parse) error: +(?:Uncaught (?P<code>[\w\\]+): )?(?P<said>.+?) in PATH"
+        r"(?::| on line )(?P<line>\d+)$",
+    ),
+    _row("::", r"^\d+\) (?P<code>[\w\\]+::\w+.*)\n(?P<said>\S.*)$"),
+    # Elixir, ExUnit
+    _row("** (", r"^ *\*\* \((?P<code>[\w.]+)\) (?P<said>.+)$"),
+    _row(") test ", r"^ +\d+\) test (?P<code>.+) \(\S+\)\n +\S+:\d+\n +(?P<said>(?!\*\*)\S.*)$"),
+    # Kotlin
+    _row("e: ", r"^e: PATH:(?: \()?(?P<line>\d+)(?::|, )(?P<column>\d+)\)?:? (?P<said>.+)$"),
+    # What C and C++ say at run time: sanitizers, assert, an exception that nobody caught, gdb
+    _row(
+        "Sanitizer: ",
+        r"^(?:==\d+==)?(?:ERROR|WARNING): (?P<said>\w+Sanitizer: (?P<code>[\w-]+(?: [a-z]+)*?))(?: on |:| \(|$)",
+    ),
+    _row(": runtime error: ", r"^PATH:(?P<line>\d+):(?P<column>\d+): runtime error: (?P<said>.+)$"),
+    _row(": Assertion ", r"^(?:\S+: )?PATH:(?P<line>\d+): .+?: (?P<said>Assertion .+ failed\.)"),
+    _row("terminate called", r"^terminate called .* '(?P<code>[\w:]+)'\n +what\(\): +(?P<said>.+)$"),
+    _row("received signal", r"^(?:Program|Thread .+) received signal (?P<code>SIG\w+), (?P<said>.+)$"),
+    # CMake, terraform, git, SQL
+    _row("CMake Error", r"^CMake Error at PATH:(?P<line>\d+) .*:\n(?: *\n)?(?P<said> +\S.*(?:\n +\S.*){0,3})"),
+    _row(" line ", r"^Error: (?P<said>.+)\n(?: *\n)? +on PATH line (?P<line>\d+)"),
+    _row("CONFLICT (", r"^(?P<said>CONFLICT \([\w/ ]+\): .+)$"),
+    _row("LINE ", r"^(?:psql:PATH:(?P<line>\d+): )?ERROR: +(?P<said>.+)$(?=\n(?:psql:\S+ )?LINE \d)"),
 )
 
 
@@ -120,7 +177,8 @@ def _tool_error(match: re.Match[str], code: str = "") -> ToolError:
     told = match.groupdict()
     path, line, column = told.get("path") or "", told.get("line") or "0", told.get("column") or "0"
     said = " ".join(" ".join(part.split()) for part in (told["said"], told.get("symbol")) if part)
-    return ToolError(code or told.get("code") or "", said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
+    called = " ".join((code or told.get("code") or "").split())
+    return ToolError(called, said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
 
 
 def _told_by_go(text: str) -> tuple[int, ToolError] | None:

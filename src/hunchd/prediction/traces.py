@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hunchd.domain.printed import shortened
@@ -33,7 +33,7 @@ _TOLD = re.compile(
     r"""^\s*(?:vet: )?[\w.\-@+/\\:]*\w\.[A-Za-z]{1,5}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +([A-Za-z'"`].*)$"""
 )
 _MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
-_INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
+INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
 _FOREIGN = re.compile(r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:")
 _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 
@@ -93,7 +93,7 @@ def place_of(name: str, state: State) -> int | None:
     A project lies anywhere, so an absolute path is the project's when it ends in one of its paths as a whole, or in
     two parts of one that is then the only one.
     """
-    installed = _INSTALLED.split(name)
+    installed = INSTALLED.split(name)
     if len(installed) == 1 and _FOREIGN.search(name):
         return None
     parts = [part for part in installed[-1].split("/") if part not in {"", ".", ".."}]
@@ -120,7 +120,7 @@ def _fitting(parts: list[str], state: State, *, whole: bool, outside: bool) -> I
             yield common, file
 
 
-def common_tail(one: list[str], other: list[str]) -> int:
+def common_tail(one: Sequence[str], other: Sequence[str]) -> int:
     """How many parts two paths share, from their ends."""
     length = 0
     for a, b in zip(reversed(one), reversed(other), strict=False):
@@ -140,7 +140,7 @@ def _said(text: str) -> tuple[list[str], list[str]]:
         frame = _FRAME.match(line)
         if frame:
             path = next(filter(None, frame.groups())).replace("\\", "/")
-            foreign = bool(_FOREIGN.search(path) or _INSTALLED.search(path))
+            foreign = bool(_FOREIGN.search(path) or INSTALLED.search(path))
             if not foreign:
                 shown.extend(_FUNCTION.findall(line))
         elif line.startswith("E  ") or _MESSAGE.match(line):

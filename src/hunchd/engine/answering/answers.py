@@ -30,7 +30,7 @@ from hunchd.engine.state.events import Events
 from hunchd.engine.state.known_errors import candidates
 from hunchd.engine.state.project import Own, Project, Tree
 from hunchd.ingestion.episodes import episode_id
-from hunchd.ingestion.errors import unprefixed
+from hunchd.ingestion.outputs import unprefixed
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path

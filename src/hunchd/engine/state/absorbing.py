@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from hunchd.domain import signal as signals
@@ -17,10 +17,12 @@ from hunchd.engine.state import collaborators
 from hunchd.engine.state.known_errors import error_id, error_meant
 from hunchd.engine.state.project import Project, SeenError, Tree
 from hunchd.engine.state.runs import Committed, Failed, Happened, Passed
-from hunchd.ingestion.errors import ErrorText, understood, unprefixed
+from hunchd.ingestion.errors import ErrorText, understood
 from hunchd.ingestion.fixes import FIXED_BY, is_fix
+from hunchd.ingestion.outputs import unprefixed
 from hunchd.ingestion.redaction import redact_values, redacted_name
 from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.traces import INSTALLED, common_tail
 from hunchd.protocol.messages import signal_from_json, signal_json
 
 # Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
@@ -195,6 +197,8 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
     if path is None:
         path, line = _own_place(read, tree)
         path = _found_by_name(path, project)
+        if path is None:
+            path, line = _place_elsewhere(read, project)
     identifier = error_meant(text, read, project, path)
     if (known := project.known_error(identifier)) is not None and error_id(project.id, read.fingerprint) != identifier:
         # The last line of a trace that is known: nothing of the trace gets lost.
@@ -248,9 +252,27 @@ def _found_by_name(path: str | None, project: Project) -> str | None:
     return found[0] if len(found) == 1 else path
 
 
+def _place_elsewhere(read: ErrorText, project: Project) -> tuple[str | None, int | None]:
+    """The nearest place that lies in another copy of the project: a container's, a colleague's, Windows'."""
+    if project.predictor is not None:
+        for place in read.nearest:
+            if (path := _same_in(place.path, project.predictor.called(PurePosixPath(place.path).name))) is not None:
+                return path, place.line
+    return None, None
+
+
+def _same_in(path: str, known: Sequence[str]) -> str | None:
+    """The one of `known` that `path` ends with, or that shares its last two parts."""
+    parts = PurePosixPath(path).parts
+    ends = {one: common_tail(PurePosixPath(one).parts, parts) for one in known}
+    fitting = [one for one, common in ends.items() if common == len(PurePosixPath(one).parts) or common > 1]
+    longest = [one for one in fitting if ends[one] == max(ends.values())]
+    return longest[0] if len(longest) == 1 and not INSTALLED.search(path) else None
+
+
 def inside(path: str, root: str) -> str | None:
     """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages, or is no file."""
-    if path.startswith("<"):
+    if path.startswith("<") or (PureWindowsPath(path).drive and not PurePath(path).is_absolute()):
         return None
     if PurePath(path).is_absolute():
         if not PurePath(path).is_relative_to(root):

@@ -1,0 +1,61 @@
+"""What an error was caused by, where a trace tells it below the error: Java's "Caused by", Node's "[cause]". No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hunchd.ingestion.error_places import Place
+
+_CAUSE = re.compile(
+    r"^[ \t]*(?:Caused by:\s+|\[cause\]: )[\w.$]*?"
+    r"(?P<type>[A-Z]\w*(?:Exception|Error|Throwable|Failure))(?:: (?P<said>.*))?$",
+    re.MULTILINE,
+)
+_FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|Suppressed: .*|)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The root of a chain: each part but the last says what caused it, so the last is where it went wrong."""
+
+    type: str
+    headline: str
+    starts: tuple[int, ...]  # of the parts
+    end: int  # of the last
+
+    def first(self, places: Sequence[tuple[int, Place]]) -> tuple[tuple[int, Place], ...]:
+        """The places by their parts, the root's first: what a part elides ("... 23 more") is told by those above it."""
+        return tuple(sorted(places, key=lambda place: -self._part(place[0])))
+
+    def _part(self, position: int) -> int:
+        return -1 if position >= self.end else sum(start <= position for start in self.starts)
+
+
+def root_cause(text: str) -> Cause | None:
+    """The last cause of the first chain in `text`."""
+    if "Caused by" not in text and "[cause]" not in text:
+        return None
+    found: list[re.Match[str]] = []
+    for match in _CAUSE.finditer(text):
+        if found and not _is_trace(text[found[-1].end() : match.start()]):
+            break
+        found.append(match)
+    if not found:
+        return None
+    root, rest = found[-1], text[found[-1].end() + 1 :]
+    end = len(text) - len(rest)
+    for line in rest.splitlines(keepends=True):
+        if not _FRAME.match(line.rstrip()):
+            break
+        end += len(line)
+    said = (root["said"] or "").strip()
+    headline = f"{root['type']}: {said}" if said else root["type"]
+    return Cause(root["type"], headline, tuple(match.start() for match in found), end)
+
+
+def _is_trace(between: str) -> bool:
+    """Whether only frames lie between two causes; a message may go on for a line or two."""
+    lines = [line for line in between.splitlines() if line.strip()]
+    return sum(1 for line in lines if not _FRAME.match(line)) <= 2

@@ -1,0 +1,85 @@
+"""The places that an error text names: the frames of many languages, and path:line as tools write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+# Frames that name path, line and function: path:line is what compilers, linters and most traces write, pytest and Ruby
+# with the function behind it.
+_PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
+_CALLED_AT = re.compile(
+    r"^\s+at (?:async )?(?:new )?([\w.$<>]+)(?: \[as \w+\])? ?\(([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE
+)
+# Java before its own classes: "java.base/java.util.Objects.requireNonNull(Objects.java:235)".
+_IN_MODULE = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.\w{1,6}):(\d+)\)", re.MULTILINE)
+# Go names the function on the line above, indented where a race is told.
+_GO_FRAME = re.compile(r"^ *([\w./*()-]{1,200}?)\([^()\n]*\)\n[\t ]+(\S{1,300}\.go):(\d+)", re.MULTILINE)
+# Sanitizers and gdb: "#1 0x55bf in fill /w/main.c:3", "#0  total (n=1) at main.c:5".
+_NATIVE_FRAME = re.compile(
+    r"^ *#\d+ +(?:0x[0-9a-f]+ +(?:in +)?)?([\w:~<>*&]+)(?: \([^\n]*\) at)? (\S+\.\w{1,4}):(\d+)", re.MULTILINE
+)
+_DOTNET_FRAME = re.compile(r"^ +at ([\w.`<>+|\[\]]+)\([^\n]*\) in ([^\n]{1,300}?\.\w{2,4}):line (\d+)", re.MULTILINE)
+_PHP_FRAME = re.compile(r"^#\d+ ([^\s(]{1,300}\.php)\((\d+)\): (?:[\w\\]+(?:->|::))?([\w{}]+)\(", re.MULTILINE)
+_VITEST_FRAME = re.compile(r"^ *❯ (?:([\w.$<>]+) )?([^\s:]+\.\w{2,4}):(\d+):\d+$", re.MULTILINE)
+_IN_FUNCTION = re.compile(r"(?::\d+)?: in (\S+)|:in [`'](?:[\w ()]+ in )?(?:[\w:]+[#.])?([^'\n]+)'")
+_ELIXIR_FUNCTION = re.compile(r": (?:anonymous fn/\d+ in )?((?:[A-Z]\w*\.)+\w+[?!]?)/\d")
+# What Elixir says of its own libraries names them first.
+_OF_ELIXIR = re.compile(r"\((?:elixir|stdlib|kernel|ex_unit|mix|logger|iex) [\d.]+\) $")
+_DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
+_PATH_LINE = re.compile(
+    r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
+)
+# Path, line and function where a group says so, by their numbers.
+_FRAMES: Final = (
+    (_PYTHON_FRAME, 1, 2, 3),
+    (_CALLED_AT, 2, 3, 1),
+    (_IN_MODULE, 2, 3, 1),
+    (_GO_FRAME, 2, 3, 1),
+    (_NATIVE_FRAME, 2, 3, 1),
+    (_DOTNET_FRAME, 2, 3, 1),
+    (_PHP_FRAME, 1, 2, 3),
+    (_VITEST_FRAME, 2, 3, 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A spot that an error names, as written."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+def places_in(text: str) -> tuple[tuple[int, Place], ...]:
+    """All places with where they stand, in the order of the text."""
+    found: dict[int, Place] = {}
+    for pattern, path, line, function in _FRAMES:
+        for match in pattern.finditer(text):
+            place = Place(_plain(match[path]), int(match[line][:9]), match[function] or "")
+            found.setdefault(match.start(path), place)
+    found |= dict(_without_frames(text, found))
+    return tuple((start, found[start]) for start in sorted(found))
+
+
+def _without_frames(text: str, found: dict[int, Place]) -> Iterator[tuple[int, Place]]:
+    definitions = list(_DEFINED.finditer(text))
+    for match in _PATH_LINE.finditer(text):
+        if match.start(1) in found or _OF_ELIXIR.search(text, max(match.start(1) - 40, 0), match.start(1)):
+            continue
+        function = _IN_FUNCTION.match(text, match.end()) or _ELIXIR_FUNCTION.match(text, match.end())
+        name = function[function.lastindex or 1] if function else _defined_before(match.start(), definitions)
+        yield match.start(1), Place(_plain(match[1]), int((match[2] or match[3])[:9]), name)
+
+
+def _plain(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
+    """pytest prints a function down to the line that failed, then where that is."""
+    before = [match for match in definitions if match.start() < position]
+    return before[-1][1] if before else ""
