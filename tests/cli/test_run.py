@@ -235,9 +235,47 @@ def test_a_command_can_be_stopped_and_taken_up_again(tmp_path: Path) -> None:
 def test_only_what_went_wrong_by_itself_is_an_error() -> None:
     assert went_wrong(0, b"fine") == ""
     assert went_wrong(-signal.SIGINT, b"half") == ""
-    assert went_wrong(130, b"half") == ""
+    for code in (129, 130, 141, 143):
+        assert went_wrong(code, b"half") == ""
+    assert went_wrong(137, b"half") == "half"
     assert went_wrong(1, b"  \n") == ""
     assert went_wrong(-signal.SIGSEGV, b"") == "fatal: ended by SIGSEGV"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_somebody_told_to_end_has_no_error_however_it_ends(number: signal.Signals, hunchd_home: Path) -> None:
+    """A server that is stopped says goodbye, and ends with whatever code it likes."""
+    code = f"import signal; n = {int(number)}; signal.pthread_sigmask(signal.SIG_BLOCK, [n])"
+    served = f"{code}; print('ready', flush=True); signal.sigwait([n]); print('closing'); exit(7)"
+    with subprocess.Popen([*RUN, *python(served)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 7
+
+    assert [(letter["kind"], letter["exit_code"]) for letter in letters(hunchd_home)] == [("command_finished", 7)]
+
+
+def test_at_a_terminal_only_a_ctrl_c_that_nothing_follows_tells_a_command_to_end(hunchd_home: Path) -> None:
+    held = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nprint('ready', flush=True)\n"
+    code = f"{held}signal.sigwait({{signal.SIGINT}})\nprint('stopped', flush=True)\n"
+    with at_terminal([*RUN, *python(f"{code}exit(2)")]) as at:
+        at.until(b"ready")
+        at.type(b"\x03")
+        assert at.ended() == 2
+    assert [letter["kind"] for letter in letters(hunchd_home)] == ["command_finished"]
+
+    with at_terminal([*RUN, *python(f"{code}input()\nexit('out of stock')")]) as at:
+        at.until(b"ready")
+        at.type(b"\x03")
+        at.until(b"stopped")
+        at.type(b"go on\r")
+        assert at.ended() == 1
+    with at_terminal([*RUN, "sh", "-c", "stty raw; echo ready; head -c 1; exit 3"]) as at:
+        at.until(b"ready")
+        at.type(b"\x03")
+        assert at.ended() == 3
+    assert [letter["kind"] for letter in letters(hunchd_home)[1:]] == ["error", "command_finished"] * 2
 
 
 def test_an_error_is_what_stood_on_the_screen_in_the_end() -> None:

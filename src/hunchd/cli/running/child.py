@@ -19,6 +19,8 @@ WATCHED: Final = frozenset(
         *(signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN, signal.SIGTTOU, signal.SIGWINCH, signal.SIGCHLD),
     }
 )
+# Who sends these wants the command to end, however it then does.
+TO_END: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 # A terminal sends these to the whole job: the command has them already.
 _FROM_TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH})
 _BY_KERNEL: Final = 0x80  # si_code of a signal that no process sent

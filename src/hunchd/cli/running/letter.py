@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 # Somebody ended it, or it had nobody to write to: nothing went wrong in it.
 _ENDED_ON_PURPOSE: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL})
 _OF_SHELLS: Final = 128  # added to a signal's number
-_INTERRUPTED: Final = _OF_SHELLS + signal.SIGINT  # what programs return that handle it themselves
+# What programs return that handle these themselves.
+_INTERRUPTED: Final = tuple(
+    _OF_SHELLS + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
+)
 _NOT_STARTED: Final = (126, 127)
 _LONGEST: Final = 56 * 1024  # bytes of a letter; the spool takes 64 KiB
 _COMMAND: Final = 2_000  # characters
@@ -54,7 +57,7 @@ def leave_letter(words: Sequence[str], code: int, said: bytes, *, at: float, sec
 
 def went_wrong(code: int, said: bytes) -> str:
     """The text of an error, or nothing where there is none to speak of."""
-    if code in (0, _INTERRUPTED, *_NOT_STARTED) or -code in _ENDED_ON_PURPOSE:
+    if code in (0, *_INTERRUPTED, *_NOT_STARTED) or -code in _ENDED_ON_PURPOSE:
         return ""
     text = readable(said)
     if code < 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from hunchd.cli.running.child import become, send, stop_as, watch_over, watched
+from hunchd.cli.running.child import TO_END, become, send, stop_as, watch_over, watched
 from hunchd.cli.running.flow import PIECE, flow, read, write
 from hunchd.cli.running.quick import beside, ignoring, signal
 
@@ -23,8 +23,8 @@ _OUT, _ERR = 1, 2
 _FIRST_FREE: Final = 3  # below it are the standard streams, which may be closed
 
 
-def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> int:
-    """Run the command, and do something `meanwhile`; its wait status."""
+def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
+    """Run the command, and do something `meanwhile`; its wait status, and whether somebody told it to end."""
     channels = _channels()
     mask = watched()
     child = os.fork()
@@ -37,7 +37,10 @@ def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None
     flows = [beside(_flow, target, source, tail, ended, open_still) for target, (source, _) in channels.items()]
     meanwhile()
 
+    told: list[int] = []
+
     def forward(number: int, from_terminal: bool) -> None:
+        told.extend({number} & TO_END)
         if not from_terminal:
             send(child, number)
 
@@ -51,7 +54,7 @@ def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None
         all_read()
     if open_still:
         _stay_behind({channels[target][0]: target for target in open_still})
-    return status
+    return status, bool(told)
 
 
 def _channels() -> dict[int, tuple[int, int]]:

@@ -39,10 +39,12 @@ def run_command(words: Sequence[str]) -> int:
         from hunchd.cli.running.terminal import through_terminal as through
     else:
         from hunchd.cli.running.pipes import through_pipes as through
-    code = os.waitstatus_to_exitcode(through(words, tail, _get_ready))
+    status, told_to_end = through(words, tail, _get_ready)
+    code = os.waitstatus_to_exitcode(status)
     from hunchd.cli.running.letter import leave_letter
 
-    leave_letter(words, code, tail.kept(), at=at, seconds=time.monotonic() - began)
+    said = b"" if told_to_end and code >= 0 else tail.kept()
+    leave_letter(words, code, said, at=at, seconds=time.monotonic() - began)
     return code if code >= 0 else _ended_by(-code)
 
 

@@ -13,7 +13,7 @@ import struct
 import termios
 import tty
 
-from hunchd.cli.running.child import become, in_foreground, next_signal, send, stop_as, watched
+from hunchd.cli.running.child import TO_END, become, in_foreground, next_signal, send, stop_as, watched
 from hunchd.cli.running.flow import flow, write
 from hunchd.cli.running.quick import beside, ignoring, signal
 
@@ -30,8 +30,8 @@ _KEYS: Final = 4096  # bytes read at once
 _BACKGROUND: Final = 0.1  # seconds until we look again whether the keyboard is ours
 
 
-def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> int:
-    """Run the command, and do something `meanwhile`; its wait status."""
+def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
+    """Run the command, and do something `meanwhile`; its wait status, and whether somebody told it to end."""
     keyboard = _keyboard()
     outer, inner = os.openpty()
     with ignoring(termios.error, OSError):
@@ -49,7 +49,8 @@ def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], N
     for its in (inner, report, leave):
         os.close(its)
     try:
-        return _Session(leader, outer, reports, keyboard).run(tail, meanwhile)
+        session = _Session(leader, outer, reports, keyboard)
+        return session.run(tail, meanwhile), session.told_to_end
     finally:
         os.close(left)
         os.waitpid(leader, 0)
@@ -65,6 +66,7 @@ class _Session:
         self._keyboard = keyboard
         self._command = 0
         self._before: list[Any] | None = None  # how the terminal was set when we took it
+        self.told_to_end = False
 
     def run(self, tail: Tail, meanwhile: Callable[[], None]) -> int:
         self._command = self._report() or 0
@@ -96,11 +98,13 @@ class _Session:
                 self._resize()
             elif number == signal.SIGCONT:
                 self._continue()
-            elif from_terminal:  # pressed before the terminal was raw: meant for the whole job
-                with ignoring(OSError):
-                    os.killpg(self._command, number)
             elif number not in (signal.SIGTTIN, signal.SIGTTOU):
-                send(self._command, number)
+                self.told_to_end = self.told_to_end or number in TO_END
+                if from_terminal:  # pressed before the terminal was raw: meant for the whole job
+                    with ignoring(OSError):
+                        os.killpg(self._command, number)
+                else:
+                    send(self._command, number)
 
     def _report(self) -> int | None:
         """The next report of the leader; None when there is none yet. A leader that was killed reports its own end."""
@@ -141,6 +145,13 @@ class _Session:
             with ignoring(termios.error):
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
 
+    def _ends(self, keys: bytes) -> bool:
+        """Whether these keys tell the command to end, as long as no others follow: Ctrl-C is a key like any other to an
+        editor, and to a shell's line it is no end of the shell."""
+        settings = termios.tcgetattr(self._outer)
+        signs = (settings[6][termios.VINTR], settings[6][termios.VQUIT])
+        return bool(settings[3] & termios.ISIG) and keys[-1:] in signs
+
     def _type(self, keyboard: int, ended: int) -> None:
         """What is typed goes to the command while our job is in the foreground."""
         while ended not in select.select([keyboard, ended], [], [])[0]:
@@ -151,8 +162,9 @@ class _Session:
                 keys = os.read(keyboard, _KEYS)
                 if not keys:
                     return
+                self.told_to_end = self._ends(keys)
                 write(self._outer, keys)
-            except OSError:  # the terminal or the command is gone
+            except (OSError, termios.error):  # the terminal or the command is gone
                 return
 
 
