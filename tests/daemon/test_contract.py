@@ -441,3 +441,24 @@ def test_a_key_and_a_path_are_the_same_however_their_accents_are_written(daemon:
     daemon.request("PUT", "/documents/reference/caf%C3%A9", {"content": "x"})
     for prefix in (composed, decomposed):
         assert daemon.get("/documents", prefix=f"/reference/{prefix}")["total"] == 1
+
+
+def test_a_repository_that_is_moved_keeps_what_is_known_of_it(daemon: RunningDaemon, shop: Path) -> None:
+    project = daemon.add(shop)
+    [kept] = daemon.post("/memories", {"kind": "fact", "content": "Baskets hold ten", "project": str(shop)})["ids"]
+    there = shop.rename(shop.with_name("store"))
+
+    moved = daemon.add(there)
+
+    assert (moved["id"], moved["name"], moved["path"]) == (project["id"], "store", str(there))
+    assert daemon.get("/projects")["total"] == 1
+    found = daemon.post("/search", {"project": str(there), "query": "baskets hold"})
+    assert kept in [one["id"] for one in found["results"]]
+    predicted = daemon.post("/context/predict", {"project": str(there), "file_opened": "shop/basket.py"})
+    assert "shop/checkout.py" in [one["path"] for one in predicted["predicted_files"]]
+    (there / "shop/till.py").write_text("def till() -> None: ...\n")  # it is watched where it is now
+    daemon.wait_until(
+        lambda: "till.py" in daemon.get("/context", project=str(there), query="till")["context"],
+        within=60,
+        what="see the new file",
+    )

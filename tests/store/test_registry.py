@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +76,32 @@ def test_a_project_whose_worktree_is_gone_follows_its_repository(path: Path, rep
     moved = registry.add(repository, common_dir=repository / ".git")
     assert (moved.id, moved.path, moved.missing) == (first.id, str(repository), False)
     assert Registry(path).all() == (moved,)
+
+
+def test_a_repository_that_was_moved_is_the_same_project(path: Path, repository: Path, tmp_path: Path) -> None:
+    (repository / ".git" / "description").write_text("Unnamed repository\n")
+    first = Registry(path).add(repository, common_dir=repository / ".git")
+    there = repository.rename(tmp_path / "flask-3")
+
+    moved = Registry(path).add(there, common_dir=there / ".git")
+
+    assert (moved.id, moved.name, moved.path) == (first.id, "flask-3", str(there))
+    assert moved.common_dir == str(there / ".git")
+    assert Registry(path).all() == (moved,)
+
+
+def test_a_copy_or_another_repository_is_another_project(path: Path, repository: Path, tmp_path: Path) -> None:
+    (repository / ".git" / "description").write_text("Unnamed repository\n")
+    registry = Registry(path)
+    first = registry.add(repository, common_dir=repository / ".git")
+    copy = Path(shutil.copytree(repository, tmp_path / "copy"))
+    assert registry.add(copy, common_dir=copy / ".git").id != first.id
+
+    shutil.rmtree(repository)
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / ".git" / "description").write_text("Unnamed repository\n")
+    assert registry.add(other, common_dir=other / ".git").id != first.id
 
 
 def test_whether_a_folder_is_missing_is_seen_on_the_disk(path: Path, repository: Path) -> None:

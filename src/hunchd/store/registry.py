@@ -31,6 +31,7 @@ class Project:
     name: str
     created: str  # ISO 8601, UTC
     common_dir: str | None = None  # None: a plain folder
+    born: str | None = None  # by what a repository that was moved is known again, see `_born`
 
     @property
     def missing(self) -> bool:
@@ -62,11 +63,13 @@ class Registry:
         return project
 
     def find(self, path: Path, *, common_dir: Path | None = None) -> Project | None:
-        """The project of a folder: the same real path, or another worktree of the same repository."""
-        place, git = _real(path), _real(common_dir)
+        """The project of a folder: the same real path, another worktree of the same repository, or the repository that
+        was moved here from a folder that is gone."""
+        place, git, born = _real(path), _real(common_dir), _born(common_dir)
         same_path = (project for project in self._projects.values() if project.path == place)
         same_repository = (project for project in self._projects.values() if git and project.common_dir == git)
-        return next(same_path, None) or next(same_repository, None)
+        moved = (project for project in self._projects.values() if born and project.born == born and project.missing)
+        return next(same_path, None) or next(same_repository, None) or next(moved, None)
 
     def add(
         self,
@@ -78,15 +81,19 @@ class Registry:
     ) -> Project:
         """The project of `path`, the one that was there or a new one; adding twice changes nothing.
 
-        A project whose own folder is gone follows its repository to the worktree that is added. A new one gets
-        `identifier`, if that is an id of ours and nobody has it.
+        A project whose own folder is gone follows its repository to the worktree that is added, or to where the
+        repository was moved. A new one gets `identifier`, if that is an id of ours and nobody has it.
         """
         known = self.find(path, common_dir=common_dir)
         if known is not None:
+            place, git = _real(path) if known.missing else known.path, _real(common_dir) or known.common_dir
+            was_moved = known.missing and git != known.common_dir
             current = replace(
                 known,
-                path=_real(path) if known.missing else known.path,
-                common_dir=_real(common_dir) or known.common_dir,
+                path=place,
+                name=Path(place).name or place if was_moved else known.name,
+                common_dir=git,
+                born=_born(common_dir) or known.born,
             )
         else:
             when = (created or datetime.now(UTC)).astimezone(UTC)
@@ -99,6 +106,7 @@ class Registry:
                 Path(place).name or place,
                 when.isoformat(),
                 _real(common_dir),
+                _born(common_dir),
             )
         if current != known:
             self._keep({**self._projects, current.id: current})
@@ -164,13 +172,24 @@ class Registry:
 
 
 def _project(entry: Mapping[str, Any]) -> Project:
-    common_dir = entry.get("common_dir")
-    project = Project(entry["id"], entry["path"], entry["name"], entry["created"], common_dir)
-    if not all(
-        isinstance(value, str) for value in (project.id, project.path, project.name, project.created, common_dir or "")
-    ):
+    common_dir, born = entry.get("common_dir"), entry.get("born")
+    project = Project(entry["id"], entry["path"], entry["name"], entry["created"], common_dir, born)
+    texts = (project.id, project.path, project.name, project.created, common_dir or "", born or "")
+    if not all(isinstance(value, str) for value in texts):
         raise TypeError("every field of a project is a text")
     return project
+
+
+def _born(common_dir: Path | None) -> str | None:
+    """The numbers of a git folder and of a file that git writes in it once, and when it did: they stay when the folder
+    is moved within a disk, and a clone in its place has others. None where there is no such file."""
+    if common_dir is None:
+        return None
+    try:
+        folder, first = common_dir.stat(), (common_dir / "description").stat()
+    except OSError:
+        return None
+    return f"{folder.st_ino}-{first.st_ino}-{first.st_mtime_ns}"
 
 
 def _new_id() -> str:

@@ -76,11 +76,12 @@ class Projects:
             tree = self._tree(project, layout)
             if record.path == str(tree.root) != str(project.root):
                 self._move(project, tree)
+                project.name = record.name
             return project
         return self._adopt(record, layout)
 
     def _move(self, project: Project, tree: Tree) -> None:
-        """Its own folder is gone, a linked worktree maybe: it goes on in another one of its repository."""
+        """Its own folder is gone, a linked worktree maybe, or moved: it goes on in another one of its repository."""
         self._unwatch(project)
         project.trees.pop(project.root, None)
         project.main = tree
