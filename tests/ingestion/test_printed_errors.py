@@ -1,7 +1,8 @@
 """What tools of many languages print is understood: what it is, where it was raised, and whether it is the same again.
 
-The shapes are those of pytest 9, unittest, Node 20, Jest 30, Vitest 4, Mocha 11, TypeScript, Go 1.19, rustc, Java 17,
-gcc 12, CMake, git, RSpec 3.12, Minitest 5, PHPUnit 9 and Elixir 1.14 as they failed, and of the manuals of the others.
+Shortened from what really failed: pytest, Node, Mocha, Vitest, Go, Java, PHP, PHPUnit, Ruby, RSpec, Minitest, Elixir, gcc with its
+sanitizer, gdb, CMake, git, npm and pip. Written from memory in the shape that they print, and not run: webpack and vite, Kotlin,
+.NET, terraform's variable, psql and docker build.
 """
 # ruff: noqa: E501 - lines are as long as tools print them
 
