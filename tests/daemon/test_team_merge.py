@@ -77,9 +77,9 @@ def test_what_two_colleagues_say_comes_together_and_what_cannot_both_hold_is_ask
         said("ada", "licence", "MIT", source={"type": "convention", "path": "LICENSE"}, trust="project"),
     )
     bob = (said("bob", "database", "MySQL"), said("bob", "queue", "redis"))
-    assert merge(daemon, "Ada", folder, *ada)[1] | {"refused": 0, "rejected": []} == {
-        "memories": 2, "known": 0, "contradictions": 1, "skipped": 3, "refused": 0, "rejected": [],
-    }  # fmt: skip
+    counts = merge(daemon, "Ada", folder, *ada)[1]
+    told = [counts[name] for name in ("memories", "known", "contradictions", "skipped", "refused", "rejected")]
+    assert told == [2, 0, 1, 3, 0, []]
     counts = merge(daemon, "Bob", folder, *bob)[1]
     assert (counts["memories"], counts["known"], counts["contradictions"]) == (0, 1, 1)
 
