@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ import pytest
 
 from hunchd.cli.launching import end, holder
 from hunchd.config.places import places
+from hunchd.daemon.main import take_lock
 from hunchd.protocol.rendezvous import read
 from tests.daemon.running import STOP, RunningDaemon, running_daemon
 
@@ -36,6 +39,19 @@ def test_a_second_daemon_ends_at_once_and_names_the_first(daemon: RunningDaemon)
     assert (second.returncode, second.stderr) == (3, f"hunchd: another daemon is running (pid {daemon.pid})\n")
     print(f"a second daemon gave up after {took:.2f} s")  # noqa: T201 - a figure to be told, not a gate
     assert daemon.get("/health")["status"] == "ok"
+
+
+def test_who_comes_second_waits_for_the_first_to_write_down_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "daemon.lock"
+    first = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(first, fcntl.LOCK_EX)  # and no number yet
+    writing = threading.Timer(0.2, lambda: os.pwrite(first, b"4711", 0))
+    writing.start()
+    try:
+        assert take_lock(file) == 4711
+    finally:
+        writing.join()
+        os.close(first)
 
 
 def test_of_ten_daemons_at_once_one_stays_and_the_others_name_it(hunchd_home: Path) -> None:

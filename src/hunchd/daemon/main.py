@@ -11,6 +11,7 @@ import logging.handlers
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from hunchd import __version__
@@ -123,12 +124,23 @@ def take_lock(file: Path) -> int | _Lock:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        told = os.pread(descriptor, 32, 0).strip()
-        os.close(descriptor)
-        return int(told) if told.isdigit() else 0
+        try:
+            return _holder(descriptor)
+        finally:
+            os.close(descriptor)
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     return _Lock(descriptor)
+
+
+def _holder(descriptor: int) -> int:
+    """The pid of the daemon that holds the lock, which it writes down when it has it; 0 if it does not within a
+    second."""
+    for _ in range(50):
+        if (told := os.pread(descriptor, 32, 0).strip()).isdigit():
+            return int(told)
+        time.sleep(0.02)
+    return 0
 
 
 class _Lock:
