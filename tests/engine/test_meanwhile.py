@@ -16,6 +16,7 @@ from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.knowledge import Knowledge
 from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.fixing import Fixing
@@ -49,7 +50,10 @@ class OneProject(list[str]):
 
 def knowledge(it: Bench) -> Knowledge:
     projects = cast(Projects, cast(Any, OneProject(["p"])))
-    return Knowledge(it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW)
+    contradictions = Contradictions(
+        it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW
+    )
+    return Knowledge(it.memories, projects, contradictions, now=lambda: NOW)
 
 
 def fixing(it: Bench, folder: Path) -> Fixing:

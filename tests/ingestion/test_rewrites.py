@@ -36,7 +36,8 @@ def test_an_amended_commit_is_recognised_by_itself_even_with_another_title(root:
     assert moved(Git(root), (), old) == [(old, head(root))]
 
 
-def test_a_rebased_branch_is_recognised_commit_by_commit(root: Path) -> None:
+def rebased(root: Path) -> tuple[list[str], list[str]]:
+    """Four commits of a branch, and what they are after it was rebased; the oldest first."""
     git(root, "checkout", "-q", "-b", "topic")
     old = [at(root, number, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(4)]
     git(root, "checkout", "-q", "main")
@@ -44,6 +45,11 @@ def test_a_rebased_branch_is_recognised_commit_by_commit(root: Path) -> None:
     git(root, "checkout", "-q", "topic")
     git(root, "rebase", "-q", "main")
     new = git(root, "rev-list", "--reverse", f"{base}..HEAD").split()
+    return old, new
+
+
+def test_a_rebased_branch_is_recognised_commit_by_commit(root: Path) -> None:
+    old, new = rebased(root)
 
     assert sorted(moved(Git(root), (), old[-1])) == sorted(zip(old, new, strict=True))
 
@@ -111,13 +117,7 @@ def test_what_a_rewrite_leaves_nowhere_is_gone_and_what_a_branch_has_is_not(root
 
 
 def test_work_is_found_again_also_where_the_newest_that_is_known_is_of_the_new_history(root: Path) -> None:
-    git(root, "checkout", "-q", "-b", "topic")
-    old = [at(root, number, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(4)]
-    git(root, "checkout", "-q", "main")
-    base = at(root, 30, "meanwhile", {"a.txt": "2\n"})
-    git(root, "checkout", "-q", "topic")
-    git(root, "rebase", "-q", "main")
-    new = git(root, "rev-list", "--reverse", f"{base}..HEAD").split()
+    old, new = rebased(root)
 
     assert sorted(moved(Git(root), [Rewritten(old[-1], new[-1], exact=False)], new[1])) == sorted(
         zip(old, new, strict=True)

@@ -28,6 +28,7 @@ from hunchd.engine.erasing import Erasing
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.unfinished import Unfinished
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.knowledge import Knowledge
 from hunchd.engine.knowledge.transfer import Transfer
 from hunchd.engine.learning.indexing import Indexing
@@ -120,9 +121,10 @@ class Engine:
             now=parts.now,
         )
         self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
-        self.knowledge = Knowledge(
+        contradictions = Contradictions(
             self._memories, self._projects, self._writer, self._learning.contradicting, now=parts.now
         )
+        self.knowledge = Knowledge(self._memories, self._projects, contradictions, now=parts.now)
         self._housekeeping = Housekeeping(
             parts,
             self._projects,

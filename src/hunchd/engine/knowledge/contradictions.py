@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -70,9 +71,10 @@ class Contradictions:
 
     async def _refuse_more(self, *sides: Memory) -> None:
         """What is open stands in the way of everything else: nobody fills that place with questions about one thing."""
+        about = await self._memories.conflicts_about({side.id for side in sides}, sides[0].project)
+        named = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
         for side in sides:
-            about = await self._memories.conflicts_about({side.id}, side.project)
-            if sum(one.status is Status.ACTIVE for one in about) >= MOST_OF_ONE:
+            if named[side.id] >= MOST_OF_ONE:
                 raise Conflict(
                     f"'{side.id}' is in {MOST_OF_ONE} open contradictions already",
                     hint="settle one of them first: hunch contradictions",

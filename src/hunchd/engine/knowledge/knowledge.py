@@ -15,12 +15,10 @@ from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.engine.keeping.filing import reread
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
-from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.knowledge.admitting import Admitting
 from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.documents import Documents
 from hunchd.engine.knowledge.sharing import Sharing
-from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.projects import Projects
 from hunchd.ingestion.redaction import taken_out
 from hunchd.protocol.answers import iso, rejection_json
@@ -41,8 +39,7 @@ class Knowledge:
         self,
         memories: Memories,
         projects: Projects,
-        writer: Writer,
-        contradicting: Contradicting,
+        contradictions: Contradictions,
         *,
         now: Callable[[], datetime],
     ) -> None:
@@ -50,7 +47,7 @@ class Knowledge:
         self._projects = projects
         self._now = now
         self.documents = Documents(memories, projects, now=now)
-        self.contradictions = Contradictions(memories, projects, writer, contradicting, now=now)
+        self.contradictions = contradictions
         self._sharing = Sharing(memories, projects)
         self._admitting = Admitting(memories, projects)
 
