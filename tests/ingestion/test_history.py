@@ -98,6 +98,38 @@ def test_a_merged_pull_request_is_one_unit_with_its_own_title_and_branch(project
     assert plain_title(unit.subject) == "Reload faster"
 
 
+def merged(project: Project, branch: str, message: str) -> Unit:
+    """The unit of a branch that Bea wrote and the owner of the project merged."""
+    project.git("checkout", "-qb", branch)
+    project.commit("wip", **{f"{branch.replace('.', '_')}_py": "b\n"})
+    project.git("commit", "-q", "--amend", "--no-edit", "--author", "Bea <bea@example.org>")
+    project.git("checkout", "-q", "main")
+    project.git("merge", "-q", "--no-ff", branch, "-m", message)
+    return project.units()[-1]
+
+
+def test_who_wrote_what_was_merged_is_its_author_and_not_who_merged_it(project: Project) -> None:
+    project.commit("first", a_py="a\n")
+    owner = project.units()[0].email
+    unit = merged(project, "faster-reload", "Merge pull request #12 from bea/faster-reload\n\nReload faster")
+    assert (unit.author, unit.email) == ("Bea", "bea@example.org")
+    assert [one.email for one in project.units()] == [owner, "bea@example.org"]
+    assert merged(project, "2.3.x", "Merge branch '2.3.x'").email == owner  # many wrote what that brings
+
+
+@pytest.mark.parametrize("others", [(), ("kept",)])
+def test_who_wrote_what_was_merged_is_whoever_merged_it_where_their_commit_is_gone(
+    project: Project, others: tuple[str, ...]
+) -> None:
+    project.commit("first", a_py="a\n")
+    owner = project.units()[0].email
+    for branch in others:
+        merged(project, branch, f"Merge branch '{branch}'")
+    lost = merged(project, "lost", "Merge branch 'lost'").parents[1]
+    (project.folder / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    assert [unit.email for unit in project.units()] == [owner, *("bea@example.org" for _ in others), owner]
+
+
 def test_what_was_mended_out_of_sight_is_called_by_its_first_commit(project: Project) -> None:
     message = "Merge commit from fork\n\n* Mask tokens in the log\n\nThey were written out.\n\n* Mask long names too"
     project.commit(message, a_py="a\n")

@@ -30,7 +30,7 @@ class Unit:
 
     sha: str
     parents: tuple[str, ...]
-    author: str
+    author: str  # of what was merged, who wrote its last commit
     email: str
     at: int  # author time, seconds since the epoch (UTC)
     subject: str

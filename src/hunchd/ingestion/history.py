@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -41,6 +42,8 @@ _LOG = (
 _COUNTS = "--numstat"
 _COUNTED = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _MISSING = re.compile(r"unable to read|missing blob|could not fetch|promisor", re.IGNORECASE)
+
+Writer = tuple[str, str]  # name and mail address
 
 _GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
 _GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
@@ -90,16 +93,43 @@ def readable(git: Git, *, newest: int) -> int:
 def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
     """Renames by likeness and counts of lines need contents; where some are missing (a partial clone), do without."""
     tags = tags_by_commit(git)
+    selected = [word for word in selection if word != _COUNTS]
+    writers = _writers_of_merged(git, selected)
     read = 0
     try:
-        for unit in _parsed(git.stream(*_LOG, RENAMES, *selection), tags):
+        for unit in _parsed(git.stream(*_LOG, RENAMES, *selection), tags, writers):
             yield unit
             read += 1
     except RepositoryError as error:
         if not _MISSING.search(error.message):
             raise
-        bare = [word for word in selection if word != _COUNTS]
-        yield from islice(_parsed(git.stream(*_LOG, EXACT_RENAMES, *bare), tags), read, None)
+        again = _parsed(git.stream(*_LOG, EXACT_RENAMES, *selected), tags, writers)
+        yield from islice(again, read, None)
+
+
+def _writers_of_merged(git: Git, selection: list[str]) -> dict[str, Writer]:
+    """Who wrote the last commit of what was merged, by the merge: whoever merged it wrote none of it.
+
+    Where one long-lived branch was merged into another, many wrote, and whoever merged is as good as any of them. What
+    cannot be read is left out: reading the units themselves says what is wrong.
+    """
+    tips: dict[str, str] = {}
+    with suppress(RepositoryError):
+        for line in git.stream("log", "--first-parent", "--format=%H %P%x1f%s", *selection, separator=b"\n"):
+            ids, _, subject = line.decode("utf-8", "replace").partition("\x1f")
+            merge, *parents = ids.split()
+            if len(parents) == 2 and not is_forward_port_subject(subject):
+                tips[merge] = parents[1]
+    if not tips:
+        return {}
+    asked = "".join(f"{tip}\n" for tip in tips.values()).encode()
+    known = ("--no-walk=unsorted", "--ignore-missing", "--stdin", "--format=%H%x1f%aN%x1f%aE")
+    writers: dict[str, Writer] = {}
+    with suppress(RepositoryError):
+        for told in filter(None, git.run("log", *known, stdin=asked).decode("utf-8", "replace").split("\n")):
+            sha, name, email = told.split("\x1f", 2)
+            writers[sha] = name, email
+    return {merge: writers[tip] for merge, tip in tips.items() if tip in writers}
 
 
 def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
@@ -116,7 +146,7 @@ def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]]) -> Iterator[Unit]:
+def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Writer]) -> Iterator[Unit]:
     """Header, for each change a record of modes and blobs followed by one or two paths, then the counts of lines."""
     header: bytes | None = None
     changes: dict[str, Change] = {}
@@ -126,14 +156,14 @@ def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]]) -> Itera
             changes.update((change.path, change) for change in _change(meta, records))
         elif _HEADER.match(record):
             if header is not None:
-                yield _unit(header, changes.values(), tags)
+                yield _unit(header, changes.values(), tags, writers)
             header, changes = meta, {}
         elif counted := _COUNTED.match(meta):
             path = (counted[3] or [next(records), next(records)][1]).decode("utf-8", "replace")
             if path in changes:
                 changes[path] = replace(changes[path], added=_number(counted[1]), deleted=_number(counted[2]))
     if header is not None:
-        yield _unit(header, changes.values(), tags)
+        yield _unit(header, changes.values(), tags, writers)
 
 
 def _number(raw: bytes) -> int:
@@ -164,8 +194,11 @@ def _blob(raw: bytes) -> str:
     return "" if raw.strip(b"0") == b"" else raw.decode("ascii")
 
 
-def _unit(header: bytes, changes: Iterable[Change], tags: dict[str, tuple[str, ...]]) -> Unit:
+def _unit(
+    header: bytes, changes: Iterable[Change], tags: dict[str, tuple[str, ...]], writers: dict[str, Writer]
+) -> Unit:
     sha, parents, author, email, at, message = header[1:].decode("utf-8", "replace").split("\x1f", 5)
+    author, email = writers.get(sha, (author, email))
     message = redact(message[:LONGEST_MESSAGE]).text
     subject, body, branch = _message(message)
     return Unit(
