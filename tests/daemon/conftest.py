@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +15,58 @@ from tests.daemon.running import RunningDaemon, running_daemon
 
 
 @pytest.fixture
-def daemon(hunchd_home: Path) -> Iterator[RunningDaemon]:
-    """The real process on this test's home: `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`, …"""
+def daemon(request: pytest.FixtureRequest, hunchd_home: Path) -> Iterator[RunningDaemon]:
+    """The real process on this test's home: `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`, …
+
+    `@pytest.mark.daemon("shared")` is for tests of what can be erased: they take turns with one process, on a home of
+    its own, as starting one costs more than most of them. `"own"` is what is meant where nothing is said.
+    """
+    asked = request.node.get_closest_marker("daemon")
+    if asked is not None and asked.args == ("shared",):
+        shared: RunningDaemon = request.getfixturevalue("_shared_daemon")
+        yield shared
+        _empty(shared)
+        return
     with running_daemon(hunchd_home) as started:
         yield started
+
+
+@pytest.fixture(scope="package")
+def _shared_daemon(homes: Path) -> Iterator[RunningDaemon]:
+    """Started before any test's own surroundings exist, so it is told its own."""
+    home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
+    surroundings = {
+        "HOME": str(home / "user"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    with running_daemon(home / "h", environment=surroundings) as started:
+        yield started
+
+
+def _empty(daemon: RunningDaemon) -> None:
+    """Erase all that is kept. A daemon that is not as a new one then is replaced by one that is."""
+    try:
+        for project in daemon.get("/projects", limit=1000)["items"]:
+            daemon.request("DELETE", f"/projects/{project['id']}")
+        for session in daemon.get("/sessions", limit=1000)["items"]:
+            daemon.request("DELETE", f"/sessions/{session['id']}")
+        for line in _kept(daemon):
+            if "id" in line["data"]:
+                daemon.request("DELETE", f"/memories/{line['data']['id']}")
+        if not _kept(daemon):
+            return
+    except (OSError, AssertionError):
+        pass  # it was left dead, or mute
+    daemon.kill()
+    daemon.home = Path(tempfile.mkdtemp(dir=daemon.home.parent)) / "h"
+    daemon.start()
+
+
+def _kept(daemon: RunningDaemon) -> list[dict[str, Any]]:
+    """The lines of an export but those that tell of it."""
+    status, text = daemon.request("GET", "/export")
+    assert status == 200
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if line["type"] != "meta"]

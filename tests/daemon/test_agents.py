@@ -10,6 +10,8 @@ import pytest
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:

@@ -13,6 +13,8 @@ import pytest
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
@@ -81,6 +83,7 @@ def test_who_names_an_unknown_project_in_a_batch_is_told_and_the_rest_is_kept(
     assert daemon.get(f"/memories/{cited['id']}")["usage"]["cited"] == 2
 
 
+@pytest.mark.daemon("own")
 def test_every_list_has_pages(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     daemon.add(shop)
     daemon.add(make_shop(tmp_path / "other"))

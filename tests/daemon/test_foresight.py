@@ -11,6 +11,8 @@ import pytest
 from tests.daemon.running import RunningDaemon
 from tests.repositories import git, make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
@@ -26,6 +28,7 @@ def opened(daemon: RunningDaemon, shop: Path, path: str) -> None:
     daemon.post("/signals", {"signals": [{"kind": "file_opened", "project": str(shop), "path": path}]})
 
 
+@pytest.mark.daemon("own")
 def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after_a_restart(
     daemon: RunningDaemon, shop: Path
 ) -> None:
@@ -63,6 +66,7 @@ def test_where_one_has_been_may_come_next_unless_one_says_that_it_is_before_ones
     assert "docs/colours.md" not in next_files(open_files=["docs/colours.md"])
 
 
+@pytest.mark.daemon("own")
 def test_who_waits_for_a_first_answer_is_given_one_however_often_they_ask(daemon: RunningDaemon, shop: Path) -> None:
     daemon.post("/projects", {"path": str(shop)})
     asked = 0

@@ -10,6 +10,8 @@ import pytest
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 RULE = "---\ndescription: {}\nglobs: {}\nalwaysApply: {}\n---\n- {}\n"
 PRICES, CENTS = "Never round prices twice in a row.", "Prefer whole cents to fractions of one."
 SQL, FORMS = "Never write SQL by hand in here.", "Only validate again where the data arrives."

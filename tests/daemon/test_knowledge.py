@@ -15,6 +15,8 @@ from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git, make_shop
 from tests.security.test_canaries import rows_of
 
+pytestmark = pytest.mark.daemon("shared")
+
 KEY = "package manager"
 PYPROJECT = '[project]\nname = "shop"\nrequires-python = ">={version}"\n'
 
@@ -166,6 +168,7 @@ def test_what_was_understood_wrongly_is_corrected_and_finds_its_place(daemon: Ru
 
 
 @pytest.mark.slow
+@pytest.mark.daemon("own")
 def test_exactly_one_value_holds_whoever_claims_at_once_and_after_a_kill(daemon: RunningDaemon) -> None:
     accepted: list[str] = []
     stop = threading.Event()
@@ -301,6 +304,7 @@ def test_documents_have_paths_a_past_and_a_limit(daemon: RunningDaemon) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.daemon("own")
 def test_what_is_forgotten_leaves_no_byte_with_its_past_its_parts_and_what_quotes_it(daemon: RunningDaemon) -> None:
     daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "marmot-guard", "trust": "project"})
     daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "ocelot-guard"})

@@ -14,6 +14,8 @@ import pytest
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.repositories import commit, git, make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
@@ -85,6 +87,7 @@ def test_nothing_relevant_is_an_empty_bundle_not_an_error(daemon: RunningDaemon,
     assert (bundle["status"], bundle["context"], bundle["token_count"]) == ("empty", "", 0)
 
 
+@pytest.mark.daemon("own")
 def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     signals = [{"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}]
@@ -204,6 +207,7 @@ def test_a_memory_is_found_shown_changed_and_forgotten(daemon: RunningDaemon, sh
     assert "yarn" not in context(daemon, shop, "shop/basket.py")["context"]
 
 
+@pytest.mark.daemon("own")
 def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, shop: Path) -> None:
     progress = daemon.add(shop)["progress"]
     facts = [
@@ -222,6 +226,7 @@ def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, 
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 
+@pytest.mark.daemon("own")
 def test_what_is_counted_follows_what_happens(daemon: RunningDaemon, shop: Path) -> None:
     before = daemon.add(shop)["progress"]
 
@@ -306,6 +311,7 @@ def test_a_folder_that_nobody_lets_us_read_is_said_and_harms_nothing(hunchd_home
         assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 
+@pytest.mark.daemon("own")
 def test_a_folder_that_comes_after_the_daemon_is_read_then(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     daemon.stop()
@@ -349,6 +355,7 @@ def test_a_reading_that_stands_still_tells_what_it_is_at_and_is_no_reading_done_
         assert "reading" not in daemon.add(shop)
 
 
+@pytest.mark.daemon("own")
 def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     assert daemon.stop() == 0
@@ -356,6 +363,7 @@ def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, sho
     assert not daemon.places.socket_file.exists()
 
 
+@pytest.mark.daemon("own")
 def test_neither_all_of_a_machine_nor_all_of_a_home_is_a_project(daemon: RunningDaemon, shop: Path) -> None:
     home = Path.home()
     home.mkdir(parents=True, exist_ok=True)

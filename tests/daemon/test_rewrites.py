@@ -15,6 +15,8 @@ from hunchd.ingestion.episodes import episode_id
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git, make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 PATIENCE = 60.0  # seconds
 
 
@@ -170,6 +172,7 @@ def test_an_amended_commit_is_the_same_episode_with_its_new_title(daemon: Runnin
 
 
 @pytest.mark.slow
+@pytest.mark.daemon("own")
 def test_what_was_squashed_while_no_daemon_ran_is_told_by_the_hooks(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
@@ -189,6 +192,7 @@ def run(command: list[str], folder: Path, **environment: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.daemon("own")
 def test_what_a_hook_and_the_watcher_both_tell_of_happened_once(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     run([sys.executable, "-m", "hunchd.cli", "hooks", "install"], shop)

@@ -12,6 +12,8 @@ from hunchd.cli import http
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.repositories import make_shop
 
+pytestmark = pytest.mark.daemon("shared")
+
 PAGE = "# Plan\n\n" + "\n\n".join(f"paragraph {number} " + "word " * 200 for number in range(8))
 
 
@@ -58,6 +60,7 @@ def values(daemon: RunningDaemon, **asked: Any) -> list[str]:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.daemon("own")
 def test_an_export_taken_over_elsewhere_is_exported_again_as_it_was(
     daemon: RunningDaemon, shop: Path, homes: Path
 ) -> None:
@@ -181,6 +184,7 @@ def test_an_id_stands_for_one_memory_whatever_an_import_says(daemon: RunningDaem
     assert daemon.get("/memories/m1")["content"] == str(shop)
 
 
+@pytest.mark.daemon("own")
 def test_signals_that_are_taken_over_again_are_known(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
     project = daemon.add(shop)
     [note] = daemon.post("/memories", {"kind": "episode", "content": "discounts", "project": str(shop)})["ids"]
