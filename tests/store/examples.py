@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
+
+import numpy as np
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
 from hunchd.store.database.tables import DIMENSIONS, Row, plain, stored, with_vector
@@ -60,13 +60,12 @@ def full_memory() -> Memory:
 
 def vector_of(text: str) -> bytes:
     """Texts that share words are near each other."""
-    values = [0.0] * DIMENSIONS
+    values = np.zeros(DIMENSIONS)
     for word in text.lower().split():
         seed = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
         for step in range(8):
             values[(seed >> (step * 7)) % DIMENSIONS] += 1.0 if (seed >> (step + 56)) & 1 else -1.0
-    length = math.sqrt(sum(value * value for value in values)) or 1.0
-    return struct.pack(f"<{DIMENSIONS}f", *(value / length for value in values))
+    return (values / (np.linalg.norm(values) or 1.0)).astype("<f4").tobytes()
 
 
 def row_of(memory: Memory) -> Row:
