@@ -43,13 +43,16 @@ def value(daemon: RunningDaemon, key: str, **asked: Any) -> str | None:
 
 def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
     """Which files below the daemon's home hold which of the words, as bytes or in a row of a table."""
-    found = [
-        (str(path), word)
-        for path in daemon.home.rglob("*")
-        if path.is_file()
-        for word in words
-        if word.encode() in path.read_bytes()
-    ]
+    try:
+        found = [
+            (str(path), word)
+            for path in daemon.home.rglob("*")
+            if path.is_file()
+            for word in words
+            if word.encode() in path.read_bytes()
+        ]
+    except FileNotFoundError:  # a helper loads its model from a folder that it deletes
+        return holding(daemon, words)
     return found + [("a row", word) for row in asyncio.run(rows_of(daemon.home)) for word in words if word in row]
 
 
