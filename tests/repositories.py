@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 # A shop whose basket and checkout change together, with a test beside each, and one lonely file.
@@ -53,8 +57,17 @@ def commit(folder: Path, message: str, files: Mapping[str, str]) -> str:
 
 
 def make_shop(folder: Path) -> Path:
-    """The shop as a repository at `folder`, on the branch main."""
-    folder.mkdir(parents=True)
+    """The shop as a repository at `folder`, on the branch main. One of this process is a copy of the other."""
+    return Path(shutil.copytree(_original(), folder))
+
+
+@cache
+def _original() -> Path:
+    """Made once, as git takes its time."""
+    around = tempfile.mkdtemp(prefix="hd-shop-")
+    atexit.register(shutil.rmtree, around, ignore_errors=True)
+    folder = Path(around) / "shop"
+    folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     for message, files in SHOP:
         commit(folder, message, files)

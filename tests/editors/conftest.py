@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,15 +18,9 @@ from tests.repositories import make_shop
 EDITORS: tuple[type[Editor], ...] = (Neovim, Emacs, Vim)
 
 
-_made: dict[str, Path] = {}
-
-
 @pytest.fixture
-def shop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shop of one's own; made once, as git takes its time."""
-    if "shop" not in _made:
-        _made["shop"] = make_shop(tmp_path_factory.mktemp("original") / "shop")
-    return Path(shutil.copytree(_made["shop"], tmp_path / "shop"))
+def shop(tmp_path: Path) -> Path:
+    return make_shop(tmp_path / "shop")
 
 
 @pytest.fixture
