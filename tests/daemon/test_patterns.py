@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,22 @@ def test_patterns_are_exported_and_gone_with_their_project(daemon: RunningDaemon
     assert daemon.request("GET", f"/memories/{pattern['id']}")[0] == 404
     held = (path for path in daemon.home.rglob("*") if path.is_file() and path.suffix != ".log")
     assert not any(b"UnknownItem" in path.read_bytes() for path in held)
+
+
+def test_what_the_miner_was_writing_goes_with_its_project(tmp_path: Path, shop: Path) -> None:
+    for number in range(1500):
+        (shop / f"shop/commands/more_{number}.py").write_text(COMMAND.format(name=f"more_{number}"))
+    with running_daemon(tmp_path / "home", settings=QUIET) as daemon:
+        identifier = daemon.add(shop)["id"]
+        folder = daemon.places.cache / "projects" / identifier
+        daemon.wait_until((folder / "patterns.sqlite").exists, within=MINED, what="look for patterns")
+        assert daemon.request("DELETE", f"/projects/{identifier}")[0] in (200, 204)
+        daemon.wait_until(lambda: not folder.exists(), within=MINED, what="remove what was computed")
+        daemon.wait_until(lambda: miners(daemon) == [], within=MINED, what="let the miner go")
+        assert not folder.exists()
+        assert "is made again" not in daemon.log
+
+
+def miners(daemon: RunningDaemon) -> list[int]:
+    children = subprocess.run(["pgrep", "-P", str(daemon.pid), "-f", "mining_process"], capture_output=True, text=True)
+    return [int(line) for line in children.stdout.split()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
@@ -112,6 +113,8 @@ class Mining:
         began = time.monotonic()
         try:
             patterns = await self._found(project, paths)
+            if not self._is_known(project):
+                return
             changed = await self._keep_patterns(project, patterns)
         except HunchError as error:
             logger.warning("%s: patterns could not be looked for: %s", project.name, error.message)
@@ -120,9 +123,15 @@ class Mining:
             return
         finally:
             project.is_mining = False
+            if self._find(project.id) is None:  # what the miner wrote after the project's cache was cleared
+                await asyncio.to_thread(shutil.rmtree, project.cache, ignore_errors=True)
         took = time.monotonic() - began
         logger.info("%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), changed, took)
         self._events.tell("patterns", project=project.id, known=len(patterns), changed=changed)
+
+    def _is_known(self, project: Project) -> bool:
+        """Whether it was not removed meanwhile, nor removed and added again."""
+        return self._find(project.id) is project
 
     async def _found(self, project: Project, paths: set[str] | None) -> list[Pattern]:
         params: dict[str, Any] = {
@@ -134,6 +143,8 @@ class Mining:
         patterns: list[Pattern] = []
         async with aclosing(self._miner.stream("patterns", params)) as steps:
             async for step in steps:
+                if not self._is_known(project):
+                    break
                 if "patterns" in step:
                     patterns = [pattern_from(told) for told in step["patterns"]]
                 else:
