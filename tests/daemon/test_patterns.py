@@ -174,9 +174,9 @@ def test_what_the_miner_was_writing_goes_with_its_project(tmp_path: Path, shop: 
         folder = daemon.places.cache / "projects" / identifier
         daemon.wait_until((folder / "patterns.sqlite").exists, within=MINED, what="look for patterns")
         assert daemon.request("DELETE", f"/projects/{identifier}")[0] in (200, 204)
-        daemon.wait_until(lambda: not folder.exists(), within=MINED, what="remove what was computed")
+        daemon.wait_until(lambda: not any(folder.rglob("*")), within=MINED, what="remove what was computed")
         daemon.wait_until(lambda: miners(daemon) == [], within=MINED, what="let the miner go")
-        assert not folder.exists()
+        assert not any(folder.rglob("*"))
 
 
 def miners(daemon: RunningDaemon) -> list[int]:
