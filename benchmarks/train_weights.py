@@ -3,33 +3,29 @@
     python benchmarks/train_weights.py collect --cache FOLDER REPOSITORY…
     python benchmarks/train_weights.py fit --cache FOLDER --out src/hunchd/prediction/weights.json
     python benchmarks/train_weights.py fit --cache FOLDER --out FOLDER/without-x.json --without x
-    python benchmarks/train_weights.py fit … --head text --head both --rest src/hunchd/prediction/weights.json
-    python benchmarks/train_weights.py calibrate --cache FOLDER --out src/hunchd/prediction/weights.json
 
 `collect` walks each history as `hunch bench replay` does and keeps the features of all candidates for the questions of
-its development window (the 700 units before the newest 600); the test window is never looked at. `fit` grows two
-sets of boosted trees for each kind of question with LightGBM (needed here only, the package reads the table with its
-own code): one by LambdaRank, for the order, one by logistic loss, for the chance of use. Files are ranked by their
-sum, which becomes a probability by an isotonic map, fitted on repositories left out of the trees; `calibrate` fits only
-that map anew, to a table as it is. Where a change of features concerns some kinds of question only, the heads of the
-others are taken over from an earlier table, whose provenance the new one keeps.
+its development window (the 700 units before the newest 600); the test window is never looked at. `fit` trains a few
+small networks for each kind of question with torch (needed here only, the package runs them with numpy). Their mean
+score ranks; it becomes a probability by an isotonic map, fitted on repositories left out of the training.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import lightgbm
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from hunchd.bench.outlines import Outlines
 from hunchd.bench.replay import name_of
@@ -41,8 +37,8 @@ from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import query_of
-from hunchd.prediction.ranking import Head, Model, Trees
-from hunchd.prediction.weights import VERSION, Weights, by_hand, loaded, written
+from hunchd.prediction.ranking import Network
+from hunchd.prediction.weights import Weights, by_hand, written
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -50,26 +46,20 @@ Array = NDArray[Any]
 TEST_UNITS, DEVELOPMENT_UNITS = 600, 700
 TASKS = ("first-file", "growing", "title", "both", "silence")
 MOST_OF_UNIT = {"first-file": 2, "silence": 2, "growing": 2, "title": 1, "both": 2}
-ROWS_OF_QUESTION = (
-    40  # used files and the strongest and some random others: enough to learn from, and to hold in memory
-)
 OF_REPOSITORY = 400  # questions to calibrate by, from all of its window
-DEPTH = 6
-ORDER = {"objective": "lambdarank", "lambdarank_truncation_level": 20}
-CHANCE = {"objective": "binary"}
-GROWING = {
-    "num_leaves": 24,
-    "max_depth": DEPTH,
-    "learning_rate": 0.1,
-    "min_data_in_leaf": 80,
-    "feature_fraction": 0.4,
-    "bagging_fraction": 0.8,
-    "bagging_freq": 1,
-    "lambda_l2": 5.0,
-    "seed": 1,
-    "verbose": -1,
-}
-TREES = {"order": 60, "chance": 60}
+MEMBERS = 3  # networks whose scores are averaged
+UNITS = (96, 48)
+EPOCHS = 6
+BATCH = 64  # questions
+RATE, DECAY = 3e-3, 0.02
+DROP = 0.15  # of the units of a layer, while it learns
+FAR = 5  # standard deviations that a feature is let go from its mean
+RARE = 0.001  # share of values on either side that are learned from, but beyond which nothing is expected of a feature
+LOGISTIC = 0.1  # weight of the logistic loss of each candidate, beside the listwise one
+# Scores are brought to this mean and spread over the ten best of each question: what sessions and tracebacks add to
+# them was weighed in that unit.
+BEST = 10
+UNIT = {"seed": (-2.32, 1.95), "text": (-2.31, 2.52), "both": (-2.0, 2.44)}
 
 
 def collect(path: str, cache: Path) -> None:
@@ -111,107 +101,136 @@ def questions_of(collected: dict[str, Array], head: str) -> Iterator[tuple[Array
             yield collected["matrix"][end - size : end], collected["truth"][end - size : end]
 
 
-def sampled(matrix: Array, truth: Array, drawn: np.random.Generator) -> tuple[Array, Array]:
-    """The used files, the strongest others and some random ones of the rest."""
-    if len(truth) - truth.sum() <= ROWS_OF_QUESTION:
-        return matrix, truth
-    used, others = np.flatnonzero(truth), np.flatnonzero(~truth)
-    strongest = others[np.argsort(-by_hand().heads["seed"].order.scores(matrix[others]))]
-    hard = strongest[: ROWS_OF_QUESTION // 2]
-    easy = drawn.choice(strongest[ROWS_OF_QUESTION // 2 :], ROWS_OF_QUESTION // 2, replace=False)
-    kept = np.concatenate([used, hard, easy])
-    return matrix[kept], truth[kept]
+class Learner(nn.Module):
+    """One perceptron with its linear part."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        first, second = UNITS
+        self.first, self.second = nn.Linear(inputs, first), nn.Linear(first, second)
+        self.last, self.straight = nn.Linear(second, 1), nn.Linear(inputs, 1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = F.dropout(F.relu(self.first(inputs)), DROP, self.training)
+        hidden = F.dropout(F.relu(self.second(hidden)), DROP, self.training)
+        scored: Tensor = (self.last(hidden) + self.straight(inputs)).squeeze(-1)
+        return scored
 
 
-def grown(repositories: list[dict[str, Array]], head: str, kind: str, threads: int) -> Trees:
-    """One set of trees. Each repository weighs as the root of its number of questions."""
-    drawn = np.random.default_rng(0)
-    matrices, truths, groups, weights = [], [], [], []
-    for collected in repositories:
-        asked = [sampled(*question, drawn) for question in questions_of(collected, head)]
-        if kind == "order":
-            asked = [question for question in asked if question[1].any()]
-        for matrix, truth in asked:
-            matrices.append(matrix)
-            truths.append(truth)
-            groups.append(len(truth))
-            weights.append(np.full(len(truth), len(asked) ** -0.5))
-    weight = np.concatenate(weights)
-    data = lightgbm.Dataset(
-        np.concatenate(matrices),
-        np.concatenate(truths).astype(np.int32),
-        weight=weight / weight.mean(),
-        group=groups if kind == "order" else None,
+class Lessons:
+    """The questions of several repositories as arrays: the `inputs` (questions, candidates, features),
+    standardised, which of them are `right`, which are `there`, and what each question weighs: each repository as the
+    root of its number of questions."""
+
+    def __init__(self, repositories: Sequence[dict[str, Array]], head: str) -> None:
+        asked = [list(questions_of(one, head)) for one in repositories]
+        flat = [question for one in asked for question in one]
+        everything = np.concatenate([matrix for matrix, _ in flat])
+        self.low, self.high = _bounds(everything)
+        self.mean, self.scale = everything.mean(axis=0), everything.std(axis=0) + 1e-3
+        shape = len(flat), max(len(truth) for _, truth in flat)
+        self.inputs = torch.zeros(*shape, len(self.mean))
+        self.right, self.there = torch.zeros(shape), torch.zeros(shape, dtype=torch.bool)
+        for place, (matrix, truth) in enumerate(flat):
+            standard = np.clip((matrix - self.mean) / self.scale, -FAR, FAR)
+            self.inputs[place, : len(truth)] = torch.from_numpy(standard)
+            self.right[place, : len(truth)] = torch.from_numpy(truth)
+            self.there[place, : len(truth)] = True
+        weights = np.concatenate([np.full(len(one), len(one) ** -0.5) for one in asked if one])
+        self.weights = torch.from_numpy((weights / weights.mean()).astype("<f4"))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+
+def _bounds(everything: Array) -> tuple[Array, Array]:
+    """What nearly all values of a feature are within."""
+    mean, far = everything.mean(axis=0), FAR * everything.std(axis=0)
+    low, high = np.quantile(everything, (RARE, 1 - RARE), axis=0)
+    return np.maximum(low, mean - far), np.minimum(high, mean + far)
+
+
+def trained(repositories: Sequence[dict[str, Array]], head: str) -> Network:
+    """MEMBERS perceptrons, from as many seeds."""
+    lessons = Lessons(repositories, head)
+    members = [_learned(lessons, seed) for seed in range(MEMBERS)]
+
+    def stacked(read: str, share: float = 1.0) -> Array:
+        return np.stack([member.state_dict()[read].numpy().T * share for member in members])
+
+    network = Network(
+        low=lessons.low,
+        high=lessons.high,
+        mean=lessons.mean,
+        scale=lessons.scale,
+        first=stacked("first.weight"),
+        first_bias=stacked("first.bias")[:, None],
+        second=stacked("second.weight"),
+        second_bias=stacked("second.bias")[:, None],
+        last=stacked("last.weight", 1 / MEMBERS),
+        straight=stacked("straight.weight", 1 / MEMBERS).sum(axis=0)[:, 0],
+        bias=(stacked("last.bias", 1 / MEMBERS) + stacked("straight.bias", 1 / MEMBERS)).sum(axis=0),
     )
-    options = GROWING | (ORDER if kind == "order" else CHANCE) | {"num_threads": threads}
-    return packed(lightgbm.train(options, data, TREES[kind]))
+    best = [np.sort(network.scores(matrix))[-BEST:] for one in repositories for matrix, _ in questions_of(one, head)]
+    return in_unit(network, np.concatenate(best), *UNIT[head])
 
 
-def packed(model: lightgbm.Booster) -> Trees:
-    """The trees grown out to full depth: a leaf above the bottom is repeated below itself."""
-    trees = model.dump_model()["tree_info"]
-    inner, leaves = 2**DEPTH - 1, 2**DEPTH
-    feature = np.zeros((len(trees), inner), np.intp)
-    threshold = np.zeros((len(trees), inner), "<f4")
-    value = np.zeros((len(trees), leaves), "<f4")
-
-    def fill(tree: int, node: dict[str, Any], place: int) -> None:
-        if place >= inner:
-            value[tree, place - inner] = node["leaf_value"]
-            return
-        if "split_feature" in node:
-            feature[tree, place], threshold[tree, place] = node["split_feature"], node["threshold"]
-        fill(tree, node.get("left_child", node), 2 * place + 1)
-        fill(tree, node.get("right_child", node), 2 * place + 2)
-
-    for tree, described in enumerate(trees):
-        fill(tree, described["tree_structure"], 0)
-    return Trees(feature, threshold, value)
+def in_unit(network: Network, scores: Array, mean: float, spread: float) -> Network:
+    """With its scores moved and stretched, so that these have that mean and that standard deviation."""
+    stretch = np.float32(spread / scores.std())
+    moved = mean - scores.mean() * stretch
+    return replace(
+        network,
+        last=network.last * stretch,
+        straight=network.straight * stretch,
+        bias=network.bias * stretch + np.float32(moved),
+    )
 
 
-def calibrated(repositories: list[dict[str, Array]], head: str, threads: int) -> calibration.Isotonic:
-    """On each half of the repositories with trees grown on the other half; of each question its first ten."""
+def _learned(lessons: Lessons, seed: int) -> Learner:
+    torch.manual_seed(seed)
+    learner = Learner(lessons.inputs.shape[-1])
+    optimizer = torch.optim.AdamW(learner.parameters(), lr=RATE, weight_decay=DECAY)
+    steps = EPOCHS * math.ceil(len(lessons) / BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps + 1)
+    learner.train()
+    for _ in range(EPOCHS):
+        for chosen in torch.randperm(len(lessons)).split(BATCH):
+            loss = _loss(learner(lessons.inputs[chosen]), lessons, chosen)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+    return learner
+
+
+def _loss(scores: Tensor, lessons: Lessons, chosen: Tensor) -> Tensor:
+    """Listwise where something is right, logistic everywhere."""
+    right, there = lessons.right[chosen], lessons.there[chosen]
+    shares = scores.masked_fill(~there, -1e4).log_softmax(1)
+    listwise = -(shares * right).sum(1) / right.sum(1).clamp(min=1)
+    logistic = (F.binary_cross_entropy_with_logits(scores, right, reduction="none") * there).sum(1)
+    return ((listwise + LOGISTIC * logistic) * lessons.weights[chosen]).mean()
+
+
+def calibrated(repositories: Sequence[dict[str, Array]], head: str) -> calibration.Isotonic:
+    """On each half of the repositories with networks trained on the other half; of each question its first ten."""
     shuffled = random.Random(0).sample(repositories, len(repositories))
     halves = shuffled[::2], shuffled[1::2]
     sure, used = [], []
     for ours, theirs in (halves, halves[::-1]):
         if not ours or not theirs:
             continue
-        halved = Head(grown(theirs, head, "order", threads), grown(theirs, head, "chance", threads))
+        halved = trained(theirs, head)
         for collected in ours:
             asked = list(questions_of(collected, head))
             for matrix, truth in asked[:: math.ceil(len(asked) / OF_REPOSITORY)]:
                 scores = halved.scores(matrix)
-                best = np.argsort(-scores)[:10]
+                best = np.argsort(-scores)[:BEST]
                 sure.append(scores[best])
                 used.append(truth[best])
     return calibration.fitted(np.concatenate(sure), np.concatenate(used))
-
-
-def taken_over(path: Path, heads: list[str]) -> tuple[Weights, dict[str, Any]]:
-    """These heads of an earlier table, its features found again by name; and where they come from."""
-    table = json.loads(path.read_text("utf-8"))
-    places = np.array([FEATURES.index(feature) for feature in table["features"]], np.intp)
-    with tempfile.TemporaryDirectory() as folder:
-        renamed = Path(folder) / "weights.json"
-        renamed.write_text(json.dumps(table | {"features": FEATURES, "version": VERSION}), "utf-8")
-        earlier = loaded(renamed)
-    return (
-        Weights(
-            {
-                head: Head(_moved(earlier.heads[head].order, places), _moved(earlier.heads[head].chance, places))
-                for head in heads
-            },
-            {head: earlier.calibrations[head] for head in heads},
-        ),
-        earlier.provenance,
-    )
-
-
-def _moved(model: Model, places: Array) -> Trees:
-    if not isinstance(model, Trees):
-        raise SystemExit("only trees are taken over")
-    return Trees(places[model.feature], model.threshold, model.value)
 
 
 def all_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
@@ -226,33 +245,20 @@ def all_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]
     return repositories
 
 
-def calibrate(cache: Path, table: Path, threads: int) -> None:
-    """The probabilities of a table fitted anew; its trees, and so every order, stay."""
-    repositories = all_collected(cache, [])
-    known, provenance = taken_over(table, list(HEADS))
-    curves = {head: calibrated(list(repositories.values()), head, threads) for head in HEADS}
-    written(Weights(known.heads, curves, provenance | {"calibrated": date.today().isoformat()}), table)  # noqa: DTZ011
-
-
-def fit(cache: Path, out: Path, without: list[str], threads: int, anew: list[str], rest: Path | None) -> None:
+def fit(cache: Path, out: Path, without: list[str]) -> None:
     found = all_collected(cache, without)
-    names, repositories = list(found), list(found.values())
-    heads, curves, kept = {}, {}, {}
-    if rest is not None:
-        others = [head for head in HEADS if head not in anew]
-        earlier, origin = taken_over(rest, others)
-        heads, curves, kept = dict(earlier.heads), dict(earlier.calibrations), dict.fromkeys(others, origin)
-    for head in anew:
-        heads[head] = Head(grown(repositories, head, "order", threads), grown(repositories, head, "chance", threads))
-        curves[head] = calibrated(repositories, head, threads)
+    repositories = list(found.values())
+    heads, curves = {}, {}
+    for head in HEADS:
+        heads[head], curves[head] = trained(repositories, head), calibrated(repositories, head)
+        print(head, flush=True)
     provenance = {
-        "trained": f"on the development windows of {len(names)} public histories"
+        "trained": f"on the development windows of {len(found)} public histories"
         + (f", without {', '.join(without)}" if without else ""),
-        "repositories": names,
+        "repositories": list(found),
         "date": date.today().isoformat(),  # noqa: DTZ011 – a label
         "script": "benchmarks/train_weights.py",
-        "options": {**GROWING, "trees": TREES},
-        **({"taken over": kept} if kept else {}),
+        "options": {"members": MEMBERS, "units": UNITS, "epochs": EPOCHS, "rate": RATE, "drop": DROP},
     }
     written(Weights(heads, curves, provenance), out)
 
@@ -265,13 +271,8 @@ def main() -> None:
     fitting = kinds.add_parser("fit")
     fitting.add_argument("--out", type=Path, required=True)
     fitting.add_argument("--without", action="append", default=[], help="leave this repository out; repeatable")
-    fitting.add_argument("--head", action="append", choices=HEADS, help="grow this one anew; repeatable (default: all)")
-    fitting.add_argument("--rest", type=Path, metavar="TABLE", help="take the other heads from this table")
-    calibrating = kinds.add_parser("calibrate")
-    calibrating.add_argument("--out", type=Path, required=True, metavar="TABLE", help="this one, in its place")
-    for kind in (fitting, calibrating):
-        kind.add_argument("--threads", type=int, default=1)
-    for kind in (collecting, fitting, calibrating):
+    fitting.add_argument("--threads", type=int, default=1)
+    for kind in (collecting, fitting):
         kind.add_argument("--cache", type=Path, required=True)
     options = parser.parse_args()
     if options.kind == "collect":
@@ -279,13 +280,9 @@ def main() -> None:
         for repository in options.repositories:
             collect(repository, options.cache)
             print(name_of(repository), flush=True)
-    elif options.kind == "calibrate":
-        calibrate(options.cache, options.out, options.threads)
     else:
-        anew = options.head or list(HEADS)
-        if (options.rest is None) != (set(anew) == set(HEADS)):
-            parser.error("--head says which heads are grown anew, --rest where the others come from")
-        fit(options.cache, options.out, options.without, options.threads, anew, options.rest)
+        torch.set_num_threads(options.threads)
+        fit(options.cache, options.out, options.without)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import math
 from itertools import takewhile
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from hunchd.prediction.features import MANY, _Spread
 from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
 from hunchd.prediction.files import Folders
 from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
-from hunchd.prediction.ranking import Trees
+from hunchd.prediction.ranking import Network
 from hunchd.prediction.state import State
 from hunchd.prediction.words import keys_of_text
 
@@ -124,19 +125,31 @@ def test_words_are_looked_for_in_what_files_hold_now(puts: list[tuple[int, dict[
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_each_tree_is_walked_from_its_root_to_a_leaf(seed: int, depth: int) -> None:
-    drawn, inner = np.random.default_rng(seed), (1 << depth) - 1
-    trees = Trees(drawn.integers(0, 4, (3, inner)), drawn.random((3, inner), "f4"), drawn.random((3, inner + 1), "f4"))
-    matrix = drawn.random((5, 4), "f4")
+@given(st.integers(0, 2**32 - 1), st.integers(0, 5))
+def test_a_networks_score_is_the_sum_of_its_members_and_their_linear_part(seed: int, rows: int) -> None:
+    drawn = np.random.default_rng(seed)
+    shapes = [(4,), (4,), (4,), (4,), (2, 4, 3), (2, 1, 3), (2, 3, 2), (2, 1, 2), (2, 2, 1), (4,), (1,)]
+    parts = [drawn.normal(size=shape).astype("f4") for shape in shapes]
+    parts[1], parts[3] = parts[0] + np.abs(parts[1]), np.abs(parts[3]) + 0.1
+    low, high, mean, scale, first, first_bias, second, second_bias, last, straight, bias = parts
+    matrix = drawn.normal(size=(rows, 4)).astype("f4")
 
-    leaves = trees.leaves(matrix)
+    scores = Network(*parts).scores(matrix)
 
-    for tree, row in np.ndindex(3, 5):
-        node = 0
-        while node < inner:
-            node = 2 * node + 1 + int(matrix[row, trees.feature[tree, node]] > trees.threshold[tree, node])
-        assert leaves[tree, row] == trees.value[tree, node - inner]
+    assert scores.shape == (rows,)
+    for row, score in zip(matrix, scores, strict=True):
+        inputs = [(min(max(row[at], low[at]), high[at]) - mean[at]) / scale[at] for at in range(4)]
+        expected = bias[0] + sum(inputs[at] * straight[at] for at in range(4))
+        for one in range(2):
+            units = [
+                max(0, first_bias[one, 0, u] + sum(inputs[at] * first[one, at, u] for at in range(4))) for u in range(3)
+            ]
+            units = [
+                max(0, second_bias[one, 0, u] + sum(units[at] * second[one, at, u] for at in range(3)))
+                for u in range(2)
+            ]
+            expected += sum(units[at] * last[one, at, 0] for at in range(2))
+        assert score == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
 def test_a_file_is_found_by_all_that_was_said_of_it() -> None:

@@ -1,6 +1,6 @@
 """A small linear correction a project learns from what was used, followed only while it does better than without.
 
-Rehearsed on a project's own past it does not beat the shipped trees (docs/measurements/prediction.md), so it has to
+Rehearsed on a project's own past it does not beat the shipped ranker (docs/measurements/prediction.md), so it has to
 earn its place on what this very user opens.
 """
 

@@ -77,7 +77,7 @@ FEATURES = (
     "size",  # log of its words
     "seed_is_test",
     "seed_is_code",
-    # the query itself: equal for all its candidates, read by trees only
+    # the query itself: equal for all its candidates
     "seed_changes",
     "seeds",
     "words",

@@ -1,9 +1,8 @@
-"""From features to scores: a head for each kind of question, made of boosted trees or of plain weights."""
+"""From features to scores: a model for each kind of question, a small network or plain weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -24,81 +23,38 @@ class Linear:
         return scored
 
 
-@dataclass(frozen=True)
-class Trees:
-    """Boosted regression trees, each grown out to a full binary tree of the same depth.
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Small multilayer perceptrons side by side, whose scores are averaged, and a linear part of them all.
 
-    `feature` and `threshold` have one row a tree and 2**depth - 1 inner nodes, breadth first; `value` has 2**depth
-    leaves. A value above the threshold goes right.
+    Features are kept within `low` and `high`, where nearly all values were that were learned from, and standardised: a
+    project younger or larger than any of those is taken for the youngest or largest. Two layers of rectified units
+    follow: `first` (members, features, units) with `first_bias` (members, 1, units), `second` likewise; `last`
+    (members, units, 1); `straight` (features,) and `bias` (1,) are the linear part. Trained as a listwise softmax
+    (ListNet, Cao et al., 2007) with some logistic loss, so that scores of different questions compare.
     """
 
-    feature: Array
-    threshold: Array
-    value: Array
+    low: Array
+    high: Array
+    mean: Array
+    scale: Array
+    first: Array
+    first_bias: Array
+    second: Array
+    second_bias: Array
+    last: Array
+    straight: Array
+    bias: Array
 
     def scores(self, matrix: Array) -> Array:
-        total: Array = self.leaves(matrix).sum(axis=0)
-        return total
-
-    def leaves(self, matrix: Array) -> Array:
-        """The value of each tree, a row, for each row of the matrix, a column.
-
-        Level by level: below place `at` of one lie places `2 * at` and `2 * at + 1` of the next. Buffers are reused,
-        and indexes are in numpy's own width throughout, or it would copy and convert them at each step.
-        """
-        columns = np.ascontiguousarray(matrix.T, "<f4")
-        flat, rows = columns.ravel(), len(matrix)
-        (feature, threshold), *below = self._levels
-        right = columns[feature] > threshold[:, None]
-        at = np.arange(0, 2 * len(feature), 2)[:, None] + right
-        place, value, limit = np.empty_like(at), np.empty(at.shape, "<f4"), np.empty(at.shape, "<f4")
-        for feature, threshold in below:
-            (feature * rows).take(at, out=place, mode="clip")
-            place += np.arange(rows)
-            flat.take(place, out=value, mode="clip")
-            threshold.take(at, out=limit, mode="clip")
-            np.greater(value, limit, out=right)
-            at += at
-            at += right
-        leaves: Array = self.value.ravel().take(at)
-        return leaves
-
-    @cached_property
-    def _levels(self) -> list[tuple[Array, Array]]:
-        """Features and thresholds of the inner nodes, the roots of all trees first."""
-        depth = (self.feature.shape[1] + 1).bit_length() - 1
-        levels = [slice((1 << level) - 1, (2 << level) - 1) for level in range(depth)]
-        return [(self.feature[:, level].ravel(), self.threshold[:, level].ravel()) for level in levels]
+        inputs = (np.clip(matrix, self.low, self.high) - self.mean) / self.scale
+        hidden = np.maximum(inputs @ self.first + self.first_bias, 0.0)
+        hidden = np.maximum(hidden @ self.second + self.second_bias, 0.0)
+        scored: Array = (hidden @ self.last).sum(axis=0)[:, 0] + inputs @ self.straight + self.bias
+        return scored
 
 
-Model = Linear | Trees
-
-
-@dataclass(frozen=True)
-class Head:
-    """`order` sorts well, `chance` tells the log odds of use, comparable between questions. Their sum sorts best, and
-    tells no worse what will be used than the chance alone."""
-
-    order: Model
-    chance: Model
-
-    def scores(self, matrix: Array) -> Array:
-        if self._all_trees is None:
-            both: Array = self.order.scores(matrix) + self.chance.scores(matrix)
-            return both
-        return self._all_trees.scores(matrix)
-
-    @cached_property
-    def _all_trees(self) -> Trees | None:
-        """Both sets in one, where they are of one depth: passed through together."""
-        match self.order, self.chance:
-            case Trees() as order, Trees() as chance if order.feature.shape[1] == chance.feature.shape[1]:
-                return Trees(
-                    np.concatenate([order.feature, chance.feature]),
-                    np.concatenate([order.threshold, chance.threshold]),
-                    np.concatenate([order.value, chance.value]),
-                )
-        return None
+Model = Linear | Network
 
 
 # Where no trained table is shipped: co-change and nearest messages lead, the rest breaks ties.
@@ -134,10 +90,9 @@ HAND_WEIGHTS = {
 }
 
 
-def by_hand() -> Head:
+def by_hand() -> Linear:
     weights = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
-    zero, one = np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4")
-    return Head(Linear(zero, one, weights), Linear(zero, one, zero))
+    return Linear(np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4"), weights)
 
 
 def roughly(matrix: Array, most: int) -> Array:

@@ -2,7 +2,7 @@
 
 A history is made of sets of files; only a session has an order. Half of what an agent touches next, it has touched
 before: those files history cannot rank. The weights are learned from sessions of real agents
-(`benchmarks/next_file.py`), apart from the trees, which never saw one.
+(`benchmarks/next_file.py`), apart from the ranker, which never saw one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SOON = 10  # steps
 NEWNESS = 0.8  # the same, of whether the session goes on to new files or back and forth
 
 SIGNS = (
-    "score",  # log odds of the trees
-    "best",  # 1 / rank by them
+    "score",  # of the ranker
+    "best",  # 1 / rank by it
     "mentioned",  # named by the question
     # where the session has not been
     "new_in_folder",  # how lately it was in this folder
@@ -112,7 +112,7 @@ def written(sequel: Sequel, path: Path) -> None:
 
 
 def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step], now: int) -> Array:
-    """One row a candidate, one column a sign. `plain`: what the trees say; `steps`: the session, newest last."""
+    """One row a candidate, one column a sign. `plain`: what the ranker says; `steps`: the session, newest last."""
     files, rows = found.files, np.zeros((len(found.files), len(SIGNS)), "<f4")
     if not len(files):
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,17 @@ from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.calibration import Isotonic
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.packed import Array
-from hunchd.prediction.ranking import Head, Linear, Model, Trees
+from hunchd.prediction.ranking import Linear, Model, Network
 
 SHIPPED = Path(__file__).with_name("weights.json")
-VERSION = 2  # 2: probabilities are read from the sum of both sets of trees
+VERSION = 3  # 3: networks instead of trees
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """By head: the ranker and the calibration of its scores. `provenance` says what they were trained on."""
+    """By kind of question: the ranker and the calibration of its scores. `provenance`: what they were trained on."""
 
-    heads: dict[str, Head]
+    heads: dict[str, Model]
     calibrations: dict[str, Isotonic]
     provenance: dict[str, Any] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def loaded(path: Path) -> Weights:
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
-    heads = {name: _head(head) for name, head in table["heads"].items()}
+    heads = {name: _model(head) for name, head in table["heads"].items()}
     if missing := set(HEADS) - set(heads):
         raise ValueError(f"{path} has no weights for {', '.join(sorted(missing))}")
     curves = {
@@ -64,9 +64,7 @@ def written(weights: Weights, path: Path) -> None:
         "version": VERSION,
         "provenance": weights.provenance,
         "features": list(FEATURES),
-        "heads": {
-            name: {"order": _table(head.order), "chance": _table(head.chance)} for name, head in weights.heads.items()
-        },
+        "heads": {name: _table(model) for name, model in weights.heads.items()},
         "calibrations": {
             name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
             for name, curve in weights.calibrations.items()
@@ -75,28 +73,17 @@ def written(weights: Weights, path: Path) -> None:
     path.write_text(json.dumps(table, separators=(",", ":")) + "\n", "utf-8")
 
 
-_LINEAR = ("mean", "scale", "weights")
-_TREES = ("feature", "threshold", "value")
-
-
-def _head(table: dict[str, Any]) -> Head:
-    return Head(_model(table["order"]), _model(table["chance"]))
+_KINDS: dict[str, type[Model]] = {"linear": Linear, "network": Network}
 
 
 def _model(table: dict[str, Any]) -> Model:
-    if table["kind"] == "linear":
-        return Linear(*(_unpacked(table[name]) for name in _LINEAR))
-    feature, threshold, value = (_unpacked(table[name]) for name in _TREES)
-    return Trees(feature.astype(np.intp), threshold, value)
+    kind = _KINDS[table["kind"]]
+    return kind(*(_unpacked(table[part.name]).astype("<f4") for part in fields(kind)))
 
 
 def _table(model: Model) -> dict[str, Any]:
-    match model:
-        case Linear():
-            return {"kind": "linear", **{name: _packed(getattr(model, name)) for name in _LINEAR}}
-        case Trees():
-            arrays = {"feature": model.feature.astype("u1"), "threshold": model.threshold, "value": model.value}
-            return {"kind": "trees", **{name: _packed(arrays[name]) for name in _TREES}}
+    kind = next(name for name, known in _KINDS.items() if isinstance(model, known))
+    return {"kind": kind, **{part.name: _packed(getattr(model, part.name).astype("<f2")) for part in fields(model)}}
 
 
 def _packed(array: Array) -> list[Any]:
