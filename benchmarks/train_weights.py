@@ -54,7 +54,6 @@ BATCH = 64  # questions
 RATE, DECAY = 3e-3, 0.02
 DROP = 0.15  # of the units of a layer, while it learns
 FAR = 5  # standard deviations that a feature is let go from its mean
-RARE = 0.001  # share of values on either side that are learned from, but beyond which nothing is expected of a feature
 LOGISTIC = 0.1  # weight of the logistic loss of each candidate, beside the listwise one
 # Scores are brought to this mean and spread over the ten best of each question: what sessions and tracebacks add to
 # them was weighed in that unit.
@@ -126,13 +125,14 @@ class Lessons:
         asked = [list(questions_of(one, head)) for one in repositories]
         flat = [question for one in asked for question in one]
         everything = np.concatenate([matrix for matrix, _ in flat])
-        self.low, self.high = _bounds(everything)
         self.mean, self.scale = everything.mean(axis=0), everything.std(axis=0) + 1e-3
+        self.low = np.maximum(everything.min(axis=0), self.mean - FAR * self.scale)
+        self.high = np.minimum(everything.max(axis=0), self.mean + FAR * self.scale)
         shape = len(flat), max(len(truth) for _, truth in flat)
         self.inputs = torch.zeros(*shape, len(self.mean))
         self.right, self.there = torch.zeros(shape), torch.zeros(shape, dtype=torch.bool)
         for place, (matrix, truth) in enumerate(flat):
-            standard = np.clip((matrix - self.mean) / self.scale, -FAR, FAR)
+            standard = (np.clip(matrix, self.low, self.high) - self.mean) / self.scale
             self.inputs[place, : len(truth)] = torch.from_numpy(standard)
             self.right[place, : len(truth)] = torch.from_numpy(truth)
             self.there[place, : len(truth)] = True
@@ -141,13 +141,6 @@ class Lessons:
 
     def __len__(self) -> int:
         return len(self.weights)
-
-
-def _bounds(everything: Array) -> tuple[Array, Array]:
-    """What nearly all values of a feature are within."""
-    mean, far = everything.mean(axis=0), FAR * everything.std(axis=0)
-    low, high = np.quantile(everything, (RARE, 1 - RARE), axis=0)
-    return np.maximum(low, mean - far), np.minimum(high, mean + far)
 
 
 def trained(repositories: Sequence[dict[str, Array]], head: str) -> Network:

@@ -27,7 +27,7 @@ class Linear:
 class Network:
     """Small multilayer perceptrons side by side, whose scores are averaged, and a linear part of them all.
 
-    Features are kept within `low` and `high`, where nearly all values were that were learned from, and standardised: a
+    Features are kept within `low` and `high`, where all values were that were learned from, and standardised: a
     project younger or larger than any of those is taken for the youngest or largest. Two layers of rectified units
     follow: `first` (members, features, units) with `first_bias` (members, 1, units), `second` likewise; `last`
     (members, units, 1); `straight` (features,) and `bias` (1,) are the linear part. Trained as a listwise softmax
