@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.running import RunningDaemon, daemon_of_many, running_daemon
 
 
 @pytest.fixture
@@ -33,15 +32,7 @@ def daemon(request: pytest.FixtureRequest, hunchd_home: Path) -> Iterator[Runnin
 
 @pytest.fixture(scope="package")
 def _shared_daemon(homes: Path) -> Iterator[RunningDaemon]:
-    """Started before any test's own surroundings exist, so it is told its own."""
-    home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
-    surroundings = {
-        "HOME": str(home / "user"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
-    with running_daemon(home / "h", environment=surroundings) as started:
+    with daemon_of_many(homes) as started:
         yield started
 
 

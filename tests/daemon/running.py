@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -159,6 +160,21 @@ class RunningDaemon:
     def restart(self) -> RunningDaemon:
         self.stop()
         return self.start()
+
+
+@contextmanager
+def daemon_of_many(homes: Path) -> Iterator[RunningDaemon]:
+    """One for many tests, on a home below `homes`. It starts before any test's own surroundings exist, so it is told
+    its own."""
+    home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
+    surroundings = {
+        "HOME": str(home / "user"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    with running_daemon(home / "h", environment=surroundings) as started:
+        yield started
 
 
 @contextmanager

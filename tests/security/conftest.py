@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.running import RunningDaemon, daemon_of_many, running_daemon
 
 
 @pytest.fixture
@@ -20,13 +18,5 @@ def daemon(hunchd_home: Path) -> Iterator[RunningDaemon]:
 
 @pytest.fixture(scope="module")
 def shared_daemon(homes: Path) -> Iterator[RunningDaemon]:
-    """Started before any test's own surroundings exist, so it is told its own."""
-    home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
-    surroundings = {
-        "HOME": str(home / "user"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
-    with running_daemon(home / "h", environment=surroundings) as started:
+    with daemon_of_many(homes) as started:
         yield started
