@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from hunchd.protocol.threads import one_thread_each
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from hunchd.bench import latency, recall, replay
+    with one_thread_each():  # as the daemon does
+        from hunchd.bench import latency, recall, replay
 
     kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
     for name, module in (("replay", replay), ("recall", recall), ("latency", latency)):

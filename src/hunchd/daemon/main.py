@@ -22,6 +22,7 @@ from hunchd.daemon.notify import keep_watchdog_fed, notify
 from hunchd.domain.errors import HunchError
 from hunchd.protocol.allocating import bound
 from hunchd.protocol.rendezvous import read
+from hunchd.protocol.threads import one_thread_each
 
 logger = logging.getLogger(__name__)
 
@@ -71,9 +72,10 @@ def main(argv: list[str] | None = None) -> int:
 async def run(where: Places, settings: Settings) -> None:
     """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
-    from hunchd.daemon.footing import until_lost
-    from hunchd.daemon.wiring import assembled, until_idle
-    from hunchd.protocol.pipe import GIVE_WAY_AFTER
+    with one_thread_each():
+        from hunchd.daemon.footing import until_lost
+        from hunchd.daemon.wiring import assembled, until_idle
+        from hunchd.protocol.pipe import GIVE_WAY_AFTER
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
