@@ -1,1 +1,13 @@
-"""Texts to vectors, on this machine, without a network. Loaded when needed and let go of when idle."""
+"""Text embedding on this machine, without a network.
+
+The libraries beneath would otherwise report on their users: onnxruntime 1.29 and later sends session and model events
+to its maker and keeps a device id below `~/.cache`, unless a variable is set before its library is loaded, and
+huggingface_hub adds usage data to downloads. Every module that loads them is imported through this package.
+"""
+
+import os
+from typing import Final
+
+TELEMETRY_OPT_OUTS: Final = {"ORT_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
+
+os.environ.update(TELEMETRY_OPT_OUTS)
