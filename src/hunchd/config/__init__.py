@@ -1,1 +1,1 @@
-"""Settings: frozen values with defaults and reasons, and where files are kept."""
+"""Settings with defaults and reasons, and the folders in which files are stored."""

@@ -1,4 +1,7 @@
-"""The settings as a TOML file that explains itself: `python -m hunchd.config.example > config.example.toml`."""
+"""Self-documenting TOML file of all settings.
+
+Run `python -m hunchd.config.example > config.example.toml`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _HEAD = """\
 
 
 def example() -> str:
-    """Each section with its purpose, each key with its default and the reason given in `settings.py`."""
+    """Render each section with its purpose, each key with its default and reason.
+
+    The reasons are the comments in `settings.py`.
+    """
     source = inspect.getsource(settings)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
     sections = [_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)]
@@ -28,7 +34,10 @@ def example() -> str:
 
 
 def _section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
-    """`kind` is the section's class, by name: annotations of that module are not evaluated."""
+    """Render one section; `kind` is the name of its class.
+
+    Annotations of that module are not evaluated.
+    """
     node = classes[kind]
     default = getattr(Settings(), name)
     keys = [_key(key, getattr(default, key), comment) for key, comment in _comments(node, lines)]

@@ -1,4 +1,7 @@
-"""The user's TOML file → settings; a mistake names its file, its key and the choice."""
+"""Loading of the user's TOML settings.
+
+Errors name file, key and allowed values.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def load(path: Path) -> Settings:
-    """The settings of the file at `path`, or the defaults where there is none. Raises ConfigError."""
+    """Load the settings from `path`; a missing file yields the defaults.
+
+    Raises ConfigError if the file cannot be read or a value is not allowed.
+    """
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -81,7 +87,7 @@ def load(path: Path) -> Settings:
 
 
 def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
-    """The settings that a parsed TOML table names, the rest by default."""
+    """Build settings from a parsed TOML table; missing keys take their defaults."""
     sections = get_type_hints(Settings)
     _known(table, sections, where=f"{file}: there is no section", kind="It has")
     built = {}
@@ -105,7 +111,7 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether what is sent there, a key among it, cannot be read on the way."""
+    """Return True if data sent to `url`, such as a key, cannot be intercepted."""
     try:
         told = urlsplit(url)
     except ValueError:
@@ -129,7 +135,10 @@ def _known(given: Mapping[str, Any], known: Mapping[str, Any], *, where: str, ki
 
 
 def _value(hint: Any, key: str, value: Any, file: str) -> Any:
-    """`value` as the setting's type, or a ConfigError that says what is allowed."""
+    """Convert `value` to the setting's type.
+
+    Raises ConfigError with the allowed values.
+    """
     section, name = key.split(".")
     where = f"{file}: [{section}] {name}"
     if get_origin(hint) is Literal:

@@ -1,4 +1,7 @@
-"""Where files are kept (the only module that asks platformdirs), and folders that are ours alone."""
+"""Folders of the application, and checks that they are private.
+
+The only module that uses platformdirs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ LONGEST_SOCKET_PATH = 103  # bytes
 
 
 class Places(NamedTuple):  # every command asks for it: quicker to load than a dataclass
-    """The folders of one user. With HUNCHD_HOME all of them lie below that folder."""
+    """Folders of one user.
+
+    With HUNCHD_HOME all of them are below that folder.
+    """
 
     config: Path  # config.toml
     data: Path  # what must not be lost: journal, store, projects
@@ -47,7 +53,7 @@ class Places(NamedTuple):  # every command asks for it: quicker to load than a d
 
 
 def places(environment: dict[str, str] | None = None) -> Places:
-    """The folders that `environment` (default: this process's) asks for. Nothing is created."""
+    """Return the folders for `environment` (default: this process's); create nothing."""
     variables = os.environ if environment is None else environment
     if home := absolute_home(variables).get("HUNCHD_HOME"):
         base = Path(home)
@@ -69,7 +75,10 @@ def places(environment: dict[str, str] | None = None) -> Places:
 
 
 def absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """HUNCHD_HOME for a process that runs in another folder, if it is set: it may be relative to this one."""
+    """Return HUNCHD_HOME as an absolute path, if it is set.
+
+    For a process that runs in another folder: the variable may be relative to this one.
+    """
     home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
     return {"HUNCHD_HOME": str(expanded(home).absolute())} if home else {}
 
@@ -83,8 +92,11 @@ def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
 
 
 def _socket_in(runtime: Path, xdg: str | None) -> Path:
-    """Where the daemon of this runtime folder listens. The short places are not the home's own: there the socket is
-    named after it. Whoever uses one makes sure first that the folder is nobody else's: in /tmp anybody may make it."""
+    """Return the path of the daemon's socket for this runtime folder.
+
+    A fallback folder with a short path is shared by several homes, so the socket is named after the runtime folder.
+    Callers must check first that the folder belongs to this user: anybody can create one in /tmp.
+    """
     usual = runtime / "hunchd.sock"
     if os.name != "posix" or _fits(usual):
         return usual
@@ -100,18 +112,23 @@ def _fits(socket: Path) -> bool:
 
 
 def expanded(path: str) -> Path:
-    """The path with ~ and ~NAME written out; as it is where nobody is called so, or the system knows no home folder."""
+    """Expand ~ and ~NAME in a path.
+
+    The path is unchanged if no such user exists or the system knows no home folder.
+    """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
 
 def hint_of_foreign(folder: Path) -> str:
-    """What helps who meets another user's folder where his own should be."""
+    """Return the hint for a folder that belongs to another user."""
     return f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place."
 
 
 def is_private(folder: Path) -> bool:
-    """Whether nobody else, but the system's administrator, has made `folder` or may put anything into it. One that is
-    not there is nobody's."""
+    """Return True if nobody but this user and root created or can write `folder`.
+
+    A missing folder counts as private.
+    """
     if os.name != "posix":
         return True
     try:
@@ -123,7 +140,10 @@ def is_private(folder: Path) -> bool:
 
 
 def make_private(folder: Path) -> Path:
-    """Create `folder` for this user alone (0700), or see to it that it is so. Raises ConfigError if it cannot be."""
+    """Create `folder` for this user alone (0700), or restrict an existing one.
+
+    Raises ConfigError if that is not possible.
+    """
     for missing in reversed([parent for parent in folder.parents if not parent.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -145,7 +165,10 @@ def make_private(folder: Path) -> Path:
 
 
 def _refuse_foreign(above: Path) -> None:
-    """Who owns the folder above ours, or may write there, could put another one in its place."""
+    """Check that no other user can replace a folder inside `above`.
+
+    Its owner, and anybody who can write there, could. Raises ConfigError.
+    """
     found = above.stat()
     if found.st_uid not in (0, os.getuid()):
         raise ConfigError(f"{above} belongs to another user (uid {found.st_uid})")

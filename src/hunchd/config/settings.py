@@ -1,4 +1,7 @@
-"""Every setting with its default. The comment behind a setting is its documentation (see config.example.toml)."""
+"""All settings with their defaults.
+
+The comment behind a setting is its documentation (see config.example.toml).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """Where the daemon answers."""
+    """Addresses on which the daemon listens."""
 
     host: str = "127.0.0.1"  # loopback only; another address is refused
     port: int = 0  # 0: let the system choose; the rendezvous file says which
@@ -18,7 +21,7 @@ class ServingSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What a bundle may hold."""
+    """Limits of a context bundle."""
 
     budget: int = 8_000  # tokens, when the client names none
     max_budget: int = 200_000  # tokens; a larger wish is refused
@@ -29,7 +32,7 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class SignalSettings:
-    """What is watched."""
+    """Observation of files and logs."""
 
     watch_files: bool = True  # saves, creations, deletions, renames
     watch_opens: bool = False  # opens seen by inotify are mostly grep and test runs; editor plugins know better
@@ -42,14 +45,14 @@ class SignalSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
-    """What shells tell (`hunch shell-init`)."""
+    """Commands reported by shells (`hunch shell-init`)."""
 
     private_folders: tuple[str, ...] = ()  # commands given in or below these are never told; new shells know it
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How history and code are read."""
+    """Indexing of history and code."""
 
     newest_units: int = 2_000  # read first, for an answer within a second or two
     max_units: int = 100_000  # older history is not read
@@ -61,7 +64,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """How memories are stored."""
+    """Storage of memories."""
 
     commit_ms: int = 250  # accepted records are written in batches this far apart, streams of them four times as far
     batch: int = 256  # records written at once at most
@@ -74,7 +77,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """Which model turns text into vectors."""
+    """The model that turns text into vectors."""
 
     model: str = "minilm-int8"  # the one that ships with the package; any other fastembed model may download itself
     enabled: bool = True  # false: search by words only
@@ -83,7 +86,7 @@ class EmbeddingSettings:
 
     @property
     def reads_pairs(self) -> bool:
-        """Whether a model reads statements of which the rules cannot say whether both hold."""
+        """True if a model judges pairs of statements that the rules cannot decide."""
         return self.enabled and self.contradictions
 
 
@@ -105,7 +108,7 @@ class LanguageSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
-    """How memories are condensed, judged and forgotten (docs/consolidation.md)."""
+    """Condensing, judging and forgetting of memories (docs/consolidation.md)."""
 
     nightly: bool = True  # false: only when asked (`hunch consolidate`)
     hour: int = 3  # local time: when machines that run at night are quiet
@@ -126,7 +129,7 @@ class ConsolidationSettings:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """How the daemon lives."""
+    """Lifetime and log of the daemon."""
 
     idle_exit_minutes: float = 0.0  # end after this time without requests; 0: never
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # what the log file tells
@@ -135,6 +138,8 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All sections of the settings."""
+
     serving: ServingSettings = field(default_factory=ServingSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     signals: SignalSettings = field(default_factory=SignalSettings)

@@ -1,1 +1,1 @@
-"""The words of the product: frozen values, standard library only."""
+"""Domain model: frozen values, standard library only."""

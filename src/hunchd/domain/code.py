@@ -1,4 +1,4 @@
-"""What parsing finds in one file."""
+"""Result of parsing one source file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A definition. Lines count from 1; `container` is the enclosing class, module or impl, if any."""
+    """Definition in a source file.
+
+    Lines count from 1; `container` is the enclosing class, module or impl, if any.
+    """
 
     name: str
     kind: str  # function, method, class, interface, type, constant, module, section, key, …
@@ -22,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """One file as the parser saw it.
+    """One source file as the parser read it.
 
     `imports` are module or path strings as written; `words` counts every identifier (and, in prose, every word)
     as written, for the content index; `references` are names used that are not defined here.
@@ -41,7 +44,7 @@ class FileOutline:
 
 
 class ViewLine(NamedTuple):  # many are read for every answer: quicker to make than a dataclass
-    """A line that a reader may be shown of a file."""
+    """Line of a file that may be shown to a reader."""
 
     text: str
     name: str  # of what it defines
@@ -51,7 +54,10 @@ class ViewLine(NamedTuple):  # many are read for every answer: quicker to make t
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """What can be shown of one file, made once when it is parsed: signatures in the order of the file."""
+    """Displayable lines of one file: signatures in file order.
+
+    Built once, when the file is parsed.
+    """
 
     path: str
     blob: str

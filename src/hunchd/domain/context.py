@@ -1,4 +1,7 @@
-"""What we are asked (a focus) and what we give (a bundle), with a reason for each piece."""
+"""Request (focus) and response (bundle) of a context query.
+
+Each item of a bundle carries the reasons it was chosen for.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Level = Literal["full", "summary", "compressed", "index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """What the developer is at. Paths are relative to the project root; the newest open file comes last."""
+    """Current position of the developer: files, branch, activity, question.
+
+    Paths are relative to the project root; the newest open file comes last.
+    """
 
     project: str  # project id
     file: str | None = None
@@ -29,6 +35,8 @@ class Focus:
 
 @dataclass(frozen=True, slots=True)
 class PredictedFile:
+    """File that is likely to be used next."""
+
     path: str
     score: float
     confidence: float  # calibrated probability that it will be used, 0..1
@@ -37,7 +45,7 @@ class PredictedFile:
 
 @dataclass(frozen=True, slots=True)
 class PredictedUnit:
-    """A past unit of work that matters now."""
+    """Past unit of work that is relevant now."""
 
     sha: str
     subject: str
@@ -50,7 +58,10 @@ class PredictedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """`confidence` is that of the best file; below the threshold of silence nothing should be shown unasked."""
+    """Predicted files and units.
+
+    `confidence` is that of the best file; below the silence threshold nothing should be shown unasked.
+    """
 
     files: tuple[PredictedFile, ...] = ()
     units: tuple[PredictedUnit, ...] = ()
@@ -62,7 +73,7 @@ Tier = Literal[1, 2, 3, 4]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A candidate for a bundle: the same thing at falling levels of detail, longest first."""
+    """Candidate for a bundle: one content at decreasing levels of detail, longest first."""
 
     id: str
     kind: str  # file, error, decision, contradiction, episode, fact, pattern, workflow, convention, topic, …
@@ -78,7 +89,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A piece that was chosen, at the level that fitted."""
+    """Candidate that was selected, at the level that fitted the budget."""
 
     id: str
     kind: str
@@ -95,6 +106,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
+    """Rendered context with its items and token counts."""
+
     status: Literal["ok", "empty", "degraded"]
     context: str  # Markdown
     token_count: int

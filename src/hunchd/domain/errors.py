@@ -1,22 +1,25 @@
-"""Everything that can go wrong on purpose.
+"""Error classes raised deliberately.
 
 HunchError
-├── InvalidInput       the caller sent something we cannot accept; names the field and what is allowed
-├── NotFound           there is no such project, memory, route
-├── Conflict           the request contradicts what is there
-├── TooLarge           a body, a file or a batch over its limit
-├── Overloaded         a bounded queue is full: try again after `retry_after` seconds
-├── StorageFull        the disk refuses; nothing was accepted
-├── Unavailable        a part is starting, stopping or broken; the rest goes on
-├── ConfigError        the user's file says something we cannot do
+├── InvalidInput       the caller sent something that cannot be accepted; names the field and what is allowed
+├── NotFound           unknown project, memory or route
+├── Conflict           the request contradicts the current state
+├── TooLarge           a body, a file or a batch exceeds its limit
+├── Overloaded         a bounded queue is full: retry after `retry_after` seconds
+├── StorageFull        the disk is full; nothing was accepted
+├── Unavailable        a component is starting, stopping or broken; the rest goes on
+├── ConfigError        a setting in the user's file is not usable
 ├── StoreError         the database cannot be opened, read or written
-│   └── StoreClosed    what is kept of a project is being erased, or the store ends
+│   └── StoreClosed    a project's data is being erased, or the store is shutting down
 └── RepositoryError    git or the working tree cannot be read
 """
 
 
 class HunchError(Exception):
-    """A deliberate error: `code` for programs, the message for the person who can act."""
+    """Deliberate error.
+
+    `code` is for programs, `message` for the person who can act on it.
+    """
 
     code = "error"
 
@@ -68,7 +71,7 @@ class StoreError(HunchError):
 
 
 class StoreClosed(StoreError):
-    """Nothing is wrong with the store: there is nothing to be mended."""
+    """Store is closed on purpose; there is nothing to repair."""
 
     code = "store_closed"
 

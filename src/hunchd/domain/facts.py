@@ -1,8 +1,9 @@
-"""The rule by which one key has one value: who replaces whom, what held when, and how a step is taken back. No I/O.
+"""Fact resolution: one value for each key, with its version history.
 
-A fact has a place: scope, project, category, key and branch. The value that holds lies under the id of the place, so
-there can be one only; what held before lies beside it, each value with the time in which it held, linked to the one
-before. Whatever changes a place is a `Change`: all of it is kept or nothing.
+No I/O. A fact has a slot: scope, project, category, key and branch. The current value is stored under the id
+of the slot, so there can be only one. Earlier values are stored beside it, each with its validity period,
+linked to the one before. Every modification of a slot is a `Change`, which is applied as a whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _WITHDRAWN: Final = "withdrawn"  # source field: the value was taken back, nothi
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """Outcome of a claim."""
 
     NEW = "new"
     SAME = "same"  # it holds already
@@ -43,7 +44,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Memories to write and ids to remove, together or not at all; all of one project."""
+    """Atomic set of memories to write and ids to delete, all of one project."""
 
     memories: tuple[Memory, ...] = ()
     deletions: tuple[str, ...] = ()
@@ -53,7 +54,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a claim changes. `memory` is the claim as it is kept; `against` the value it met, if it met another."""
+    """Result of resolving a claim.
+
+    `memory` is the claim as it is stored; `against` the value that it was compared with, if that differs.
+    """
 
     verdict: Verdict
     memory: Memory
@@ -63,13 +67,16 @@ class Ruling:
 
 
 def place_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
-    """The id under which the value of a place lies."""
+    """Return the id under which the value of a slot is stored."""
     place = "\x1f".join((project or "", "fact", str(scope), category or "", normal_key(key), branch or ""))
     return "m" + blake2b(place.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 def place_of(memory: Memory) -> str | None:
-    """The id that a memory has by its place; None for what is no fact with a key."""
+    """Return the slot id of a memory.
+
+    Returns None if it is not a fact with a key.
+    """
     if memory.kind is not Kind.FACT or not memory.key:
         return None
     return place_id(
@@ -82,12 +89,15 @@ def place_of(memory: Memory) -> str | None:
 
 
 def normal_key(key: str) -> str:
-    """Two spellings of a key are one key: case, white space and how its accents are written do not count."""
+    """Normalize a key: ignore case, white space and the Unicode form of accents."""
     return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
 
 def same_value(one: Memory, other: Memory) -> bool:
-    """Case and white space do not count; without a value the text is what a fact says."""
+    """Return True if two facts state the same value.
+
+    Case and white space are ignored. A fact without a value is compared by its text.
+    """
     mine, others = ((fact.value or fact.content).split() for fact in (one, other))
     return " ".join(mine).casefold() == " ".join(others).casefold()
 
@@ -97,8 +107,11 @@ _CHOICES: Final = ("in place of ", "name of ")
 
 
 def turned_round(claim: Memory) -> Memory | None:
-    """What `claim` says the other way round, without what else it says: npm in place of pnpm, where it is pnpm in place
-    of npm. It can hold no more."""
+    """Return the reverse of a choice.
+
+    Returns None if `claim` is not a choice. The reverse of "pnpm in place of npm" is "npm in place of pnpm", without
+    anything else that the claim says. It can no longer hold.
+    """
     head = next((head for head in _CHOICES if (claim.key or "").startswith(head)), None)
     if head is None or not claim.key or not claim.value:
         return None
@@ -106,12 +119,15 @@ def turned_round(claim: Memory) -> Memory | None:
 
 
 def since(memory: Memory) -> datetime:
-    """When a memory began to be valid."""
+    """Return the time at which a memory began to be valid."""
     return memory.valid_from or memory.at
 
 
 def voice_of(memory: Memory) -> str:
-    """Who says it: the user, one file, the history. A voice may change its mind without contradicting anybody."""
+    """Return the source that states a memory: the user, one file, or the history.
+
+    A source may change its statement without contradicting anybody.
+    """
     if memory.trust is Trust.USER:
         return "user"
     source = memory.source
@@ -125,33 +141,42 @@ def valid_at(memory: Memory, moment: datetime) -> bool:
 
 
 class Lasting(Protocol):
-    """A memory, or what is read of one."""
+    """Memory, or a view of one, that has an end of validity."""
 
     @property
     def valid_to(self) -> datetime | None: ...
 
 
 def is_over(memory: Lasting, now: datetime) -> bool:
-    """Whether it held only until a moment that has passed, whatever its status says until the next night."""
+    """Return True if its validity has ended.
+
+    The status may say otherwise until the next nightly run.
+    """
     return memory.valid_to is not None and memory.valid_to <= now
 
 
 def is_told(memory: Memory, now: datetime) -> bool:
-    """Whether it may be told as what holds: it is not over, and was not said of a time to come. What was noted while
-    a clock ran ahead, a committer's or ours, was said of then."""
+    """Return True if the memory may be presented as valid at `now`.
+
+    It must not be over, and must not have been stated for a future time. A statement recorded while a clock ran
+    ahead (a
+    committer's or ours) counts from the time that clock showed.
+    """
     return not is_over(memory, now) and since(memory) <= max(now, memory.at, memory.updated)
 
 
 def holding(family: Iterable[Memory], moment: datetime) -> Memory | None:
-    """Of the values of a place, the one that held at `moment`."""
+    """Return the value of a slot that was valid at `moment`, or None."""
     stated = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and valid_at(one, moment))
     return max(stated, key=since, default=None)
 
 
 def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> Ruling:
-    """What becomes of `claim`, whose id is that of its place, where `head` lies.
+    """Resolve `claim` against `head`, the current value of its slot.
 
-    `earlier` are the values before the head, in any order; they matter only to a claim about the time before it.
+    The id of `claim` is that of its slot. `earlier` are the values before the head, in any order; they matter only
+    to a
+    claim about the time before it.
     """
     begins = since(claim) if claim.valid_to is None else min(since(claim), claim.valid_to)  # over before it was told of
     claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
@@ -177,15 +202,17 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
 
 
 def _agree(one: Memory, other: Memory) -> bool:
-    """Whether two values name the same version, one as the only and one as the oldest that will do."""
+    """Return True if two values name the same version, as exact or minimum."""
     versions = [_VERSION.fullmatch((fact.value or "").strip()) for fact in (one, other)]
     named = {version[1] if version else None for version in versions}
     return None not in named and len(named) == 1
 
 
 def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
-    """`head` as it may give way to `claim`: what was noted while the clock ran ahead holds until the next word, and not
-    until the clock comes there."""
+    """Return `head` with its start moved back if it lies in the future.
+
+    A value recorded while the clock ran ahead holds until the next claim, not until the clock reaches that time.
+    """
     if head.created - now < _CLOCK_WRONG:
         return head
     begins = since(claim) if now - since(claim) < _CLOCK_WRONG else now
@@ -193,9 +220,12 @@ def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
 
 
 def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -> tuple[Memory, Change]:
-    """`memory` says from now on what `changed` says, in the place of that, where `head` lies: the owner has said where
-    it belongs, so it holds there however certain `head` is. A step of its own even where `head` says the same, so that
-    it can be taken back."""
+    """Move `memory` to the slot of `changed`, where `head` is stored.
+
+    The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even
+    where
+    `head` says the same, so that it can be undone. Returns the new value and the change.
+    """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
     old = _cut(replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, ref=None, updated=now), ends)
     surest = max(changed.confidence, head.confidence if head is not None else 0.0)
@@ -209,13 +239,15 @@ def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -
 
 
 def moved_from(head: Memory) -> str | None:
-    """The id of what `head`, or what it said before, was when it was moved to its place the last time."""
+    """Return the id from which `head` was last moved to its slot, or None."""
     return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED), None)
 
 
 def moved_back(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
-    """`old` as it was, when it was moved to the place of `head` by the last step there: the one from `before`. None
-    when that step did something else."""
+    """Restore `old` if the last step in the slot of `head` moved it there.
+
+    `before` is the value that `head` followed. Returns None if the last step was something else.
+    """
     if old.superseded_by != head.id or old.id != moved_from(head):
         return None
     if before is not None and old.valid_to is not None and since(before) >= old.valid_to:
@@ -224,18 +256,21 @@ def moved_back(old: Memory, head: Memory, before: Memory | None, now: datetime) 
 
 
 def brought_back(old: Memory, now: datetime) -> Memory:
-    """`old`, which gave way to another memory, holding again until when it was to hold."""
+    """Reactivate a superseded memory with its original end of validity."""
     return _uncut(replace(old, status=Status.ACTIVE, superseded_by=None, updated=now))
 
 
 def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:
-    """`claim` is kept beside what lies in its place, however certain it is, for somebody to look at."""
+    """Store `claim` beside the current value as a conflict, whatever its confidence."""
     claim = replace(claim, valid_from=since(claim), supersedes=None, superseded_by=None)
     return replace(_rejected(claim, head, now), conflicting=True)
 
 
 def revised(head: Memory, changed: Memory, now: datetime) -> Change:
-    """`head` says from now on what `changed` says; what it said before is kept with the time in which it held."""
+    """Replace the content of `head` with `changed` and keep the old version.
+
+    The old version is stored with its validity period.
+    """
     stated = changed.valid_from if changed.valid_from != head.valid_from else None
     begins = stated or max(now, since(head))
     if changed.valid_to is not None and changed.valid_to <= begins:  # over by now: said of the time that it had
@@ -246,9 +281,9 @@ def revised(head: Memory, changed: Memory, now: datetime) -> Change:
 
 
 def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, Change]:
-    """The state before the last step: what `head` took the place of holds again, and `head` never did.
+    """Undo the last step of `head`: the value before it holds again.
 
-    Without anything before it, nothing holds. What is taken back is kept as archived, for whoever wonders.
+    Without an earlier value, nothing holds. What is undone is kept as archived, for later inspection.
     """
     if head.source.get(_WITHDRAWN):
         restored = _uncut(replace(head, status=Status.ACTIVE, updated=now))
@@ -282,14 +317,14 @@ def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, 
 
 
 def withdrawn(head: Memory, now: datetime) -> Change:
-    """Nobody says it any more: it held until now."""
+    """End the validity of `head` now: no source states it any more."""
     gone = _cut(replace(head, status=Status.SUPERSEDED, updated=now), max(now, since(head)))
     gone = replace(gone, source={**gone.source, _WITHDRAWN: True})
     return Change((gone,), project=head.project)
 
 
 def retired(memory: Memory, ends: datetime, now: datetime) -> Memory:
-    """What a memory said until `ends`, under an id of its own beside the one that takes its place."""
+    """Return a memory as an old version that ends at `ends`, under its own id."""
     kept = replace(
         memory,
         id=version_id(memory),
@@ -303,19 +338,22 @@ def retired(memory: Memory, ends: datetime, now: datetime) -> Memory:
 
 
 def version_id(memory: Memory, *more: str) -> str:
-    """The id of a version: that of the place, and a mark of what it says since when. The same twice is the same."""
+    """Return the id of a version: the slot id and a content hash.
+
+    The hash covers the content and its start of validity, so the same version has the same id.
+    """
     place = memory.id.partition(".")[0]
     told = (since(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
     return f"{place}.{blake2b(chr(31).join(told).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
 def _is_version(one: Memory, head: Memory) -> bool:
-    """Whether it is what `head` said before, not another memory that `head` took the place of."""
+    """Return True if `one` is an earlier version of `head`, not another memory that it superseded."""
     return one.id.partition(".")[0] == head.id.partition(".")[0]
 
 
 def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
-    """The head and what held before it, newest first."""
+    """Return the head and its earlier versions, newest first."""
     versions, seen = [head], {head.id}
     while (before := versions[-1].supersedes) is not None and before in family and before not in seen:
         seen.add(before)
@@ -324,9 +362,12 @@ def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
 
 
 def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], now: datetime) -> Change | None:
-    """What is left of the place of `head` when the values of the ids in `gone` are forgotten, as if nobody had said
-    them: each follows the one before it, and the newest holds if the one that held goes. None when that changes
-    nothing."""
+    """Remove the versions with ids in `gone` from the history of `head`.
+
+    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
+    becomes
+    current if the current one goes. Returns None if that changes nothing.
+    """
     versions = chain(head, family)
     left = [place for place, one in enumerate(versions) if one.id not in gone]
     if not left or len(left) == len(versions):
@@ -350,7 +391,10 @@ def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], no
 
 
 def _followed(memory: Memory, gone: Memory, newer: Memory | None) -> Memory:
-    """`memory`, the place of which `gone` took, as if `newer` had taken it, or nobody."""
+    """Return `memory` as if `newer` had followed it instead of `gone`.
+
+    `newer` None means that nothing followed it.
+    """
     withdrawn = bool(memory.source.get(_WITHDRAWN))
     if memory.valid_to == since(gone) and not withdrawn:
         memory = _uncut(memory)
@@ -366,7 +410,10 @@ def _holds_at(head: Memory, moment: datetime) -> bool:
 
 
 def _confirmed(claim: Memory, head: Memory, now: datetime) -> Ruling:
-    """Who says it again with more certainty is quoted from then on: a manifest, no longer an old commit."""
+    """Resolve a claim that states the current value again.
+
+    A more confident source is quoted from then on: a manifest instead of an old commit.
+    """
     surer_voice = claim.confidence > head.confidence + _SAME
     says_more = claim.content != head.content and (voice_of(claim) == voice_of(head) or surer_voice)
     if claim.confidence <= head.confidence + _SAME and not (says_more and claim.confidence >= head.confidence):
@@ -394,7 +441,7 @@ def _succeeded(verdict: Verdict, claim: Memory, head: Memory, now: datetime) -> 
 
 
 def _rejected_id(claim: Memory) -> str:
-    """One id for the same claim of the same voice, however often it is made."""
+    """Return an id that is the same for a repeated claim of one source."""
     told = chr(31).join(("rejected", voice_of(claim), claim.value or "", claim.content))
     return f"{claim.id}.{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
@@ -412,7 +459,10 @@ def _rejected(claim: Memory, against: Memory, now: datetime) -> Ruling:
 
 
 def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> Ruling:
-    """A claim about the time before the head: it takes what is left of that time, if it is certain enough."""
+    """Insert a claim about the time before the head.
+
+    It takes what is left of that time, if its confidence suffices.
+    """
     versions = chain(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, since(claim)))
     following = versions[place]
@@ -447,7 +497,10 @@ def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datet
 
 
 def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruling:
-    """A claim about a time that is over, and began after the head did: what holds now held before it and after it."""
+    """Insert a claim about a past period that began after the head did.
+
+    The current value held before and after that period.
+    """
     before = retired(head, since(claim), now)
     own = replace(
         claim,
@@ -462,12 +515,12 @@ def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruli
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
-    """Whether this version begins after `moment`, and the one before it does not."""
+    """Return True if this version begins after `moment` and the one before it does not."""
     return index + 1 == len(versions) or since(versions[index + 1]) <= moment
 
 
 def _cut(memory: Memory, ends: datetime) -> Memory:
-    """The memory ending at `ends`, remembering the end it had, so that the cut can be taken back."""
+    """End a memory at `ends` and record its former end, so that the cut can be undone."""
     if memory.valid_to is None:
         return replace(memory, valid_to=ends)
     ended = (*memory.source.get(_ENDED, ()), memory.valid_to.isoformat())
@@ -475,7 +528,7 @@ def _cut(memory: Memory, ends: datetime) -> Memory:
 
 
 def _uncut(memory: Memory) -> Memory:
-    """The memory with the end it had before the last cut."""
+    """Restore the end of validity from before the last cut."""
     ended = [str(one) for one in memory.source.get(_ENDED, ())]
     last, rest = (ended[-1], ended[:-1]) if ended else (None, [])
     source = {name: told for name, told in memory.source.items() if name != _ENDED} | ({_ENDED: rest} if rest else {})

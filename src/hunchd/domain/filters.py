@@ -1,4 +1,4 @@
-"""Which memories a question is about: typed, so that no part ever builds a filter out of strings."""
+"""Typed memory filters, so that no component builds filter strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hunchd.domain.memory import Kind, Memory, Scope, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Empty fields let everything through. `project` None means the user's own memories only."""
+    """Conditions on memories; an empty field matches everything.
+
+    `project` None means the user's own memories only.
+    """
 
     project: str | None = None
     kinds: tuple[Kind, ...] = ()
@@ -28,7 +31,10 @@ class Filters:
 
 
 def matches(memory: Memory, filters: Filters) -> bool:
-    """Whether `memory` passes; the same rules that the store applies to its rows."""
+    """Return True if `memory` passes.
+
+    The store applies the same rules to its rows.
+    """
     return (
         memory.project == filters.project
         and (not filters.kinds or memory.kind in filters.kinds)
@@ -47,12 +53,15 @@ def matches(memory: Memory, filters: Filters) -> bool:
 
 
 def of_family(identifier: str, family: str) -> bool:
-    """Whether an id is that of a memory or of something that is kept under it."""
+    """Return True if an id is `family` or is stored under it."""
     return identifier == family or identifier.startswith(f"{family}.")
 
 
 def paths_of(memory: Memory) -> tuple[str, ...]:
-    """The paths a memory is about: its file artifacts, or the path a document is kept under."""
+    """Return the paths that a memory is about.
+
+    These are its file artifacts, or the path under which a document is stored.
+    """
     own = (memory.key,) if memory.kind is Kind.DOCUMENT and memory.key else ()
     return own + tuple([artifact.ref for artifact in memory.artifacts if artifact.type == "file"])
 

@@ -1,4 +1,4 @@
-"""What a repository's past is made of."""
+"""Units of change in a repository's history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, as late
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path of a unit. `old_path` is set for a rename or a copy."""
+    """Change of one path in a unit.
+
+    `old_path` is set for a rename or a copy.
+    """
 
     status: ChangeStatus
     path: str
@@ -26,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One first-parent step of a branch: a merged pull request or a direct commit."""
+    """First-parent step of a branch: a merged pull request or a direct commit."""
 
     sha: str
     parents: tuple[str, ...]
@@ -42,11 +45,14 @@ class Unit:
 
 
 def likely(at: int) -> int:
-    """An author's time as it may be kept: clocks of authors lie, and git writes down any number."""
+    """Clamp an author time to the valid range.
+
+    Clocks of authors may be wrong, and git stores any number.
+    """
     return min(max(at, 0), LATEST)
 
 
 def unit_from(told: Mapping[str, Any]) -> Unit:
-    """The unit that was told field by field, as between processes."""
+    """Build a unit from its fields, as sent between processes."""
     lists = {name: tuple(told[name]) for name in ("parents", "tags", "coauthors")}
     return Unit(**{**told, **lists, "changes": tuple(Change(**change) for change in told["changes"])})

@@ -1,4 +1,4 @@
-"""What we keep: one shape for every kind of memory, at four levels of detail."""
+"""Memory record: one structure for every kind, at four levels of detail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Scope(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who vouches for a text. A derived text is never trusted more than its least trusted source."""
+    """Trust level of a text's source.
+
+    A derived text is never trusted more than its least trusted source.
+    """
 
     USER = "user"
     PROJECT = "project"
@@ -46,7 +49,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Shorter forms of the full text; an empty one has not been written yet."""
+    """Shorter forms of the full text.
+
+    An empty one has not been written yet.
+    """
 
     summary: str = ""
     compressed: str = ""
@@ -55,7 +61,7 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What a memory rests on: type is commit, pr, adr, file, tag or url."""
+    """Artifact that a memory is based on: type is commit, pr, adr, file, tag or url."""
 
     type: str
     ref: str
@@ -63,8 +69,11 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What became of showing it. What is observed counts once a day; what somebody says counts each time it is said,
-    and moves importance once a day."""
+    """Usage counters of a memory.
+
+    What is observed counts once a day. Explicit feedback counts each time it is given, and moves importance once a
+    day.
+    """
 
     retrieved: int = 0
     cited: int = 0
@@ -76,7 +85,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One thing we know. `content` is the full text, stored verbatim (after redaction)."""
+    """Single stored memory; `content` is the full text, verbatim after redaction."""
 
     id: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""What programs print, as patterns get through it in time."""
+"""Shortening of program output, so that regular expressions scan it in time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 
 def shortened(text: str) -> str:
-    """`text` without what a pattern would go over again and again, from each of its characters anew: one blank line of
-    many, the two ends of what is longer than any path."""
+    """Shorten parts of `text` on which a regular expression backtracks quadratically.
+
+    Keeps one of several blank lines, and both ends of a run of characters that is longer than any path.
+    """
     half = LONGEST_RUN // 2
     ends = _RUN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK.sub("\n\n", text))
     return _GAP.sub("  ", ends)

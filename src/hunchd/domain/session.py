@@ -1,4 +1,4 @@
-"""A session: what was said and done in order, how it falls into turns, and what it comes down to."""
+"""Session data: messages in order, turns, and digests of turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 
 class Event(StrEnum):
-    """What a message of a session is."""
+    """Type of a session's message."""
 
     USER = "user_message"
     ASSISTANT = "assistant_response"
@@ -21,7 +21,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of a session's log. The log only grows: an entry never changes its number or its text."""
+    """Entry of a session's append-only log; its number and text never change."""
 
     number: int  # its place in the log, from 1
     id: str  # of the memory that keeps it
@@ -36,7 +36,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side says at once: a user's message, or an assistant's step with its tool calls and their results."""
+    """Consecutive messages of one side.
+
+    Either a user's message, or an assistant's step with its tool calls and their results.
+    """
 
     number: int  # from 1
     messages: tuple[Message, ...]
@@ -51,12 +54,15 @@ class Turn:
 
 
 def message_ref(session: str, number: int) -> str:
-    """The key under which the memory of a message is known: tells its place."""
+    """Return the ref of a message's memory, which contains its number."""
     return f"session:{session}:{number}"
 
 
 def refs_beside(ref: str | None, reach: int) -> list[str]:
-    """The keys of up to `reach` messages before and after the one that `ref` is the key of; none if it is of none."""
+    """Return the refs of up to `reach` messages before and after a message.
+
+    Empty if `ref` is not the ref of a message.
+    """
     if (place := place_in_session(ref)) is None:
         return []
     session, at = place
@@ -64,12 +70,15 @@ def refs_beside(ref: str | None, reach: int) -> list[str]:
 
 
 def around(number: int, reach: int) -> range:
-    """The numbers of up to `reach` messages before and after one, and its own; they begin with 1."""
+    """Return the message numbers within `reach` of `number`, itself included.
+
+    Numbers start at 1.
+    """
     return range(max(1, number - reach), number + reach + 1)
 
 
 def place_in_session(ref: str | None) -> tuple[str, int] | None:
-    """What the keys of a session's messages begin with, and the number of the message that `ref` is the key of."""
+    """Parse the ref of a message into its session prefix and number, or return None."""
     session, colon, number = (ref or "").rpartition(":")
     if not colon or not session.startswith("session:") or not (number.isascii() and number.isdigit()):
         return None
@@ -77,8 +86,10 @@ def place_in_session(ref: str | None) -> tuple[str, int] | None:
 
 
 def begins_turn(before: Message | None, message: Message) -> bool:
-    """Whether a new turn begins with `message`: with each user message, and with each step of the assistant that
-    follows a user or the results of the step before."""
+    """Return True if `message` starts a new turn.
+
+    Each user message does, and each step of the assistant that follows a user or the results of the step before.
+    """
     if before is None or message.event is Event.USER:
         return True
     if message.event is Event.ASSISTANT:
@@ -87,7 +98,7 @@ def begins_turn(before: Message | None, message: Message) -> bool:
 
 
 def turns_of(messages: Iterable[Message]) -> tuple[Turn, ...]:
-    """The log as turns; nothing is left out."""
+    """Group messages into turns; none is left out."""
     turns: list[list[Message]] = []
     before: Message | None = None
     for message in messages:
@@ -104,7 +115,7 @@ Outcome = Literal["success", "partial", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing that is worth keeping of a stretch of turns, in the words in which it was said."""
+    """Statement worth keeping from a range of turns, quoted verbatim."""
 
     kind: PointKind
     text: str  # one line
@@ -116,7 +127,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What the turns from `first` to `last` come down to."""
+    """Digest of the turns from `first` to `last`."""
 
     first: int
     last: int
@@ -124,12 +135,12 @@ class Digest:
     tokens: int  # of the turns themselves
 
     def joined(self, other: Digest) -> Digest:
-        """This stretch and the one behind it as one."""
+        """Merge this digest with the one of the turns that follow."""
         return Digest(self.first, other.last, self.points + other.points, self.tokens + other.tokens)
 
 
 def joined(digests: Sequence[Digest]) -> Digest:
-    """Stretches that follow each other as one."""
+    """Merge digests of consecutive turns into one."""
     whole = digests[0]
     for digest in digests[1:]:
         whole = whole.joined(digest)

@@ -1,4 +1,7 @@
-"""What of a project's memory everybody who works on it may have, and where that stands in the repository. No I/O."""
+"""Rules for sharing memories through the repository, and their folders in it.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ _PERSONAL: Final = ("identity", "preference")  # categories that speak of a pers
 
 
 def is_shared(memory: Memory) -> bool:
-    """Whether a memory was read from the repository's shared files."""
+    """Return True if a memory was read from the repository's shared files."""
     return memory.source.get("type") == SHARED
 
 
 def why_not(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
-    """Why a memory is not shared with those who work on `project`, in words; "" when it may be."""
+    """Return the reason why a memory is not shared with `project`, or ""."""
     source = memory.source
     if memory.kind not in KINDS:
         return f"it is of the kind {memory.kind}; shared are facts, decisions and workflows"

@@ -1,4 +1,4 @@
-"""What happened: one closed union of the things clients and watchers tell us."""
+"""Signals: the closed union of events that clients and watchers send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ BY_AGENT: Final = "agent"  # the source of what an agent's hooks tell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What every signal carries. `project` is the absolute path of a working tree, `at` is aware (UTC)."""
+    """Fields common to every signal.
+
+    `project` is the absolute path of a working tree, `at` is aware (UTC).
+    """
 
     project: str
     at: datetime
@@ -36,16 +39,17 @@ class FileClosed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDeleted(Event):
-    """Seen by the watcher only."""
+    """File deletion; sent by the watcher only."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesChanged(Event):
-    """Many files at once: a checkout, a generator, a rescan. Seen by the watcher only.
+    """Change of many files at once: a checkout, a generator, a rescan.
 
-    `complete` is False when there were too many to name: whoever keeps a picture of the tree scans it again.
+    Sent by the watcher only. `complete` is False when there were too many to list: consumers must rescan the
+    tree.
     """
 
     saved: tuple[str, ...] = ()
@@ -78,14 +82,20 @@ class Rewrite(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationBegan(Event):
-    """A rebase, merge, cherry-pick, revert or bisect is under way: HEAD moves without meaning until it ends."""
+    """Start of a rebase, merge, cherry-pick, revert or bisect.
+
+    Moves of HEAD have no meaning until it ends.
+    """
 
     operation: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationEnded(Event):
-    """The one summary of an operation: where the branch stood before and after (equal when it was aborted)."""
+    """Summary of a finished git operation.
+
+    `old` and `new` are the branch's commits before and after (equal when it was aborted).
+    """
 
     operation: str
     branch: str | None = None
@@ -134,7 +144,7 @@ class SessionEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used(Event):
-    """Context that was acted on: a path, or the id of a memory."""
+    """Use of shown context: a path, or the id of a memory."""
 
     path: str | None = None
     memory: str | None = None  # "id" on the wire

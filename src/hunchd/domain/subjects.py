@@ -1,4 +1,4 @@
-"""Which subjects of past work say what was done: the others say who merged what, or that somebody was at it."""
+"""Classification of commit subjects: descriptive, or merely formal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is 
 
 
 def tells(subject: str) -> bool:
-    """Whether a subject says what was done; in scripts without spaces a word is as good as a sentence."""
+    """Return True if a subject describes what was done.
+
+    In scripts without spaces a single word counts as a sentence.
+    """
     if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
         return False
     return not any((_MERGE.match(subject), _COSMETIC.search(subject), _EMPTY.match(subject)))

@@ -1,4 +1,4 @@
-"""Which units of change are work somebody meant, and what they are called."""
+"""Classification of units: deliberate work, bots, bulk changes, forward ports."""
 
 from __future__ import annotations
 
@@ -38,35 +38,43 @@ _FORWARD_PORT = re.compile(
 
 @lru_cache(maxsize=8)  # asked several times of the same unit
 def plain_title(subject: str) -> str:
-    """The subject without the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
+    """Strip the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
     shorter = _REFERENCE.sub("", subject)
     return re.sub(r"\s{2,}", " ", _NUMBERS.sub("", shorter)).strip(" :,-")
 
 
 def is_bot(unit: Unit) -> bool:
+    """Return True if a bot wrote the unit."""
     return bool(_BOT.search(unit.author) or _BOT.search(unit.email) or _BOT_BRANCH.match(unit.branch))
 
 
 def is_bulk(unit: Unit) -> bool:
-    """Releases, version bumps, dependency and catalogue updates: they touch what the calendar says."""
+    """Return True for releases, version bumps, dependency and catalogue updates.
+
+    Their files follow a schedule, not an intention.
+    """
     return bool(_BULK.search(plain_title(unit.subject)))
 
 
 def is_forward_port(unit: Unit) -> bool:
-    """A merge of one long-lived branch into another: everything in it has happened before."""
+    """Return True for a merge of one long-lived branch into another.
+
+    Everything in it has happened before.
+    """
     return is_forward_port_subject(plain_title(unit.subject))
 
 
 def is_forward_port_subject(subject: str) -> bool:
+    """Return True if the subject is that of a forward port."""
     return bool(_FORWARD_PORT.match(subject))
 
 
 def is_work(unit: Unit) -> bool:
-    """Whether a person meant something by this unit, and not too much at once."""
+    """Return True if a person made this unit deliberately, with at most LARGEST_UNIT files."""
     return 0 < len(unit.changes) <= LARGEST_UNIT and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
 
 
 def existing_paths(unit: Unit) -> tuple[str, ...]:
-    """The files of the unit that were there before it, under the names they had then."""
+    """Return the unit's files that existed before it, under their names at that time."""
     olds = (change.old_path or change.path for change in unit.changes if change.status in "MDRT")
     return tuple(dict.fromkeys(olds))

@@ -1,4 +1,4 @@
-"""Workflows: steps in the order in which they are done, what starts them, the commands they are learnt from."""
+"""Workflows: ordered steps, their triggers, and the commands they are learned from."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command. In the `template` values stand as holes (`git commit -m <msg>`); `command` is as it was given last,
-    or as it stands in a file."""
+    """Single command of a workflow.
+
+    In the `template` values are placeholders (`git commit -m <msg>`); `command` is the last one given, or the one in a
+    file.
+    """
 
     template: str
     command: str
@@ -19,7 +22,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One command that ended, and what was the case then."""
+    """Finished command with the circumstances in which it ran."""
 
     at: float  # seconds since the epoch
     template: str
@@ -34,7 +37,7 @@ Cause = Literal["after", "failure", "branch", "files", "hours", "weekday", "star
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What a workflow begins with more often than anything else does."""
+    """Condition under which a workflow starts more often than usual."""
 
     cause: Cause
     value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"
@@ -65,7 +68,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """Steps that belong together: a script that says so, or a habit that was seen (`runs` times)."""
+    """Steps that belong together: a script, or a habit that was observed `runs` times."""
 
     name: str
     steps: tuple[Step, ...]

@@ -1,1 +1,1 @@
-"""The product on one page: what happens to a signal, and how a question is answered."""
+"""Application core: processing of signals, and answering of context requests."""

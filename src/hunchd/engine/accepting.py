@@ -1,4 +1,4 @@
-"""How signals come in: understood, without secrets, durable, and told to everybody whom they concern."""
+"""Intake of signals: parsed, redacted, made durable, and applied."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ UNDERSTOOD_AT_ONCE: Final = 50  # signals of one request before questions get a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepting:
+    """Service that accepts signals of clients and watchers."""
+
     projects: Projects
     hot: HotTier
     writer: Writer
@@ -42,7 +44,7 @@ class Accepting:
     now: Callable[[], datetime]
 
     async def signals(self, raw: Sequence[Any]) -> dict[str, Any]:
-        """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
+        """Accept valid signals and report invalid ones; return when they are durable."""
         accepted: list[tuple[Signal, Project, Tree]] = []
         rejected = []
         for index, one in enumerate(raw):
@@ -66,7 +68,7 @@ class Accepting:
         return relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def seen(self, seen: Sequence[Signal]) -> None:
-        """Take what the watchers saw: as good as what a client says."""
+        """Accept signals of the watchers, on a par with those of clients."""
         known = []
         for signal in seen:
             try:
@@ -99,7 +101,7 @@ class Accepting:
         await self.writer.accept(records, queue)
 
     def absorb(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
-        """What is durable takes effect, once."""
+        """Apply a durable signal, once."""
         if self.writer.knows(sequence):  # sent twice: it happened once
             return
         effect = absorb(signal, project, tree)

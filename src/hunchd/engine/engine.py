@@ -1,4 +1,4 @@
-"""The product on one page: the write path (accept, absorb) and the read path (context, predict, search)."""
+"""Facade of the application: write path (accept, absorb), read path (context, predict, search)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ SETTLE = 0.8  # seconds that a stop waits for the store
 
 
 class Engine:
-    """All that the doors may ask. Signals and memories are durable once their call returns."""
+    """Facade that the routes call.
+
+    Signals and memories are durable once their call returns.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -175,13 +178,16 @@ class Engine:
 
     @property
     def idle_seconds(self) -> float:
-        """Since somebody asked or told something."""
+        """Seconds since the last request or signal."""
         return time.monotonic() - self._asked
 
     # Life
 
     def open(self) -> None:
-        """Take up the projects and what the journal still holds; the daemon may answer from here on."""
+        """Open the projects and start the background tasks.
+
+        Requests may be answered from here on.
+        """
         self._watching.open()
         self._projects.open_all()
         self._answers.take_up_board(self._parts.places.state / "scoreboard.json")
@@ -201,14 +207,17 @@ class Engine:
         self._housekeeping.open(tasks)
 
     async def settle(self) -> None:
-        """Before the end: give what waits a moment to reach the store, so that nothing is left to take up again."""
+        """Give pending records a moment to reach the store, so that the next start replays nothing."""
         if self._writer.pending and self._parts.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE):
                     await self._writer.drained()
 
     async def close(self) -> None:
-        """Leave everything for the next start; what is accepted is in the journal in any case."""
+        """Save the state for the next start.
+
+        Accepted records are in the journal in any case.
+        """
         self._watching.close()
         await self._housekeeping.close()
         await self._answers.close()
@@ -228,21 +237,26 @@ class Engine:
         await self._erasing.finish_forgetting()
 
     async def nightly(self) -> None:
-        """What a quiet night is for."""
+        """Run the nightly maintenance."""
         await self._housekeeping.nightly()
 
     # Projects
 
     async def add_project(self, path: str) -> dict[str, Any]:
+        """Register the project that contains `path` and return it."""
         project = self._projects.add(path)
         self.events.tell("project", project=project.id, path=str(project.root))
         return self._vitals.shown(project)
 
     async def projects(self) -> list[dict[str, Any]]:
+        """Return all projects."""
         return [told for _, told in await self._vitals.projects()]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
-        """Erase all that is kept of a project, from disk too; once begun it is finished, if need be after a crash."""
+        """Erase a project, from disk too.
+
+        An erasure interrupted by a crash is completed later.
+        """
         try:
             project, _ = self._projects.find(identifier)
         except NotFound as error:
@@ -251,13 +265,13 @@ class Engine:
         return {"removed": project.id}
 
     def refuse_unknown(self, project: str) -> None:
-        """Raises NotFound for what names no project."""
+        """Raise NotFound if `project` names no project."""
         self._projects.find(project)
 
     # The write path
 
     async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
-        """Keep what can be kept, name what cannot; returns when the kept ones are durable."""
+        """Accept valid signals and report invalid ones; return when they are durable."""
         self._asked = time.monotonic()
         return await self._accepting.signals(raw)
 
@@ -270,15 +284,18 @@ class Engine:
     # The read path
 
     async def context(self, request: ContextRequest) -> Bundle:
+        """Return the bundle for a request."""
         self._asked = time.monotonic()
         project, tree = self._projects.find(request.project)
         return self._answers.context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
+        """Return the likely files and memories."""
         project, tree = self._projects.find(request.project)
         return self._answers.predict(request, project, tree) | {"degraded": list(self._degraded(project))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
+        """Search the memories of a project, of a session's project, or of the user."""
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.project_of(request.session))
         if request.project is None:
@@ -294,6 +311,7 @@ class Engine:
         return self._housekeeping.found(request.query, project.id, found)
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+        """Return the detailed text of a memory, file or topic."""
         if request.id is not None and not request.id.startswith("file:"):
             owner = self._projects.find(request.project)[0].id if request.project else None
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
@@ -305,7 +323,7 @@ class Engine:
         return await self._expanded_where_known(request)
 
     async def _expanded_where_known(self, request: ExpandRequest) -> dict[str, Any]:
-        """A pointer names no project: it is one of a bundle that was read lately."""
+        """Expand a pointer without a project, trying the projects most recently used first."""
         unknown = NotFound("no project is known that could tell it", hint="POST /projects (`hunch add`) first")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.asked)):
             try:
@@ -323,11 +341,12 @@ class Engine:
     # Memories
 
     async def file(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
-        """Keep `drafts`; their ids, and how each was understood."""
+        """Store `drafts`; return their ids and how each was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
         return await self.knowledge.file(drafts, owners)
 
     async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+        """Return a page of the memories that match."""
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
             prefix = relative_prefix(filters.path_prefix, tree.root)
@@ -337,18 +356,23 @@ class Engine:
         return page_json([memory_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
 
     async def memory(self, identifier: str) -> Memory:
+        """Return the memory with this id. Raises NotFound."""
         return await self._memories.get(identifier, self._projects.ids)
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        """Change some fields of a memory."""
         return await self.knowledge.edit(identifier, patch)
 
     async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
+        """Return a memory and its earlier versions, newest first."""
         return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
 
     async def memory_usage(self, identifier: str) -> dict[str, Any]:
+        """Return usage and consolidation history of a memory."""
         return await self._housekeeping.told_of(await self.memory(identifier))
 
     async def forget(self, identifier: str) -> None:
+        """Erase a memory and what quotes it, from disk too."""
         memory = await self.memory(identifier)
         others = await self._memories.known(quoting(memory), memory.project)
         meant = [identifier, *(one.id for one in others.values() if says_it(one, memory))]
@@ -361,7 +385,7 @@ class Engine:
                     raise failure
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
-        """Count what helped and what did not; a predicted file (`file:path`) teaches its project's predictor."""
+        """Count feedback; a predicted file (`file:path`) trains its project's predictor."""
         known = await self._memories.used(
             [item for item in items if not item.id.startswith("file:")], self._projects.ids
         )
@@ -370,7 +394,10 @@ class Engine:
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
 
     def _taught(self, item: FeedbackItem) -> bool:
-        """Whether it is a file that a project knows, and that was told."""
+        """Train the predictor with feedback on a file.
+
+        Return False if no project knows it.
+        """
         path = item.id.removeprefix("file:")
         if path == item.id:
             return False
@@ -382,7 +409,10 @@ class Engine:
         return False
 
     def _noticed(self, change: Change) -> None:
-        """What is kept shows in the next bundle: of its project, or of all when it is the user's own."""
+        """Propagate a change of memories, so that the next bundle shows it.
+
+        A change of the user's own memories concerns all projects.
+        """
         self._sessions.changed(change)
         self.conversations.forgotten(change.deletions)
         self._learning.noticed(change, self._projects.known(change.project))
@@ -394,26 +424,31 @@ class Engine:
     # Everything else
 
     def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield all memories, or those of a project, as export lines."""
         return self._transfer.export(project)
 
     async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        """Import exported lines."""
         return await self._transfer.take(lines)
 
     async def import_of(self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str) -> dict[str, Any]:
-        """What a colleague exported of a project: beside what is known of it here, never in its place."""
+        """Import a colleague's export of a project, beside one's own memories."""
         return await self._transfer.merge(lines, name=colleague, project=project)
 
     async def status(self) -> dict[str, Any]:
+        """Return the status of the daemon."""
         return await self._vitals.status(degraded=self._degraded(None), consolidation=self.runs.status())
 
     async def metrics(self) -> str:
+        """Return the metrics as Prometheus text."""
         return await self._vitals.metrics()
 
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield events from now on."""
         return self.events.subscribe()
 
     def _degraded(self, project: Project | None) -> tuple[str, ...]:
-        """What is broken or still loading, in words; of one project, or of all."""
+        """Describe what is broken or still loading, in one project or in all."""
         found = [self._writer.trouble] if self._writer.trouble else []
         if project is None:
             found += self._vitals.trouble()

@@ -1,5 +1,7 @@
-"""A project goes, with all that is kept of it, from disk too; once begun it is finished, if need be after a crash. So
-is what was begun to be forgotten of one that stays."""
+"""Erasure of projects from memory and disk, completed after a crash.
+
+Also completes interrupted erasures of single memories.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Erasing:
-    """`forgetting` are told the id of each project that goes, by whoever holds something of it in memory."""
+    """Service that erases projects; `forgetting` callbacks receive the project id."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Erasing:
         self._forgetting = forgetting
 
     async def erase(self, project: Project) -> None:
-        """Returns when nothing is left of it."""
+        """Erase a project; return when nothing of it is left."""
         make_private(self._begun)
         (self._begun / project.id).touch(mode=0o600)
         self._watching.unwatch(project)
@@ -57,13 +59,15 @@ class Erasing:
         await self._clear(project.id)
 
     async def finish(self) -> None:
-        """What an earlier run began."""
+        """Complete erasures of projects that an earlier process began."""
         for begun in self._begun.iterdir() if self._begun.is_dir() else ():
             await self._clear(begun.name)
 
     async def finish_forgetting(self) -> None:
-        """What an earlier run began to forget, and a crash or a broken store kept on the disk: all of a project at
-        once, for which its store is written anew."""
+        """Complete erasures of memories that a crash or a broken store interrupted.
+
+        All of a project together, as its store is rewritten for it.
+        """
         left: dict[str | None, list[tuple[Path, list[str]]]] = {}
         for note, project, ids in await asyncio.to_thread(self._memories.unfinished.left):
             left.setdefault(project, []).append((note, ids))

@@ -1,4 +1,4 @@
-"""Log files that the settings name: what is written to them from now on, and the errors in it."""
+"""Watcher of configured log files: new lines, and the errors in them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ERRORS: Final = 10  # told of one file in one look, the newest: a storm is 
 
 @dataclass(slots=True)
 class _Read:
-    """How far a file was read."""
+    """Read position in a log file."""
 
     inode: int
     offset: int
@@ -34,7 +34,7 @@ class _Read:
 
 
 class Logs:
-    """Looks at the files that `patterns` name below each of `roots`, and tells of their errors as signals."""
+    """Watcher that reports errors in the files that match `patterns` below each root."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Logs:
         self._known: set[Path] = set()  # roots that were looked at before
 
     async def run(self) -> None:
-        """For ever, if there is anything to look at."""
+        """Poll the files forever, if any patterns are configured."""
         while self._patterns:
             told = await asyncio.to_thread(self.look)
             if told:
@@ -60,7 +60,10 @@ class Logs:
             await asyncio.sleep(LOOK)
 
     def look(self) -> list[dict[str, Any]]:
-        """The errors that were written since the last look. What a project's logs held before the first is no news."""
+        """Return the errors written since the last call.
+
+        Contents from before the first call are ignored.
+        """
         roots = list(self._roots())
         found = [
             {"kind": "error", "project": str(root), "text": text, "source": "log"}
@@ -72,7 +75,10 @@ class Logs:
         return found
 
     def _files(self, root: Path) -> Iterator[Path]:
-        """The files of a project; an absolute pattern counts for the project that the file lies in."""
+        """Yield the matching files of a project.
+
+        A file matched by an absolute pattern belongs to the project that contains it.
+        """
         count = 0
         for pattern in self._patterns:
             # Path.glob takes no absolute pattern.

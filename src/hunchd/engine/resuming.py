@@ -1,4 +1,4 @@
-"""A start goes on where the last run stopped: what was accepted then takes effect, what was known is at hand again."""
+"""Recovery at start: replay of the journal, and loading of memories from the store."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resuming:
+    """Service that recovers the state of the last run."""
+
     journal: Journal
     writer: Writer
     memories: Memories
@@ -35,9 +37,10 @@ class Resuming:
     learning: Learning
 
     async def replay(self) -> None:
-        """Absorb what was accepted before the last stop, a slice at a time so that questions are answered meanwhile.
+        """Replay the journal in slices, so that requests are answered meanwhile.
 
-        The writer starts behind it: were a newer record stored first, the checkpoint would pass the older ones.
+        The writer must start afterwards: if a newer record were stored first, the checkpoint would pass the older
+        ones.
         """
         last = self.journal.last
         for number, (sequence, record) in enumerate(self.journal.replay()):
@@ -52,7 +55,7 @@ class Resuming:
                 await asyncio.sleep(0)
 
     def _absorb(self, sequence: int, record: Record) -> None:
-        """What was accepted before the last stop and is not in the store yet."""
+        """Apply a record that was accepted before the last stop and is not in the store yet."""
         if (change := change_of(record)) is not None:
             self.memories.apply(sequence, change, replayed=True)
         elif record.type == "signal" and (project := self.projects.known(record.project)) is not None:
@@ -63,7 +66,7 @@ class Resuming:
             self.writer.add(Write(sequence))
 
     async def recall(self) -> None:
-        """Bring back into memory what the store keeps of the user and of each project."""
+        """Load the stored memories of the user and of each project."""
         for identifier in (None, *self.projects.ids):
             memories = await self.memories.warm(identifier)
             project = self.projects.known(identifier)

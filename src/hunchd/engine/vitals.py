@@ -1,4 +1,7 @@
-"""How the daemon is: figures for `hunch status` and for Prometheus. Reads what is in memory and hardly asks anybody."""
+"""Status of the daemon: figures for `hunch status` and for Prometheus.
+
+Reads in-memory state and hardly calls other processes.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,8 @@ SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
 
 
 class Vitals:
+    """Collector of status and metrics."""
+
     def __init__(
         self,
         parts: Parts,
@@ -58,7 +63,7 @@ class Vitals:
         self._on_disk = (-SIZE_HOLDS, 0)  # (when it was measured, bytes)
 
     async def status(self, *, degraded: Sequence[str], consolidation: dict[str, Any] | None) -> dict[str, Any]:
-        """The contract's answer to GET /status."""
+        """Return the answer to GET /status."""
         projects = await self.projects()
         store = self._parts.store.last_stats
         trouble = list(degraded) + list(store.get("degraded", ()))
@@ -81,24 +86,26 @@ class Vitals:
         }
 
     async def projects(self) -> list[tuple[Project, dict[str, Any]]]:
-        """Each project, and how the contract shows it."""
+        """Return each project with its serialized form."""
         await self._ask_the_store()
         return [(project, self.shown(project)) for project in self._projects]
 
     def shown(self, project: Project) -> dict[str, Any]:
-        """The project as the contract shows it; what has its vector, as the store told last."""
+        """Serialize a project with the latest embedding counts of the store."""
         return project.json(self._parts.store.last_stats.get("projects", {}).get(project.id))
 
     async def _ask_the_store(self) -> None:
-        """It embeds by itself what was waiting when it last told; asked only then, or after it was given something, and
-        not waited for long."""
+        """Refresh the store's figures if they may be outdated.
+
+        Wait at most PATIENCE seconds. They change only while embeddings are pending, or after something was stored.
+        """
         if (self._parts.store.to_embed or self._parts.store.to_count) and self._parts.store_process.pid is not None:
             with suppress(TimeoutError, HunchError):
                 async with asyncio.timeout(PATIENCE):
                     await self._parts.store.stats()
 
     def trouble(self) -> list[str]:
-        """What is wrong with the parts, in words."""
+        """Describe the problems of the components."""
         told = [f"{name} fails and is started again" for name in self._failing()]
         journal = self._parts.journal
         if journal.failure is not None:
@@ -114,13 +121,13 @@ class Vitals:
         return told
 
     def _little_room(self) -> str | None:
-        """Before nothing more is taken in, somebody should know."""
+        """Return a warning if disk space is low, before the store refuses writes."""
         data, least = self._parts.places.data, self._parts.settings.store.min_free_mib
         free = Files().free_bytes(data) // (1024 * 1024)
         return None if free >= least else f"{free} MiB are free for {data}, less than {least}: make room"
 
     def queues(self) -> dict[str, int]:
-        """What is accepted and not yet searchable in the store; all zero when nothing is."""
+        """Return the counts of accepted records that are not yet searchable in the store."""
         return {
             "journal": self._parts.journal.pending + self._watching.pending,
             "writer": self._writer.pending,
@@ -128,7 +135,7 @@ class Vitals:
         }
 
     async def resources(self) -> dict[str, Any]:
-        """Memory in bytes (proportional set size where the system tells it), CPU seconds, threads, processes."""
+        """Return memory in bytes (proportional set size where available), CPU seconds, threads, processes."""
         own = os.getpid()
         children = [pid for pid in (child.pid for child in self._parts.helpers) if pid is not None]
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -144,7 +151,7 @@ class Vitals:
         }
 
     async def metrics(self) -> str:
-        """Prometheus text."""
+        """Return the metrics as Prometheus text."""
         tally, resources = self._answers.bundles.tally, await self.resources()
         figures: list[tuple[str, str, str, float]] = [
             ("hunchd_bundle_hits_total", "counter", "Answers from a warm bundle", tally.hits),
@@ -190,7 +197,7 @@ class Vitals:
         }
 
     def _foresight(self) -> str:
-        """The scoreboard as Prometheus text: a gauge a figure, labelled with its span, as far as known."""
+        """Render the prefetch metrics as Prometheus gauges, labelled with their time span."""
         now = self._parts.now().timestamp()
         told = {name: self._answers.board.over(hours, now).figures() for name, hours in SPANS.items()}
         lines = []
@@ -202,14 +209,14 @@ class Vitals:
         return "".join(f"{line}\n" for line in lines)
 
     def _failing(self) -> list[str]:
-        """The tasks that rest after a failure; of one that reads a project, the project tells why."""
+        """Return the tasks that wait after a failure, without indexing tasks, which their projects report."""
         told = {f"index:{project.id}" for project in self._projects if project.index_error}
         resting = (str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting")
         return [name for name in resting if name not in told]
 
 
 def quantiles(seconds: Iterable[float]) -> dict[str, float]:
-    """Median and 95th percentile in milliseconds; empty when there is nothing."""
+    """Return median and 95th percentile in milliseconds; empty for no values."""
     ordered = sorted(seconds)
     if not ordered:
         return {}
@@ -220,7 +227,7 @@ def quantiles(seconds: Iterable[float]) -> dict[str, float]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """What the files below a folder take on disk, each counted once however many names it has."""
+    """Return the disk usage below a folder, hard links counted once."""
     seen: dict[tuple[int, int], int] = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -233,7 +240,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def memory_of(pid: int) -> int:
-    """Proportional set size of a process in bytes; 0 where the system does not tell."""
+    """Return the proportional set size of a process in bytes, 0 if unavailable."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -1,4 +1,4 @@
-"""Each project's files and git state and the hooks' letterbox, watched on one thread, taken in on the loop."""
+"""Watching of project files, git state and the hooks' spool, on one thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ Kept = TypeVar("Kept")
 
 
 class Watching:
-    """What it sees is given to `seen`; what hooks wrote to `told`, as they wrote it. Both return when it is safe."""
+    """Watcher that passes observed signals to `seen` and spool messages to `told`.
+
+    Both return when the signals are durable.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class Watching:
         self._letterbox.start()
 
     def watch(self, project: Project) -> None:
-        """Begin to watch a project; it takes a while for a large tree, in the background."""
+        """Start watching a project; a large tree is scanned in the background."""
         files, git = None, None
         if self._parts.settings.signals.watch_files:
             rules = IgnoreRules.load(project.root, self._parts.settings.index.ignore)
@@ -78,13 +81,17 @@ class Watching:
         self._projects[project.id] = project
 
     def unwatch(self, project: Project) -> None:
+        """Stop watching a project."""
         self._projects.pop(project.id, None)
         for watcher in self._watchers.pop(project.id, ()):
             if watcher is not None:
                 watcher.stop()
 
     async def keep_watching(self) -> None:
-        """Notice when the thread has failed, which ends this; started again, it watches everything anew."""
+        """Wait for the thread to fail, then raise Unavailable.
+
+        When the supervisor restarts this task, everything is watched anew.
+        """
         if self._blind.is_set():
             self._blind.clear()
             self._thread, self._letterbox = self._eyes()
@@ -98,14 +105,17 @@ class Watching:
         raise Unavailable("the watching thread ended; the log says why")
 
     async def take_in(self) -> None:
-        """Hand on what is seen, for ever."""
+        """Pass observed signals on, forever."""
         while True:
             batch = await self._feed.batch()
             await self._until_kept(partial(self._seen, batch))
             self._feed.done(len(batch))
 
     async def empty_letterbox(self) -> None:
-        """Hand on what hooks left, for ever; a letter is deleted when the journal has it."""
+        """Pass spool messages on, forever.
+
+        A message is deleted once it is in the journal.
+        """
         while True:
             await self._letters.wait()
             self._letters.clear()
@@ -121,7 +131,10 @@ class Watching:
             await asyncio.to_thread(drain.acknowledge)
 
     async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
-        """What `keep` returns once the journal takes it: a full disk or queue is waited for."""
+        """Call `keep` until the journal accepts it.
+
+        A full disk or queue is waited for.
+        """
         told = False
         while True:
             try:
@@ -133,7 +146,7 @@ class Watching:
             await asyncio.sleep(AGAIN)
 
     def status(self, project: Project) -> dict[str, Any]:
-        """How the project is watched, in figures."""
+        """Return how the project is watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
             "files": files.status() if files is not None else None,
@@ -150,7 +163,7 @@ class Watching:
         self._thread.stop()
 
     def _news(self) -> None:
-        """Called on the watching thread."""
+        """Wake the spool task; called on the watching thread."""
         self._on_loop(self._letters.set)
 
     def _on_loop(self, call: Callable[[], None]) -> None:

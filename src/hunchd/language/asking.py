@@ -1,4 +1,7 @@
-"""What a language model is asked and what comes of it. A failure is a value: it is expected, and work goes on."""
+"""Requests to a language model and their outcomes.
+
+A failure is a value, not an exception: it is expected, and work goes on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ Trouble = Literal["busy", "refused", "unreachable", "cut short", "nonsense"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request. The answer is an object of the shape that `schema` (JSON Schema) describes."""
+    """Request to a language model.
+
+    The answer is an object that conforms to `schema` (JSON Schema).
+    """
 
     system: str
     text: str
@@ -23,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Tokens that were paid for, as far as the other side has told."""
+    """Tokens that were paid for, as far as the server has reported them."""
 
     input: int = 0
     output: int = 0
@@ -31,12 +37,16 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """Answer of a language model."""
+
     content: Mapping[str, Any]  # not checked yet: a model may say anything
     used: Used = Used()
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
+    """Request that failed, with the tokens spent on it."""
+
     trouble: Trouble
     message: str
     retry_after: float | None = None  # seconds, where the other side named a time
@@ -45,7 +55,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where to ask, and with what."""
+    """Endpoint, model and key file of a language model."""
 
     model: str
     base_url: str
@@ -54,12 +64,12 @@ class Access:
 
 
 def outcome_json(outcome: Answer | Failure) -> dict[str, Any]:
-    """An outcome as `outcome_of` reads it."""
+    """Serialize an outcome for `outcome_of`."""
     return {"failed": isinstance(outcome, Failure), **asdict(outcome)}
 
 
 def outcome_of(raw: Mapping[str, Any]) -> Answer | Failure:
-    """What `outcome_json` wrote."""
+    """Parse an outcome that `outcome_json` serialized."""
     used = Used(**raw["used"])
     if raw["failed"]:
         return Failure(raw["trouble"], raw["message"], raw["retry_after"], used)
@@ -68,7 +78,7 @@ def outcome_of(raw: Mapping[str, Any]) -> Answer | Failure:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text for the model that is kept under a name: what it brought forth says which one it was."""
+    """Named text for the model; results record the name of their prompt."""
 
     name: str  # changes with every change of the text or the schema
     system: str

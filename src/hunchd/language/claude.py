@@ -1,7 +1,8 @@
-"""Anthropic's Messages API: the only module that imports `anthropic`, and only when a question is asked.
+"""Client of Anthropic's Messages API.
 
-Any server that speaks the same API will do. Answers come as a stream, so that one that stops in the middle is noticed,
-and as the input of a tool, so that they have a shape.
+The only module that imports `anthropic`, and only when a request is made. Any server that speaks the same API will
+do. Answers are streamed, so that one that stops in the middle is noticed, and returned as the input of a tool, so that
+they follow a schema.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _LONGEST_MESSAGE: Final = 300  # characters of what a server says about itself
 
 
 class NoKey(Exception):
-    """There is no key, or not one that is ours alone."""
+    """No API key is available, or its file is readable by others."""
 
 
 async def asked(question: Question, access: Access) -> Answer | Failure:
-    """What the model answers, or why it does not."""
+    """Send a question to the model; return its answer or the failure."""
     try:
         key = key_of(access)
     except NoKey as error:
@@ -64,7 +65,10 @@ async def asked(question: Question, access: Access) -> Answer | Failure:
 
 
 def key_of(access: Access) -> str:
-    """The key of the file that the settings name, or else of the environment. Raises NoKey."""
+    """Return the API key from the configured file, or else from the environment.
+
+    Raises NoKey.
+    """
     if not access.key_file:
         if key := os.environ.get(KEY_VARIABLE, "").strip():
             return key
@@ -82,8 +86,12 @@ def key_of(access: Access) -> str:
 
 
 async def _message(client: Any, question: Question, model: str, used: dict[str, int], said: list[str]) -> Any:
-    """The whole message. `used` says what was paid for so far, also when this fails; `said` is what the tool was called
-    with, letter for letter: the library would complete a half of it."""
+    """Read the whole message from the stream.
+
+    `used` collects the tokens paid for so far, also when this fails; `said` collects the raw JSON of the tool
+    input: the
+    library would complete a partial one.
+    """
     tool = {"name": _TOOL, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(
         model=model,
@@ -126,7 +134,7 @@ def _refusal(error: Any, key: str, used: Used) -> Failure:
 
 
 def _seconds(told: str | None) -> float | None:
-    """What a Retry-After in seconds says; a date is as good as nothing."""
+    """Parse a Retry-After header in seconds; return None for a date."""
     try:
         return max(0.0, float(told)) if told is not None else None
     except ValueError:
@@ -134,5 +142,5 @@ def _seconds(told: str | None) -> float | None:
 
 
 def _shown(text: str, key: str) -> str:
-    """What a stranger says, on one line, without our key should it come back."""
+    """Render a server's text on one line, with our key removed."""
     return " ".join(text.replace(key, "…").split())[:_LONGEST_MESSAGE]

@@ -1,4 +1,4 @@
-"""The language model as the front sees it: a question, answered by another process that lives for a job."""
+"""Client of the language process, which lives for one job."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ _GRACE: Final = 15.0  # seconds beyond the time for an answer: to start the proc
 
 
 class LanguageClient:
+    """Client that sends questions to the language process."""
+
     def __init__(self, child: Child, access: Access) -> None:
         self._child = child
         self.access = access
 
     async def ask(self, question: Question) -> Answer | Failure:
-        """What the model answers, or why it does not. Raises nothing that waiting longer would not."""
+        """Ask the model; return its answer or the failure.
+
+        Errors of the helper process become a Failure as well.
+        """
         asked = {"question": asdict(question), "access": asdict(self.access)}
         try:
             return outcome_of(await self._child.call("ask", asked, timeout=self.access.timeout + _GRACE))
@@ -30,7 +35,10 @@ class LanguageClient:
 
 
 def client_of(child: Child, settings: LanguageSettings) -> LanguageClient | None:
-    """Who asks where the settings say; None: it is switched off."""
+    """Create the client from the settings.
+
+    Returns None if it is switched off.
+    """
     if not settings.enabled:
         return None
     access = Access(settings.model, settings.base_url, settings.key_file, settings.timeout_seconds)
@@ -38,5 +46,5 @@ def client_of(child: Child, settings: LanguageSettings) -> LanguageClient | None
 
 
 def arguments() -> Sequence[str]:
-    """The command line of the process."""
+    """Return the command line of the language process."""
     return (sys.executable, "-m", "hunchd.daemon.language_process")

@@ -1,4 +1,4 @@
-"""What we say to a language model, each text under a name that changes with it."""
+"""Prompts for the language model; a name changes whenever its text does."""
 
 from __future__ import annotations
 

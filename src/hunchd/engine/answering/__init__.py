@@ -1,1 +1,1 @@
-"""The read path: a focus becomes a prediction, a prediction pieces, pieces a bundle, most of it ahead of time."""
+"""Read path: focus, prediction, candidates, bundle; most of it is prefetched."""

@@ -1,4 +1,4 @@
-"""The read path: a question becomes a focus, a focus a prediction, a prediction a bundle, most of it ahead of time."""
+"""Read path: request, focus, prediction, bundle; most bundles are prefetched."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ LEAST_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A file whose bundle should be warm; "" is the branch itself, before anything is opened on it."""
+    """Request to prefetch the bundle of a file.
+
+    "" is the branch before any file is opened.
+    """
 
     project: Project
     tree: Tree
@@ -63,7 +66,10 @@ class Wish:
 
 
 class Answers:
-    """`answered` is told of each bundle that somebody asked for and was given, and of which project."""
+    """Service that answers context and prediction requests.
+
+    `answered` is called with each bundle that was returned to a client, and its project id.
+    """
 
     def __init__(
         self,
@@ -92,7 +98,7 @@ class Answers:
         self._wished = asyncio.Event()
 
     def context(self, request: ContextRequest, project: Project, tree: Tree) -> Bundle:
-        """The bundle for a request, warm if it can be."""
+        """Return the bundle for a request, from the cache if possible."""
         if request.budget > self._settings.max_budget:
             raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
         began = time.perf_counter()
@@ -109,7 +115,7 @@ class Answers:
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
-        """The likely files and memories, in the contract's shape."""
+        """Return the likely files and memories in the API's form."""
         asked = ContextRequest(
             project=request.project,
             file=request.file_opened,
@@ -145,13 +151,13 @@ class Answers:
         )
 
     def wish(self, project: Project, tree: Tree, path: str | None) -> None:
-        """Ask for the bundle of `path` to be built ahead; the newest wish counts."""
+        """Request a prefetch of the bundle of `path`; the newest request wins."""
         if path is not None:
             self._wish = Wish(project, tree, path)
             self._wished.set()
 
     async def build_ahead(self) -> None:
-        """Keep the bundles of the focus and of the next likely files warm, for ever."""
+        """Prefetch the bundles of the focus and of the next likely files, forever."""
         while True:
             await self._wished.wait()
             began = time.monotonic()
@@ -165,16 +171,16 @@ class Answers:
                 await self.keep_board()
 
     def take_up_board(self, path: Path) -> None:
-        """Go on counting where the last run stopped; from now on the counts are kept there."""
+        """Load the prefetch metrics from `path` and store them there from now on."""
         self._board_file, self.board = path, scoreboard.Scoreboard.load(path)
 
     async def close(self) -> None:
-        """Nobody asks any more: what was built ahead in vain counts as such, and the counts are kept."""
+        """Count unused prefetched bundles as wasted and store the metrics."""
         self.bundles.drop()
         await self.keep_board()
 
     async def keep_board(self) -> None:
-        """Write the scoreboard where the next start finds it."""
+        """Write the prefetch metrics to their file."""
         told = self.board.told(self._now().timestamp())
         if told is not None and self._board_file is not None:
             try:
@@ -183,12 +189,15 @@ class Answers:
                 logger.warning("the scoreboard could not be kept: %s", error)
 
     def noticed(self, signal: Signal, project: Project, tree: Tree) -> None:
-        """Before a signal is absorbed: was the file that it opens among those expected?"""
+        """Record whether an opened file was predicted.
+
+        Call before the signal is absorbed.
+        """
         if isinstance(signal, FileOpened) and signal.path not in tree.opened:
             self.board.opened(project.id, signal.path, self._now().timestamp())
 
     def forget(self, project: str) -> None:
-        """Drop what is held of a project that goes."""
+        """Drop the state of a project that is removed."""
         self.bundles.forget(project)
         self.board.forget(project)
 
@@ -228,7 +237,7 @@ class Answers:
         return bundle
 
     def _focus(self, request: ContextRequest, project: Project, tree: Tree) -> Focus:
-        """What the request says, completed by what the session shows."""
+        """Build the focus from the request, completed from the session's state."""
         file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
         named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
         opened = named or tree.at_hand()
@@ -292,7 +301,7 @@ class Answers:
         return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
 
     def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
-        """Memories that the words of the question find in what is held in memory."""
+        """Return cached memories that match the words of the question, with relevance."""
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
@@ -305,13 +314,18 @@ class Answers:
 
 
 def _is_wanting(bundle: Bundle, project: Project) -> bool:
-    """Whether nothing is known yet of what was asked, as the project is still being read: who waits asks again, ten
-    times a second, and was given no answer yet."""
+    """Return True if the bundle is empty because the project is still being indexed.
+
+    Clients then ask again, ten times a second; such a request does not count as answered.
+    """
     return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
 
 
 def with_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-    """For a file that history does not know yet: with what changed together with new files like it."""
+    """Extend the prediction for a file that is not in the history yet.
+
+    Adds the files that changed together with new files like it.
+    """
     if not focus.file or project.predictor is None or project.predictor.has(focus.file):
         return prediction
     known = {file.path for file in prediction.files if file.confidence >= SURE} | {*focus.open_files, focus.file}
@@ -322,13 +336,18 @@ def with_companions(prediction: Prediction, focus: Focus, project: Project, k: i
 
 
 def _is_told(piece: Piece, told: Collection[tuple[str, str]]) -> bool:
-    """Whether the reader knows it as it is; what has changed since has another title."""
+    """Return True if the reader has this candidate already, unchanged.
+
+    A changed one has another title.
+    """
     return bool(told) and any((piece.id, title_of(piece, text)) in told for _, text in piece.forms)
 
 
 def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
-    """How far a memory answers a question of the terms `asked`, 0..1. What is made of code or commands is about what
-    its title says: in the rest any word may stand."""
+    """Score how well a memory answers a question of the terms `asked`, 0..1.
+
+    Patterns and workflows are about what their title says: the rest of their text may contain any word.
+    """
     share = hit.share
     if (needed := NAMED_BY.get(memory.kind)) is not None:
         called = len(said(asked, memory.title))

@@ -1,4 +1,4 @@
-"""Bundles built before they are asked for, kept while they are right, and how often that paid."""
+"""Cache of prefetched bundles, with hit statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ KEPT = 256  # bundles of about 40 kB: 10 MB at the very most
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What an answer depends on. `revision` and `moment` (ten minutes long, for ages in words) let it expire."""
+    """Cache key of a bundle: everything that its content depends on.
+
+    `revision` and `moment` (ten minutes long, for ages in words) let it expire.
+    """
 
     focus: Focus
     budget: int
@@ -32,7 +35,7 @@ class _Kept:
 
 @dataclass(slots=True)
 class Tally:
-    """Since the daemon started: answers from a warm bundle, answers built on request, bundles nobody asked for."""
+    """Counters since the daemon started: hits, misses, prefetched and unused bundles."""
 
     hits: int = 0
     misses: int = 0
@@ -41,7 +44,10 @@ class Tally:
 
 
 class Bundles:
-    """`dropped` is told the size in bytes of each bundle that was built ahead and went unasked."""
+    """LRU cache of bundles.
+
+    `dropped` is called with the size in bytes of each unused prefetched one.
+    """
 
     def __init__(self, keep: int = KEPT, *, dropped: Callable[[int], None] = lambda size: None) -> None:
         self._keep = keep
@@ -57,12 +63,12 @@ class Bundles:
         return key in self._kept
 
     def peek(self, key: Key) -> Bundle | None:
-        """The bundle for `key` if it is there; nobody asked for it, so nothing is counted."""
+        """Return the bundle for `key` if it is cached, without counting a use."""
         kept = self._kept.get(key)
         return None if kept is None else kept.bundle
 
     def take(self, key: Key) -> Bundle | None:
-        """The bundle for `key` if it is warm; it says so if it was built ahead."""
+        """Return the bundle for `key` if it is cached, and count the use."""
         kept = self._kept.get(key)
         if kept is None:
             return None
@@ -71,7 +77,7 @@ class Bundles:
         return kept.bundle
 
     def answered(self, *, warm: bool, seconds: float) -> None:
-        """Count an answer, from a warm bundle or not, and how long it took."""
+        """Count a hit or miss, and the seconds it took."""
         if warm:
             self.tally.hits += 1
         else:
@@ -79,7 +85,7 @@ class Bundles:
         self.latencies.append(seconds)
 
     def keep(self, key: Key, bundle: Bundle, *, ahead: bool) -> Bundle:
-        """Remember `bundle`; what can never be right again goes, and the longest unused one makes room."""
+        """Store `bundle`; evict outdated ones and the least recently used."""
         bundle = replace(bundle, prefetched=ahead)
         self._kept[key] = _Kept(bundle, ahead)
         self.tally.built_ahead += ahead
@@ -90,7 +96,7 @@ class Bundles:
         return bundle
 
     def drop(self) -> None:
-        """Let go of everything."""
+        """Evict everything."""
         while self._kept:
             self._drop(self._kept.popitem()[1])
 
@@ -100,18 +106,18 @@ class Bundles:
             self._dropped(size_of(dropped.bundle))
 
     def forget(self, project: str) -> None:
-        """Drop everything of one project."""
+        """Evict everything of one project."""
         for key in [key for key in self._kept if key.focus.project == project]:
             del self._kept[key]
 
 
 def size_of(bundle: Bundle) -> int:
-    """About how many bytes a bundle holds: its text, whole and by items."""
+    """Estimate the size of a bundle in bytes: its text, whole and by items."""
     return 2 * len(bundle.context.encode("utf-8", "replace"))
 
 
 def _outlived(old: Key, new: Key) -> bool:
-    """Whether nobody can ask for `old` any more now that there is `new`: its project or the clock has moved on."""
+    """Return True if `new` makes `old` unreachable: its revision or time is past."""
     if old.focus.project != new.focus.project:
         return False
     return old.revision < new.revision or old.moment < new.moment - 1

@@ -1,4 +1,4 @@
-"""Where the conventions of a project matter: below the folder that says them, in the language they are about."""
+"""Relevance of conventions by folder and language."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
 
 
 def that_matter(facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = ()) -> list[Memory]:
-    """The facts without what is of no use to whoever is at `file`, or at none and has some open: conventions and
-    instructions of another part of the project or for other files, conventions of the whole that a part above the file
-    has its own of, and those about another language."""
+    """Return the facts that are relevant at `file`, or for the open files if it is None.
+
+    Drops conventions and instructions of another part of the project or for other files, conventions of the whole
+    that a
+    part above the file overrides, and those about another language.
+    """
     holds = _speaking((file,) if file is not None else open_files)
     here = [fact for fact in facts if (holds(fact) if _is_instruction(fact) else _is_above(part_of(fact), file))]
     parts = {part_of(fact) for fact in here if part_of(fact)}
@@ -39,19 +42,19 @@ def that_matter(facts: Iterable[Memory], file: str | None, open_files: Sequence[
 
 
 def commands_told(facts: Iterable[Memory]) -> frozenset[str]:
-    """The commands that conventions name, as `plain_command` writes them: `make test`, `pnpm lint`."""
+    """Return the commands that conventions name, normalized: `make test`, `pnpm lint`."""
     values = (fact.value or "" for fact in facts if fact.category == "convention")
     return frozenset(plain_command(command) for value in values for command in _COMMAND.findall(value))
 
 
 def says_again(sentence: str, told: Collection[str]) -> bool:
-    """Whether a sentence asks for a command that is told anyway, and for nothing else."""
+    """Return True if a sentence asks only for commands that are shown anyway."""
     commands = _COMMAND.findall(sentence)
     return bool(commands) and all(plain_command(command) in told for command in commands)
 
 
 def plain_command(command: str) -> str:
-    """Two ways to call a script are one: `pnpm run lint`, `pnpm lint`."""
+    """Normalize a script call: `pnpm run lint` becomes `pnpm lint`."""
     return command.replace(" run ", " ", 1)
 
 
@@ -60,7 +63,10 @@ def _is_convention(fact: Memory) -> bool:
 
 
 def narrowness(fact: Memory) -> int:
-    """How far down in the project all that a fact speaks of lies; 0 for what speaks of everything."""
+    """Return how deep in the project a fact applies.
+
+    0 if it applies everywhere.
+    """
     told = globs_of(fact)
     return len(part_of(fact)) + (1 + min(len(globs.folder_of(one)) for one in told) if told else 0)
 
@@ -70,8 +76,10 @@ def _is_instruction(fact: Memory) -> bool:
 
 
 def _speaking(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
-    """Tells whether an instruction speaks of a file at hand, or may be asked for. What a part or a rule for some files
-    asks for is told there, and not of the project."""
+    """Return a predicate: does an instruction apply to an open file, or on demand?
+
+    Instructions of a part, or of a rule for some files, apply only there.
+    """
 
     @cache  # most rules ask for several things
     def names(part: str, told: tuple[str, ...]) -> bool:
@@ -91,7 +99,10 @@ def _is_above(part: str, file: str | None) -> bool:
 
 
 def _serves(fact: Memory, file: str | None) -> bool:
-    """Whether it helps in this file; who opens a manifest or looks at no file may want all of it."""
+    """Return True if a fact helps in this file.
+
+    For a manifest, or without a file, everything may help.
+    """
     if file is None or reader_of(file) is not None:
         return True
     told = f"{fact.key}: {fact.value}"

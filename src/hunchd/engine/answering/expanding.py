@@ -1,4 +1,4 @@
-"""The deeper text behind a pointer: a topic's files, symbols and past work, or the outline of a file."""
+"""Detailed text of a topic (files, symbols, past work) or of a file's outline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
 def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The contract's answer. Raises NotFound when the project knows nothing of it."""
+    """Expand a topic or file in the API's form.
+
+    Raises NotFound when the project has nothing about it.
+    """
     if request.id is not None:
         return _file(request.id.removeprefix("file:"), request, project)
     assert request.topic is not None
@@ -39,7 +42,7 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
 
 
 def _in_short(path: str, project: Project) -> list[str]:
-    """A file with the most important of its lines."""
+    """Render a file with its most important lines."""
     outline = project.code.get(path) if project.code is not None else None
     lines = skeleton(outline, max_lines=FILE_LINES).splitlines() if outline is not None else []
     return [f"- {path}", *(f"    {line}" for line in lines)]
@@ -58,12 +61,12 @@ def _others(project: Project) -> str | None:
 
 
 def memory_at(memory: Memory, level: str) -> dict[str, Any]:
-    """The contract's answer for a memory."""
+    """Render a memory at a level, in the API's form."""
     return {"id": memory.id, "title": memory.title, "level": level, "text": text_at(memory, level)}
 
 
 def text_at(memory: Memory, level: str) -> str:
-    """The text of a memory at one of its four levels, or the next longer one that there is."""
+    """Return the text of a memory at a level, or at the next longer one that exists."""
     match level:
         case "summary":
             return memory.levels.summary or memory.content

@@ -1,4 +1,4 @@
-"""Facts, contradictions and the profile → pieces of a bundle: what holds here, in `key: value`, with who says so."""
+"""Candidates from facts, contradictions and the profile, with their sources."""
 
 from __future__ import annotations
 
@@ -67,8 +67,11 @@ def told_pieces(
     now: datetime,
     errors: Iterable[str] = (),
 ) -> list[Piece]:
-    """What the user told, conventions, of decisions and of the profile what speaks of what is at hand, and what
-    contradicts itself. `errors` are the first lines of those at hand."""
+    """Build candidates from what the user stated, conventions, decisions, profile, contradictions.
+
+    Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
+    current errors.
+    """
     here = that_matter(_on_branch(facts, focus.branch), focus.file, focus.open_files)
     near = map(_near, filter(None, (focus.file, *focus.open_files)))
     at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
@@ -102,14 +105,17 @@ def told_pieces(
 
 
 def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
-    """The facts that hold on `branch`: its own, and those of the main line that it does not say otherwise."""
+    """Yield the facts valid on `branch`: its own, and those of the main line it does not override."""
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {place_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
     return (fact for fact in here if fact.branch is not None or fact.id not in own)
 
 
 def _that_quote(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
-    """The facts that say a few words of an error as it says them: its message, or the name of the test that failed."""
+    """Return the ids of facts that quote a few consecutive words of an error.
+
+    Such as its message, or the name of the test that failed.
+    """
     runs = frozenset[tuple[str, ...]]().union(*map(_runs, errors))
     return frozenset(fact.id for fact in facts if _quotes_one(f"{fact.title} {fact.content}", runs))
 
@@ -121,7 +127,10 @@ def _quotes_one(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Every few words in a row, if one of them tells something or they are one name, such as `zic::tests::all`."""
+    """Return every run of a few consecutive words that is specific.
+
+    A run is specific if it holds a telling word or is one name, such as `zic::tests::all`.
+    """
     said = list(re.finditer(r"\w+", text))
     runs = (said[begin : begin + _RUN] for begin in range(len(said) - _RUN + 1))
     spans = ((run, text[run[0].start() : run[-1].end()]) for run in runs)
@@ -131,37 +140,50 @@ def _runs(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _waits(fact: Memory) -> bool:
-    """Whether it is told where it speaks of what is at hand, and nowhere else: what was decided once, what was said
-    without it being seen what for, and a rule that only who asks for it is told."""
+    """Return True if a fact is shown only where it concerns the current work.
+
+    These are decisions, facts without a category, and on-demand rules.
+    """
     return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_shared(fact))
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Whether it was decided once, in a record or a commit, rather than being how things are always done."""
+    """Return True if it was decided once, in a record or a commit, rather than being a standing practice."""
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
 
 def _shared(fact: Memory, telling: frozenset[str]) -> int:
-    """How many words that tell something a decision shares with what is at hand. What a commit chose is looked up by
-    its subject, of which a part is another thing: a query client is no http client."""
+    """Count the significant words that a decision shares with the current work.
+
+    A commit's choice must match its whole subject: a query client is no http client.
+    """
     words = telling & _words_of(fact)
     subject = words_in(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
     return 0 if words < subject else len(words)
 
 
 def _words_of(fact: Memory) -> frozenset[str]:
-    """What a fact speaks of; a rule that is asked for also of what its author says it is for."""
+    """Return the significant words of a fact.
+
+    For an on-demand rule, also those of its description.
+    """
     about = " ".join(fact.tags) if is_on_demand(fact) else ""
     return words_in(f"{fact.title} {fact.content} {about}")
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:
-    """Whether a commit of long ago chose the tool or the version: a file that says so still would speak for itself."""
+    """Return True if a commit more than OUTDATED ago chose the tool or version.
+
+    If it were still valid, a file would say so.
+    """
     return fact.source.get("type") == "commit" and fact.source.get("rule") in _OF_ITS_DAY and now - fact.at > OUTDATED
 
 
 def _is_forgotten_name(fact: Memory, spoken: str, now: datetime) -> bool:
-    """Whether it renamed something long ago that is not `spoken` of: in the code there is only the new name."""
+    """Return True for an old renaming that `spoken` does not mention.
+
+    After OUTDATED only people who use one of the names see it: the code has only the new one.
+    """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
         return False
     names = ((fact.value or "").casefold(), (fact.key or "").removeprefix("name of ").casefold())
@@ -174,7 +196,7 @@ def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _speaks_of(fact: Memory, focus: Focus) -> bool:
-    """Whether it names the file at hand, or the words of the task."""
+    """Return True if a fact names the current file, or the words of the task."""
     path = PurePosixPath(focus.file or "")
     said = f"{fact.title} {fact.content}"
     at_hand = words_in(f"{path.stem} {focus.branch} {focus.query}")
@@ -182,7 +204,10 @@ def _speaks_of(fact: Memory, focus: Focus) -> bool:
 
 
 def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]) -> list[tuple[Memory, bool]]:
-    """The open contradictions that are shown, those about the file at hand first, each with whether it is."""
+    """Return the open contradictions to show, with True for those about the current work.
+
+    These come first; at most MOST_CONTRADICTIONS.
+    """
     found = []
     for conflict in conflicts:
         here = focus.file in _files_of(conflict) or bool(at_hand & words_in(conflict.content))
@@ -191,7 +216,10 @@ def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
 
 
 def _conflict(conflict: Memory, here: bool, said: Mapping[str, Piece], now: datetime) -> Piece:
-    """It stands for what the user said on both sides, and is worth no less than that."""
+    """Build the candidate of a contradiction.
+
+    It replaces the user's facts on both sides, so its value is at least theirs.
+    """
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_HERE if here else CONTRADICTION_ELSEWHERE
     return Piece(
@@ -208,7 +236,7 @@ def _conflict(conflict: Memory, here: bool, said: Mapping[str, Piece], now: date
 
 
 def _quotes(conflict: Piece, said: Piece) -> bool:
-    """Whether a contradiction tells already what a fact says, so that it need not be told again beside it."""
+    """Return True if a contradiction already contains the text of a fact."""
     return (
         said.id in conflict.source.get("sides", ()) and said.forms[0][1].casefold() in conflict.forms[0][1].casefold()
     )
@@ -219,7 +247,7 @@ def _files_of(conflict: Memory) -> tuple[str, ...]:
 
 
 def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece]:
-    """Lines of the profile: those that speak of what is at hand, and a few preferences."""
+    """Yield profile lines that concern the current work, and a few preferences."""
     found = []
     for page in sorted(pages, key=lambda page: page.key or ""):
         for number, line in enumerate(page.content.splitlines()):
@@ -243,8 +271,10 @@ def _profile(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[Piece
 
 
 def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
-    """The conventions that are shown unasked: what the tools enforce before what a guide asks for in sentences, and of
-    what colleagues shared first what speaks of what is at hand."""
+    """Select the conventions to show unasked.
+
+    Those that tools enforce come before a guide's sentences; of shared ones, those about the current work come first.
+    """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     told = commands_told(facts)
     asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)]
@@ -282,12 +312,15 @@ def _fact(fact: Memory, now: datetime, *, here: bool = False) -> Piece:
 
 
 def _belief(fact: Memory) -> float:
-    """How likely it holds."""
+    """Return the probability that a fact is still valid."""
     return fact.confidence * (DOUBTED if fact.status is Status.SUSPECT else 1.0)
 
 
 def _doubt(fact: Memory) -> tuple[str, ...]:
-    """Why it may hold no more; names of files only, as other words may be a stranger's."""
+    """Return the reason for doubt.
+
+    Only file names are quoted, other words may be untrusted.
+    """
     if fact.status is not Status.SUSPECT:
         return ()
     gone = _GONE.match(str(fact.source.get(DOUBT, "")))
@@ -301,7 +334,7 @@ def _said_by_user(fact: Memory, now: datetime) -> str:
 
 
 def _heard(fact: Memory) -> str:
-    """How it became known, for what neither a file nor a commit says."""
+    """Describe the source of a fact that comes from neither a file nor a commit."""
     if fact.source.get("type") == "session":
         return "said in a session"
     if fact.source.get("client") == "mcp":
@@ -310,7 +343,7 @@ def _heard(fact: Memory) -> str:
 
 
 def _shared_by(fact: Memory) -> str:
-    """Who shared it and where, for what was shared."""
+    """Describe who shared a fact and where, if it was shared."""
     by = fact.source.get("by")
     return f"shared{f' by {by}' if by else ''} in {fact.source.get('path')}" if is_shared(fact) else ""
 
@@ -338,20 +371,25 @@ def _origin(fact: Memory) -> str:
 
 
 def _near(path: str) -> str:
-    """The file's name and its folder: further up a path stands what all files of a project share, and behind the
-    last dot what all files of its language do."""
+    """Return a path's folder and file stem.
+
+    Folders further up are common to all files of a project, the suffix to all files of a language.
+    """
     folders, _, name = path.rpartition("/")
     return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
 
 
 def _common(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Words that so many of a project's decisions hold that they tell none from another, such as its own name."""
+    """Return words too frequent in decisions to be specific, such as the project's name."""
     counted = Counter(word for fact in decisions for word in _words_of(fact))
     return frozenset(word for word, count in counted.items() if count > max(MOST_DECISIONS, len(decisions) // 10))
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The words that tell something of a path, a branch or a sentence: an `OwnerController` is about owners."""
+    """Return the significant words of a path, branch or sentence.
+
+    Camel case is split: `OwnerController` is about owners.
+    """
     words = (word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST_WORD)
     return frozenset(_singular(word) for word in words if word not in _EVERYWHERE)
 

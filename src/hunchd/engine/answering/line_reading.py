@@ -1,5 +1,7 @@
-"""Who wrote the lines of the open files: git is asked in a thread, beside everything else, once a file is open for a
-while and again after it was committed."""
+"""Reader of line authorship (git blame) of open files, in a background thread.
+
+A file is read once it has been open for a while, and again after it was committed.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,19 @@ QUIET: Final = 1.0  # seconds; who leafs through files does not work on each
 
 
 class LineReading:
+    """Background reader of line authorship."""
+
     def __init__(self) -> None:
         self._wanted: tuple[Project, Tree] | None = None
         self._work = asyncio.Event()
 
     def note(self, project: Project, tree: Tree) -> None:
-        """Remember to look at what is open there; the newest note counts."""
+        """Request a reading of the open files; the newest request wins."""
         self._wanted = project, tree
         self._work.set()
 
     async def run(self) -> None:
-        """Read what is open and was not read yet, the newest first, for ever."""
+        """Read open files that were not read yet, newest first, forever."""
         while True:
             await self._work.wait()
             await asyncio.sleep(QUIET)

@@ -1,4 +1,4 @@
-"""Predictions and memories → the pieces a bundle may be made of: pure, and the only place that weighs kinds."""
+"""Candidates from predictions and memories. Pure; the only module that weighs kinds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is at hand for one answer."""
+    """Input for the candidates of one bundle."""
 
     project: str
     focus: Focus
@@ -69,7 +69,7 @@ class Known:
 
 
 def pieces(known: Known) -> list[Piece]:
-    """All candidates, unordered; the assembly chooses among them."""
+    """Build all candidates, unordered; the assembly selects among them."""
     return [
         *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
         *_files(known),
@@ -81,7 +81,7 @@ def pieces(known: Known) -> list[Piece]:
 
 
 def _headlines(known: Known) -> list[str]:
-    """What the newest errors at hand say first."""
+    """Return the first lines of the newest current errors."""
     read = {error.text: error.headline for error in known.errors}
     return [read.get(text) or understood(text).headline for text in known.focus.errors[:HEADLINES]]
 
@@ -91,24 +91,31 @@ def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
 
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
-    """The units whose story a reader learns something from: no merges of branches, the wide before the narrow."""
+    """Return the most informative past units: no merges of branches, broad changes before narrow ones."""
     told = [unit for unit in units if tells(unit.subject)]
     return sorted(told, key=lambda unit: -worth_of(unit))[:most]
 
 
 def worth_of(unit: PredictedUnit) -> float:
-    """What the story of a past unit is worth beside a file that will certainly be needed (1.0)."""
+    """Return the value of a past unit, relative to a certainly needed file (1.0)."""
     return EPISODE * unit.confidence * _breadth(unit)
 
 
 def _breadth(unit: PredictedUnit) -> float:
-    """A change of one file mostly mended a detail of it; what went through several is why they belong together; what
-    went through everything is about none of it."""
+    """Return a weight for the number of files a unit changed.
+
+    A change of one file mostly fixed a detail; one of several shows why they belong together; one of very many is
+    about
+    none of them.
+    """
     return 1.0 if 1 < len(unit.paths) <= WIDEST else NARROW
 
 
 def _error(error: SeenError, since: int, known: Known) -> Piece:
-    """`since`: how many other errors were seen after it."""
+    """Build the candidate of an error.
+
+    `since` is the number of errors seen after it.
+    """
     here = error.path is not None and error.path in (known.focus.file, *known.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
     line = f"{error.headline}{spot}"
@@ -150,13 +157,19 @@ def _error(error: SeenError, since: int, known: Known) -> Piece:
 
 
 def _mended_by(fix: Fix) -> dict[str, Any]:
-    """What of a fix clients need to ask further; `likely_fixed_by` is a commit of the past, which nobody has tried."""
+    """Return the fields of a fix that clients need for further requests.
+
+    `likely_fixed_by` is a commit of the past, which nobody has tried.
+    """
     name = "likely_fixed_by" if fix.is_past else "fixed_by"
     return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
 
 
 def _end_of(text: str) -> str:
-    """The last lines of a trace, where it says what went wrong; nothing if one line is all there is."""
+    """Return the last lines of a trace, where the cause is.
+
+    Empty for a single line.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     while lines and _TALLY.match(lines[-1]):
         lines.pop()
@@ -164,8 +177,12 @@ def _end_of(text: str) -> str:
 
 
 def _files(known: Known) -> Iterator[Piece]:
-    """The predicted files. One that only changed lately is told where that is said of all; what two of them would show
-    alike, as fixtures do, is shown once."""
+    """Yield candidates of the predicted files.
+
+    A file that only changed lately is included only if that is all that is known of every file. Identical excerpts,
+    such as
+    those of fixtures, are shown once.
+    """
     told: set[tuple[str, ...]] = set()
     to_the_point = any(file.reasons != (LATELY,) for file in known.prediction.files)
     for rank, file in enumerate(known.prediction.files):
@@ -221,7 +238,7 @@ def _episode(unit: PredictedUnit, known: Known) -> Piece:
 
 
 def _aside(path: str) -> int:
-    """Code says what a change was about; what was written or generated beside it comes after."""
+    """Return a sort key: code first, then other files, then generated ones."""
     traits = traits_of(path)
     return 2 if traits & (GENERATED | ALWAYS_HUB) else 0 if traits & CODE else 1
 
@@ -255,7 +272,7 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
 
 
 def _glossary(memories: Sequence[Memory]) -> Iterator[Piece]:
-    """What the abbreviations of the condensed ones among these mean."""
+    """Yield a glossary of the abbreviations in compressed memories."""
     used: dict[str, str] = {}
     for memory in memories:
         if memory.source.get(SHOWN_AS) == "compressed":

@@ -1,4 +1,4 @@
-"""Errors and what mended them, as predicted memories: of the file at hand, and of an error that is asked about."""
+"""Errors and their fixes as predicted memories, for the open files or a given error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MOST: Final = 4
 
 
 def predicted_errors(project: Project, focus: Focus, asked: str | None, now: datetime) -> list[dict[str, Any]]:
-    """In the contract's shape: what is wrong in the files that are open, then what mended it, or the error `asked`."""
+    """Return errors of the open files and their fixes, in the API's form.
+
+    Fixes of the error `asked` come first among the fixes.
+    """
     here = [error for error in project.fresh_errors(now) if error.path in (focus.file, *focus.open_files)][:MOST]
     meant = [error.memory for error in here]
     if asked:
@@ -36,7 +39,7 @@ def _fixes(project: Project, errors: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _candidates(project: Project, asked: str) -> Iterator[dict[str, Any]]:
-    """Those that the last line of an error may be, where it does not tell which."""
+    """Yield the errors that an ambiguous last line may stand for."""
     may_be = may_be_meant(asked, project)
     for error in may_be:
         yield _told(

@@ -1,6 +1,7 @@
-"""What foresight was worth to this very user: hits, precision, lead time and waste, by the hour, for a week.
+"""Prefetch metrics of this user: hits, precision, lead time, waste.
 
-Only counts are kept, no paths. Nothing here runs by itself: what has run out is counted when the next thing happens.
+Hourly for a week. Only counts are kept, no paths. There is no timer: expired suggestions are counted at the
+next event.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MOST_WASTED = 20_000_000  # bytes of bundles in an hour that nobody asked for; a
 
 @dataclass(slots=True)
 class Counts:
-    """Of one hour, or of several."""
+    """Counters of one hour, or of several."""
 
     opened: int = 0  # files that were not open before, while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
@@ -49,7 +50,10 @@ class Counts:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def figures(self) -> dict[str, Any]:
-        """As a status shows them: rates are None where nothing was counted."""
+        """Return the metrics for a status.
+
+        Rates are None where nothing was counted.
+        """
         return {
             "opened": self.opened,
             "hit_rate": _share(self.foreseen, self.opened),
@@ -70,7 +74,10 @@ class _Suggested:
 
 
 class Scoreboard:
-    """Told what is suggested, opened, asked for and dropped, each with the time in seconds since the epoch."""
+    """Recorder of suggestions, opens, requests and evictions.
+
+    Times are seconds since the epoch.
+    """
 
     def __init__(self, hours: dict[int, Counts] | None = None, ranks: Sequence[float] = (), seen: float = 0.0) -> None:
         self._hours = hours or {}
@@ -82,7 +89,7 @@ class Scoreboard:
         self._changed = False
 
     def suggest(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
-        """These files, with their confidences, the likeliest first, are expected next."""
+        """Record the files expected next, with their confidences, likeliest first."""
         self._expire(now)
         self._lists[project] = now, [path for path, _ in files[:RANKS]]
         for path, confidence in files[:RANKS]:
@@ -93,7 +100,7 @@ class Scoreboard:
                 known.last, known.sure = now, known.sure or confidence >= SILENCE
 
     def opened(self, project: str, path: str, now: float) -> None:
-        """A file was opened that was not open."""
+        """Record that a file was opened that was not open."""
         self._expire(now)
         made, suggested = self._lists.get(project, (now, []))
         if not suggested or now - made > WINDOW:
@@ -122,7 +129,7 @@ class Scoreboard:
         self._at(now, now).wasted_bytes += size
 
     def depth(self, now: float) -> int:
-        """Of how many likely files the bundles are worth building before they are asked for."""
+        """Return the number of likely files whose bundles are worth prefetching."""
         if self._at(now, now).wasted_bytes > MOST_WASTED:
             return 1
         deep = 0
@@ -134,13 +141,13 @@ class Scoreboard:
         return max(deep, 1)
 
     def forget(self, project: str) -> None:
-        """Nothing more is expected of a project."""
+        """Drop the pending suggestions of a project."""
         self._lists.pop(project, None)
         for key in [key for key in self._pending if key[0] == project]:
             del self._pending[key]
 
     def over(self, hours: int, now: float) -> Counts:
-        """The sum of the last `hours`, the one that is running among them."""
+        """Sum the counters of the last `hours`, including the current one."""
         self._expire(now)
         total = Counts()
         for hour, counts in self._hours.items():
@@ -149,7 +156,7 @@ class Scoreboard:
         return total
 
     def _at(self, moment: float, now: float) -> Counts:
-        """The counts of the hour of `moment`, which lies in the past or is `now`."""
+        """Return the counters of the hour of `moment`, which is `now` or earlier."""
         self._changed = True
         hour, newest = int(moment) // HOUR, int(now) // HOUR
         if hour not in self._hours:
@@ -157,7 +164,10 @@ class Scoreboard:
         return self._hours.setdefault(hour, Counts())
 
     def _expire(self, now: float) -> None:
-        """Count suggestions when their time is up, taken or not: counted at once, they would be all there is."""
+        """Count expired suggestions, taken or not.
+
+        Counting the taken ones at once would bias the rate.
+        """
         for key, pending in list(self._pending.items()):
             if now - pending.last > WINDOW:
                 del self._pending[key]
@@ -169,11 +179,11 @@ class Scoreboard:
     # Kept
 
     def due(self, now: float) -> bool:
-        """Whether enough has happened since it was kept last."""
+        """Return True if enough has changed since the last save."""
         return self._changed and now - self._saved > UNSAVED
 
     def told(self, now: float) -> str | None:
-        """What is to be kept of it; None when nothing has changed since."""
+        """Serialize the metrics, or return None if nothing has changed."""
         self._expire(now)
         if not self._changed:
             return None
@@ -183,7 +193,7 @@ class Scoreboard:
 
     @classmethod
     def load(cls, path: Path) -> Scoreboard:
-        """As it was kept; a new one where there is none, or none that can be read."""
+        """Load saved metrics; start empty if the file is missing or invalid."""
         try:
             told = json.loads(path.read_text())
             hours = {int(hour): Counts(**counts) for hour, counts in told["hours"].items()}
@@ -198,7 +208,7 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def keep(path: Path, told: str) -> None:
-    """Write what a scoreboard told; OSError when the disk refuses."""
+    """Write serialized metrics to `path`. Raises OSError when the disk is full."""
     make_private(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)

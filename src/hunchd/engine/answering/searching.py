@@ -1,4 +1,4 @@
-"""Questions in words: what is held in memory and what is in the store, found together and ranked as one."""
+"""Search over cached and stored memories, ranked as one list."""
 
 from __future__ import annotations
 
@@ -34,14 +34,18 @@ MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterw
 
 
 class Searching:
+    """Service that answers search requests."""
+
     def __init__(self, hot: HotTier, store: StoreClient, *, now: Callable[[], datetime]) -> None:
         self._hot = hot
         self._store = store
         self._now = now
 
     async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> dict[str, Any]:
-        """The contract's answer: results, "ok" | "empty" | "degraded", and how long it took. What was learnt on
-        another branch than `branch` is not true here and not found."""
+        """Search memories and return results, status and duration in the API's form.
+
+        Status is "ok", "empty" or "degraded". Memories of a branch other than `branch` are not found.
+        """
         began = time.perf_counter()
         filters = Filters(
             project=project,
@@ -87,7 +91,7 @@ class Searching:
     def _as_of_now(
         self, query: str, filters: Filters, results: Sequence[dict[str, Any]], waiting: Sequence[Hit]
     ) -> list[dict[str, Any]]:
-        """Without what was forgotten, and with what was changed as it is: the store may not know it yet."""
+        """Drop forgotten results and update changed ones, which the store may not know yet."""
         known, current = {hit.memory.id for hit in waiting}, []
         for result in results:
             identifier = result["id"]
@@ -102,14 +106,17 @@ class Searching:
         return current
 
     def _from_memory(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
-        """What is at hand alone."""
+        """Answer from the cache alone."""
         hits = lasting(self._at_hand(query, filters, waiting=False), filters.as_of or now)
         places = places_on(filters.branch, hits)
         hits = [hit for hit in hits if (place := places.get(hit.memory.id)) is None or self._hot.get(place) is None]
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
     def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
-        """What memory holds and answers, with the messages beside it; if `waiting`, of what the store does not have."""
+        """Return cached hits with their neighbouring messages.
+
+        With `waiting`, only those that the store does not have yet.
+        """
         hits: dict[str, Hit] = {}
         for found in self._hot.search(query, filters, AT_HAND, waiting=waiting):
             if (memory := self._hot.get(found.memory_id)) is not None:

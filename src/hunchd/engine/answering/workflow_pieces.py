@@ -1,4 +1,4 @@
-"""Workflows and the next step → pieces of a bundle: what is due now, and how things are done here, one line each."""
+"""Candidates from workflows and the predicted next step, one line each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EVERYDAY: Final = ("test", "check", "lint", "format", "build", "run")
 
 
 def workflow_pieces(project: Project, focus: Focus, now: datetime) -> list[Piece]:
-    """The next step if it is likely, habits that are due or usual, and the scripts for every day."""
+    """Build candidates: a likely next step, due or usual habits, everyday scripts."""
     known = list(_known(project))
     return [
         *_next_step(project, focus, [workflow for _, workflow in known], now),
@@ -40,7 +40,7 @@ def workflow_pieces(project: Project, focus: Focus, now: datetime) -> list[Piece
 
 
 def predicted_commands(project: Project, tree: Tree, k: int, now: datetime) -> list[dict[str, Any]]:
-    """The likeliest next commands, in the contract's shape."""
+    """Return the most probable next commands in the API's form."""
     known = list(_known(project))
     workflows = [workflow for _, workflow in known if workflow.origin == "habit"]
     told = []
@@ -59,7 +59,7 @@ def predicted_commands(project: Project, tree: Tree, k: int, now: datetime) -> l
 
 
 def predicted_workflows(project: Project, focus: Focus, now: datetime) -> list[dict[str, Any]]:
-    """The habits whose trigger is there, as predicted memories."""
+    """Return the habits whose trigger applies now, as predicted memories."""
     told = []
     for memory, workflow in _known(project):
         due = _due(workflow, project, focus, now)
@@ -127,7 +127,10 @@ def _habits(known: list[tuple[Memory, Workflow]], project: Project, focus: Focus
 
 
 def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus, told: Collection[str]) -> Iterator[Piece]:
-    """The scripts for every day that are not `told` anyway, of each purpose the nearest to the file at hand."""
+    """Yield everyday scripts that are not in `told` already.
+
+    For each purpose, the one nearest to the current file.
+    """
     folder = (focus.file or "").rpartition("/")[0]
     ranked = []
     for memory, workflow in known:
@@ -158,7 +161,7 @@ def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus, told: Collectio
 
 
 def _due(workflow: Workflow, project: Project, focus: Focus, now: datetime) -> Trigger | None:
-    """The trigger of a workflow that is there now, if one is."""
+    """Return the strongest trigger of a workflow that applies now, or None."""
     there = [trigger for trigger in workflow.triggers if _is_there(trigger, project, focus, now)]
     return max(there, key=lambda trigger: trigger.share, default=None)
 
@@ -189,7 +192,7 @@ def _is_there(trigger: Trigger, project: Project, focus: Focus, now: datetime) -
 
 
 def _workflow_of(expected: Expected, known: list[tuple[Memory, Workflow]], project: Project) -> Memory | None:
-    """The habit that a step is expected in: one that has it behind the last command."""
+    """Return the habit in which a predicted step follows the last command, or None."""
     last = project.routine.last
     for memory, workflow in known:
         templates = [step.template for step in workflow.steps]

@@ -1,1 +1,1 @@
-"""Sessions: taken in, condensed, compiled into a prompt, and what stays of them."""
+"""Sessions: recording, condensing, prompt compilation, and extraction of memories."""

@@ -1,4 +1,4 @@
-"""Sessions as the doors ask for them: taken in, condensed in the background, compiled into a prompt, ended, erased."""
+"""Session API: append, background condensing, prompt compilation, end, erasure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ SWEEP = 3_600.0  # seconds between two looks for idle sessions
 
 @dataclass(slots=True)
 class _Folded:
-    """A history folded so far. One thread at a time folds it, also when nobody waits for that thread any more."""
+    """History folded so far.
+
+    Only one thread folds it at a time, even if nobody waits for that thread any more.
+    """
 
     log: Log
     history: History
@@ -61,11 +64,11 @@ class _Folded:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether it is folded, or nearly so."""
+        """True if folding the rest is fast enough for the event loop."""
         return not self.lock.locked() and len(self.log.messages) - self.consumed <= MANY
 
     def view(self) -> View:
-        """The history as far as the log goes."""
+        """Fold the rest of the log and return the history."""
         with self.lock:
             forced, until = frozenset(self.log.head.compactions), len(self.log.messages)
             for message in self.log.messages[self.consumed : until]:
@@ -78,8 +81,10 @@ class _Folded:
 
 @dataclass(frozen=True, slots=True)
 class _Background:
-    """What is known of the project, as it was when the history was compacted last: it changes only with it, or when
-    something of it is forgotten."""
+    """Project facts in a prompt, frozen since the last compaction.
+
+    They change only with a compaction, or when one of them is forgotten.
+    """
 
     compactions: int
     facts: frozenset[str]  # ids
@@ -87,6 +92,8 @@ class _Background:
 
 
 class Conversations:
+    """Service that the session routes call."""
+
     def __init__(
         self,
         sessions: Sessions,
@@ -117,25 +124,34 @@ class Conversations:
     # The doors
 
     async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
-        """Take in messages: durable when this returns, searchable at once."""
+        """Store messages: durable when this returns, searchable at once."""
         return await self._sessions.append(session, request, self._owner(request.project))
 
     async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
+        """Return a page of a session's messages."""
         return await self._sessions.page(session, request)
 
     async def known(self, request: PageRequest) -> dict[str, Any]:
+        """Return a page of the sessions."""
         return await self._sessions.known(request, self._owner(request.project))
 
     async def session(self, session: str) -> dict[str, Any]:
+        """Return the metadata of a session."""
         return head_json(await self._sessions.head(session))
 
     def project_of(self, session: str) -> str | None:
-        """The id of the project that a session belongs to; None for one that belongs to none or is not known."""
+        """Return the project id of a session.
+
+        Returns None if it has none or is unknown.
+        """
         head = self._sessions.heads.get(redacted_name(session))
         return head.project if head is not None else None
 
     async def end(self, session: str, outcome: str | None = None) -> dict[str, Any]:
-        """Close the session and keep what it comes down to. Ended again without new messages, nothing changes."""
+        """Close the session and store its episodes, facts and summary.
+
+        Ending it again without new messages changes nothing.
+        """
         session = redacted_name(session)
         async with self._sessions.held(session) as log:
             turns = turns_of(log.messages)
@@ -154,7 +170,7 @@ class Conversations:
         }
 
     async def compact(self, session: str) -> dict[str, Any]:
-        """Condense the history now. The log stays as it is."""
+        """Condense the history now; the log stays as it is."""
         session = redacted_name(session)
         async with self._sessions.held(session) as log:
             before = (await self._view(log, DEFAULT_HISTORY)).tokens
@@ -169,14 +185,14 @@ class Conversations:
             }
 
     def _compacted(self, log: Log, head: Head) -> Head:
-        """The head with a compaction behind the newest message; the histories are folded anew with it."""
+        """Add a compaction after the newest message; cached histories are folded again."""
         last = log.messages[-1].number if log.messages else 0
         for key in [key for key in self._folded if key[0] == head.session]:
             del self._folded[key]
         return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
 
     async def erase(self, session: str) -> dict[str, Any]:
-        """No byte of the session is left when this returns."""
+        """Erase the session; no byte of it is left when this returns."""
         erased = await self._sessions.erase(session)
         name = redacted_name(session)
         for key in [key for key in self._folded if key[0] == name]:
@@ -185,13 +201,13 @@ class Conversations:
         return erased
 
     def forgotten(self, identifiers: Collection[str]) -> None:
-        """What was forgotten is told in no prompt any more."""
+        """Drop cached background facts that were forgotten."""
         for session, known in list(self._backgrounds.items()):
             if not known.facts.isdisjoint(identifiers):
                 del self._backgrounds[session]
 
     async def retell(self, memory: Memory) -> None:
-        """A message is about to be forgotten: neither title nor summary of its session say any more what it said."""
+        """Rewrite title and summary of a session without a message that is about to be forgotten."""
         message = message_of_memory(memory)
         if message is None:
             return
@@ -206,7 +222,10 @@ class Conversations:
                 await self._sessions.write_head(log, replace(log.head, title=title, summary=summary))
 
     async def compile(self, request: CompileRequest) -> dict[str, Any]:
-        """The prompt for the session's next request. Nothing is added to the log."""
+        """Compile the prompt for the session's next request.
+
+        Nothing is added to the log.
+        """
         session = redacted_name(request.session)
         try:
             async with self._sessions.held(session) as log:
@@ -253,7 +272,7 @@ class Conversations:
     # What a prompt is made of
 
     async def _view(self, log: Log, budget: int) -> View:
-        """The history of a log that is held, folded as far as the log goes."""
+        """Fold the history of a held log up to its end."""
         key = (log.head.session, budget)
         folded = self._folded.get(key)
         if folded is None or folded.log is not log:
@@ -268,8 +287,11 @@ class Conversations:
             self._folded.popitem(last=False)
 
     def _background(self, session: str, project: str | None, view: View) -> Sequence[str]:
-        """What is known of the project. It stays as it is until the history is compacted, for the cache's sake, but
-        what is forgotten is told no more."""
+        """Return the project's facts for a prompt.
+
+        They stay unchanged until the history is compacted, so that the prompt cache hits; forgotten facts are
+        dropped at once.
+        """
         if project is None:
             return ()
         known = self._backgrounds.get(session)
@@ -287,7 +309,10 @@ class Conversations:
     async def _found(
         self, message: str, project: str | None, view: View
     ) -> tuple[list[tuple[dict[str, Any], str]], list[str]]:
-        """What memory holds about the message and the prompt does not show anyway, and what could not be used."""
+        """Search memories for the message that the prompt does not show anyway.
+
+        Also returns the reasons why a search was incomplete.
+        """
         if not message.strip():
             return [], []
         depth: Depth = "deep" if looks_back(message) else "shallow"
@@ -315,7 +340,7 @@ class Conversations:
         return found, list(dict.fromkeys(degraded))
 
     def _last(self, session: str, project: str | None) -> Head | None:
-        """The session before this one, in the same project."""
+        """Return the previous session of the same project."""
         others = [
             head
             for head in self._sessions.heads.values()
@@ -333,12 +358,18 @@ class Conversations:
         self._wake.set()
 
     def wish_end(self, session: str) -> None:
-        """A client said that the session is over: close it when there is time."""
+        """Close the session in the background.
+
+        A client reported that it is over.
+        """
         self._ending.add(redacted_name(session))
         self._wake.set()
 
     async def keep_condensing(self) -> None:
-        """Fold what has come in, so that no prompt waits for it; write episodes; end what was left lying."""
+        """Fold new messages, write episodes and end idle sessions, forever.
+
+        Folding in the background means that no prompt waits for it.
+        """
         while True:
             try:
                 async with asyncio.timeout(SWEEP):
@@ -359,7 +390,7 @@ class Conversations:
                     raise
 
     async def _advance(self, session: str) -> None:
-        """What was condensed is kept as facts at once, and as episodes every twenty turns."""
+        """Store facts of condensed turns at once, and episodes every EPISODE_EVERY turns."""
         async with self._sessions.held(session) as log:
             until, told = (await self._view(log, DEFAULT_HISTORY)).condensed_until, log.head.told
             if until <= told:
@@ -377,7 +408,7 @@ class Conversations:
             await self.end(session)
 
     async def _keep_facts(self, head: Head, turns: Sequence[Turn]) -> Head:
-        """Keep what the newest of `turns` state. The head that counts it."""
+        """Store the facts that the newest turns state; return the updated head."""
         if not (stretch := turns[head.told :]):
             return head
         drafts = await asyncio.to_thread(facts_in, head, stretch)
@@ -387,7 +418,7 @@ class Conversations:
         return replace(head, told=turns[-1].number, facts=head.facts + len(kept))
 
     async def _keep_episodes(self, head: Head, extract: Extract) -> Head:
-        """Write the episodes; those of an earlier division of the session give way. The head that counts them."""
+        """Write the episodes, replace those of an earlier division, return the updated head."""
         await self._memories.keep(extract.episodes)
         made = len(extract.episodes)
         stale = [episode_id(head.session, head.project, number) for number in range(made + 1, head.episodes + 1)]

@@ -1,6 +1,6 @@
-"""What stays of a session when it has ended: episodes with their turns, and facts in the words in which they were said.
+"""Extraction of episodes and facts from a session, quoted verbatim.
 
-Nothing here is made up: every episode and every fact names the turns and the message that it rests on.
+Nothing is invented: every episode and every fact names the turns and the message that it is based on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMPRESSED = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What a session comes down to."""
+    """Episodes, summary and outcome of a session."""
 
     episodes: tuple[Memory, ...]
     summary: str
@@ -47,7 +47,7 @@ class Extract:
 
 
 def extracted(head: Head, turns: Sequence[Turn], now: datetime, *, ended: bool) -> Extract:
-    """The episodes and the gist of a session that has at least one turn."""
+    """Extract episodes and summary of a session with at least one turn."""
     chapters = chapters_of(turns, ended=ended)
     digests = [digested(chapter.turns) for chapter in chapters]
     episodes = tuple(
@@ -112,8 +112,12 @@ def _share(tokens: int) -> int:
 
 
 def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
-    """What becomes a fact of the turns that nobody looked at yet: the weightiest statements, each once, so many that
-    the session as a whole has about fifteen a hundred turns."""
+    """Select facts from turns that were not processed yet.
+
+    The statements of highest weight, each once, limited so that the whole session has about FACTS_A_HUNDRED in a
+    hundred
+    turns.
+    """
     points = digested(stretch).points
     candidates = [point for point in points if point.kind in FACT_KINDS and point.weight >= LEAST_WEIGHT]
     distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
@@ -123,7 +127,10 @@ def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
 
 
 def _fact(head: Head, point: Point) -> MemoryDraft:
-    """A statement as a fact. A preference is the user's in every project; a decision is the project's."""
+    """Convert a statement to a fact draft.
+
+    A preference is the user's in every project; a decision is the project's.
+    """
     digest = hashlib.blake2b(" ".join(point.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = point.kind == "preference" and point.by_user
     return MemoryDraft(
@@ -147,5 +154,5 @@ def _fact(head: Head, point: Point) -> MemoryDraft:
 
 
 def finished(head: Head, extract: Extract, *, at: datetime, outcome: str | None) -> Head:
-    """The head of a session that has ended."""
+    """Return the head of a session that has ended."""
     return replace(head, ended=at, outcome=outcome or extract.outcome, summary=extract.summary)

@@ -1,4 +1,4 @@
-"""What is known, as lines of a prompt: the user's profile, a project's background, and what a question brought up."""
+"""Prompt lines from memories: profile, project background, search results."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ _LOOKING_BACK: Final = re.compile(
 
 
 def looks_back(message: str) -> bool:
-    """Whether a message asks about what was said or decided: then a deep search is worth its time."""
+    """Return True if a message asks about the past, which deserves a deep search."""
     return _LOOKING_BACK.search(message) is not None
 
 
 def profile_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """The user's own documents below /profile and facts that matter, the same in the same state: documents by path,
-    facts by importance."""
+    """Render the user's documents below /profile and important facts.
+
+    The order is deterministic: documents by path, facts by importance.
+    """
     known = list(memories)
     documents = sorted(
         (memory for memory in known if memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(PROFILE_PREFIX)),
@@ -47,8 +49,10 @@ def profile_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def fact_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Facts that are important enough to be shown unasked, the most important first; no files are at hand for which a
-    rule may be."""
+    """Render the facts important enough to be shown unasked, most important first.
+
+    Rules for certain files are left out, as no file is open here.
+    """
     important = (one for one in memories if one.kind is Kind.FACT and one.importance >= LEAST_IMPORTANCE)
     facts = [fact for fact in important if holds_everywhere(fact)]
     facts.sort(key=lambda one: (-one.importance, one.category or "", one.key or "", one.id))
@@ -56,7 +60,10 @@ def fact_lines(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def fact_line(memory: Memory) -> str:
-    """In short; an instruction in its own words, as its key may be no more than a name for it."""
+    """Render a fact as `key: value`, an instruction verbatim.
+
+    The key of an instruction may be merely a name.
+    """
     in_short = memory.key and memory.value and memory.category != "instruction"
     return _line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
 
@@ -67,7 +74,10 @@ def _line(memory: Memory, said: str) -> str:
 
 
 def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
-    """A memory that answers, with where it is from. Short ones are shown whole; what nobody vouches for is fenced."""
+    """Render a search result with its source.
+
+    Short ones are shown whole; untrusted text is fenced.
+    """
     when = ago(memory.at, now)
     provenance = f"{memory.kind}, {when}, {memory.id}"
     told = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
@@ -88,7 +98,10 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
 
 
 def volatile_lines(now: datetime, name: str | None, last: Head | None, degraded: Sequence[str] = ()) -> tuple[str, ...]:
-    """What is true only now: `now` is in the user's own time zone."""
+    """Render what changes with every prompt.
+
+    `now` is in the user's own time zone.
+    """
     zone = now.tzname() or now.strftime("%z")
     lines = [f"Now: {now:%A %Y-%m-%d %H:%M} {zone}"]
     if name:
@@ -100,7 +113,7 @@ def volatile_lines(now: datetime, name: str | None, last: Head | None, degraded:
 
 
 def name_of(memories: Iterable[Memory]) -> str | None:
-    """The user's name, if they have told it."""
+    """Return the user's name, if they have stated it."""
     for memory in memories:
         if memory.kind is Kind.FACT and memory.category == "identity" and (memory.key or "").lower() == "name":
             return memory.value
@@ -110,7 +123,7 @@ def name_of(memories: Iterable[Memory]) -> str | None:
 def worth_showing(
     results: Sequence[Mapping[str, Any]], visible_messages: Collection[str], heads: Collection[str]
 ) -> list[Mapping[str, Any]]:
-    """The results that the prompt does not show anyway, each once."""
+    """Return the results that the prompt does not show anyway, each once."""
     seen: set[str] = set()
     kept = []
     for result in results:

@@ -1,6 +1,7 @@
-"""Sessions read by a language model for what the rules missed: behind everybody's back, within a day's money.
+"""Reader that lets a language model find facts in sessions that the rules missed.
 
-What is left to read is written in the head of each session: nothing is lost by a stop, and nothing is paid for twice.
+It runs in the background within a daily budget. The progress is written in the head of each session, so a stop loses
+nothing and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _Stretch:
 
 
 class Reading:
-    """`note` what has grown; `run` reads it when there is time, money and an answer."""
+    """Background reader: `note` queues a session, `run` reads it."""
 
     def __init__(
         self,
@@ -80,12 +81,15 @@ class Reading:
         self.trouble = ""  # why nothing is asked just now; "" when all is well
 
     def note(self, session: str) -> None:
-        """Facts were looked for in a session by rule: the rest of it may be worth a question."""
+        """Queue a session.
+
+        The rules have extracted its facts, the model may find more.
+        """
         self._waiting[session] = None
         self._wake.set()
 
     def status(self) -> dict[str, Any]:
-        """For `hunch status`: what is on, and what today has cost."""
+        """Return model, cost of today and problems for `hunch status`."""
         today = self._ledger.today
         return {
             "model": self._settings.model,
@@ -98,7 +102,7 @@ class Reading:
         }
 
     async def run(self) -> None:
-        """Read what is left of earlier runs, then what comes, for ever."""
+        """Read what earlier processes left, then new sessions, forever."""
         await self._sessions.begun()
         for head in list(self._sessions.heads.values()):
             if head.read < head.told and (head.last or head.began) >= self._ledger.since:
@@ -113,7 +117,10 @@ class Reading:
                     self._waiting.pop(session, None)
 
     async def _read(self, session: str) -> bool:
-        """Ask about the next stretch of a session. Whether nothing is left of it."""
+        """Ask about the next range of a session.
+
+        Returns True if nothing is left.
+        """
         try:
             stretch = await self._next(session)
         except NotFound:  # erased meanwhile
@@ -134,7 +141,10 @@ class Reading:
             return _Stretch(session, next(stretches(left))) if left else None
 
     async def _ask(self, question: Question, stretch: _Stretch) -> bool:
-        """Ask, and keep what is borne out. Whether the stretch is done with; if not, some time has passed."""
+        """Ask the model and store the verified claims.
+
+        Returns True if the range is finished; otherwise some time has passed.
+        """
         worst = await asyncio.to_thread(worst_of, question)
         if not self._ledger.reserve(*worst):
             self.trouble = f"today's limit of {self._settings.daily_limit_usd:.2f} $ is reached"
@@ -150,8 +160,10 @@ class Reading:
         return await self._after(outcome)
 
     async def _after(self, failure: Failure) -> bool:
-        """Wait as long as a failure asks for. Whether the stretch is given up: that no answer makes sense may be its
-        fault; anything else is not."""
+        """Wait after a failure; return True if the range is given up.
+
+        Repeated invalid answers may be caused by the range itself; other failures are not.
+        """
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"
         if failure.trouble in ("nonsense", "cut short"):
@@ -187,14 +199,20 @@ class Reading:
 
 
 def ledger_of(parts: Parts) -> Ledger:
-    """What the language model costs; one for all that ask it."""
+    """Create the cost ledger.
+
+    One is shared by all users of the language model.
+    """
     settings = parts.settings.language
     prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
     return Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
 
 
 def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memories) -> Reading | None:
-    """The reading that the settings ask for; None: it is switched off."""
+    """Create the reader from the settings.
+
+    Returns None if it is switched off.
+    """
     settings = parts.settings.language
     if parts.language is None:
         return None
@@ -202,7 +220,10 @@ def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memor
 
 
 def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
-    """The turns in pieces that fit one question; a turn is never divided."""
+    """Split turns into ranges that fit one request.
+
+    A turn is never divided.
+    """
     piece: list[Turn] = []
     size = 0
     for turn in turns:
@@ -217,7 +238,7 @@ def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
 
 
 def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
-    """A claim as a fact in the words in which it was said; where it comes from is told with it."""
+    """Convert a claim to a fact draft, quoted verbatim, with its source."""
     own = claim.by_user and claim.category in ("identity", "preference")
     return MemoryDraft(
         kind=Kind.FACT,
@@ -248,13 +269,15 @@ def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
 
 
 def worst_of(question: Question) -> tuple[int, int]:
-    """Tokens that a question may take, in and out."""
+    """Return the maximum input and output tokens of a request."""
     return int((count(question.text) + count(question.system) + AROUND) * ABOVE), question.most
 
 
 def paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
-    """Tokens that a question took. One that was turned away took nothing; one that broke off, at most what was put
-    aside."""
+    """Return the input and output tokens that a request cost.
+
+    A rejected one cost nothing; one that broke off, at most what was reserved.
+    """
     used = (outcome.used.input, outcome.used.output)
     if isinstance(outcome, Answer) or (outcome.used == Used() and outcome.trouble in ("busy", "refused")):
         return used

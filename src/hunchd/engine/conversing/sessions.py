@@ -1,4 +1,4 @@
-"""Sessions: turns taken in durably, listed in order, ended, and erased without a trace."""
+"""Session log: durable append, paging, end, and complete erasure."""
 
 from __future__ import annotations
 
@@ -51,14 +51,17 @@ LONG = 32 * 1024  # characters
 
 @dataclass(slots=True)
 class _Shelf:
-    """A session in use: whoever reads or changes its log holds the lock."""
+    """Cache entry of a session; the lock protects its log."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     log: Log | None = None
 
 
 class Sessions:
-    """`heads` are all sessions that are known; the logs of those in use are held in memory."""
+    """Registry of all sessions.
+
+    `heads` are those known, logs are cached while in use.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,10 @@ class Sessions:
     # What is known at the start, and what changes behind our back
 
     async def warm(self, projects: Sequence[str | None]) -> None:
-        """Learn which sessions there are; before, nobody can say whether a session is new."""
+        """Load the heads of all sessions.
+
+        Before, it is unknown whether a session is new.
+        """
         for project in projects:
             filters = Filters(project=project, kinds=(Kind.DOCUMENT,), tags=(HEAD_TAG,), statuses=())
             async for memory in self._all(filters):
@@ -94,7 +100,7 @@ class Sessions:
         self._ready.set()
 
     def changed(self, change: Change) -> None:
-        """Memories were kept or forgotten: what was not our doing is read anew when it is asked for."""
+        """Invalidate cached logs and heads after changes made elsewhere."""
         for memory in change.memories:
             self.noticed(memory)
         gone = set(change.deletions) - self._own
@@ -106,7 +112,7 @@ class Sessions:
                 del self.heads[session]
 
     def noticed(self, memory: Memory) -> None:
-        """The same of one memory that was kept."""
+        """Update the registry with one stored memory."""
         if memory.id in self._own:
             return
         if (head := head_of_memory(memory)) is not None:
@@ -115,17 +121,24 @@ class Sessions:
             self._let_go(str(memory.source.get("session")))
 
     def forget_project(self, project: str) -> None:
+        """Drop the sessions of a project."""
         for session in [session for session, head in self.heads.items() if head.project == project]:
             del self.heads[session]
             self._shelves.pop(session, None)
 
     def _let_go(self, session: str) -> None:
-        """Read the session's log anew when it is asked for."""
+        """Drop the cached log of a session.
+
+        It is read again on demand.
+        """
         if (shelf := self._shelves.get(session)) is not None:
             shelf.log = None
 
     async def begun(self) -> None:
-        """Wait until it is known which sessions there are. Raises Unavailable when that takes long."""
+        """Wait until the heads are loaded.
+
+        Raises Unavailable after BEGUN_WITHIN seconds.
+        """
         try:
             async with asyncio.timeout(BEGUN_WITHIN):
                 await self._ready.wait()
@@ -135,8 +148,10 @@ class Sessions:
     # The log
 
     async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
-        """Take in messages, durably; one whose ref is known already changes nothing. Raises Conflict when the session
-        belongs to another project."""
+        """Store messages durably; one with a known ref changes nothing.
+
+        Raises Conflict when the session belongs to another project.
+        """
         await self.begun()
         session = redacted_name(session)
         async with self.held(session, project, new=True) as log:
@@ -151,7 +166,7 @@ class Sessions:
         return answer | ({"rejected": list(request.rejected)} if request.rejected else {})
 
     async def _numbered(self, log: Log, drafts: Sequence[MessageDraft]) -> tuple[list[str], list[Message]]:
-        """The ids of all drafts, and those that are new, with their numbers."""
+        """Return the ids of all drafts, and the new messages with their numbers."""
         ids: list[str] = []
         fresh: list[Message] = []
         refs = {ref: message.id for ref, message in log.refs.items()}
@@ -184,7 +199,10 @@ class Sessions:
 
     @asynccontextmanager
     async def held(self, session: str, project: str | None = None, *, new: bool = False) -> AsyncIterator[Log]:
-        """The log of a session, for one at a time. Raises NotFound unless it may be `new`."""
+        """Hold the log of a session exclusively.
+
+        Raises NotFound for an unknown session unless `new` is set.
+        """
         await self.begun()
         head = self.heads.get(session)
         if head is None and not new:
@@ -205,7 +223,10 @@ class Sessions:
                 return
 
     async def _read(self, head: Head) -> Log:
-        """The log as it was accepted: memory first, then the store, so that what moves in between is seen once."""
+        """Read the log in the order of acceptance.
+
+        The cache comes before the store, so that a message that moves in between is seen once.
+        """
         filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
         found: dict[int, Message] = {}
         async for memory in self._all(filters):
@@ -216,14 +237,14 @@ class Sessions:
         return log
 
     async def _all(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Every memory that passes, without those that were superseded by an edit."""
+        """Yield every memory that matches, without those superseded by an edit."""
         await self._writer.begun()
         async for memory in self._memories.each(filters):
             if memory.superseded_by is None:
                 yield memory
 
     def _shrink(self) -> None:
-        """Let go of the logs that were not used for longest; one that is in use stays."""
+        """Evict the least recently used logs; one that is in use stays."""
         sizes = {session: shelf.log.size if shelf.log else 0 for session, shelf in self._shelves.items()}
         total = sum(sizes.values())
         for session, shelf in list(self._shelves.items())[:-1]:
@@ -236,7 +257,7 @@ class Sessions:
     # What clients ask
 
     async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
-        """A page of the log, oldest first."""
+        """Return a page of the log, oldest first."""
         session = redacted_name(session)
         after = _number(request.cursor)
         async with self.held(session) as log:
@@ -249,7 +270,7 @@ class Sessions:
             )
 
     async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
-        """A page of the sessions, the newest first; those of one project if `project` names it."""
+        """Return a page of the sessions, newest first, optionally of one project."""
         await self.begun()
         wanted = [head for head in self.heads.values() if request.project is None or head.project == project]
         wanted.sort(key=lambda head: (head.began, head.session), reverse=True)
@@ -263,12 +284,15 @@ class Sessions:
         )
 
     async def head(self, session: str) -> Head:
-        """What is known of a session. Raises NotFound."""
+        """Return the metadata of a session. Raises NotFound."""
         async with self.held(redacted_name(session)) as log:
             return replace(log.head, messages=len(log.messages))
 
     async def _counted(self, head: Head) -> Head:
-        """The head with figures of now: one that is not in use may have been written before the last messages."""
+        """Return the head with current counts.
+
+        The head of an unused session may have been written before its last messages.
+        """
         shelf = self._shelves.get(head.session)
         if (shelf is not None and shelf.log is not None) or head.ended is not None or head.last is not None:
             return head
@@ -280,8 +304,12 @@ class Sessions:
         return counted
 
     async def memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Those of the memories that are there, by id; what is not at hand is asked of the store at once. When the
-        store does not answer, only what is at hand."""
+        """Return the existing memories among `ids`, by id.
+
+        Those that are not cached are read from the store in one call. If the store does not answer, only cached
+        ones are
+        returned.
+        """
         found = {one: memory for one in ids if (memory := self._hot.get(one)) is not None}
         missing = [one for one in ids if one not in found and not self._hot.is_tombstoned(one)]
         if missing:
@@ -292,7 +320,10 @@ class Sessions:
         return found
 
     async def made(self, session: str, kind: Kind) -> list[Memory]:
-        """What was made of a session, in the project and of the user's own, in the order in which it was said."""
+        """Return the memories derived from a session, ordered by turn.
+
+        Includes the project's and the user's own.
+        """
         head = self.heads.get(session)
         found = []
         for owner in dict.fromkeys((head.project if head is not None else None, None)):
@@ -301,7 +332,7 @@ class Sessions:
         return sorted(found, key=lambda memory: (memory.source.get("turn", 0), memory.id))
 
     async def write_head(self, log: Log, head: Head) -> None:
-        """Keep a changed head; whoever calls holds the log."""
+        """Store a changed head; the caller holds the log."""
         log.head = self.heads[head.session] = head
         await self._keep_own([memory_of_head(head, self._now())])
 
@@ -314,7 +345,7 @@ class Sessions:
             self._own -= ids
 
     async def idle_since(self, moment: datetime) -> list[str]:
-        """The open sessions to which nothing was added since."""
+        """Return the open sessions without new messages since `moment`."""
         idle = []
         for session, head in list(self.heads.items()):
             if head.ended is None and (await self._counted(head)).last is not None:
@@ -324,8 +355,10 @@ class Sessions:
         return idle
 
     async def erase(self, session: str) -> dict[str, Any]:
-        """Remove the session, its messages and everything made of it: from answers at once, from disk before this
-        returns."""
+        """Erase a session, its messages and everything derived from it.
+
+        Answers exclude it at once, the disk before this returns.
+        """
         session = redacted_name(session)
         async with AsyncExitStack() as promises:
             with self._memories.purges.coming():
@@ -337,8 +370,10 @@ class Sessions:
         return {"erased": session, "memories": len(ids)}
 
     async def _taken_out(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
-        """Take the session out of every answer and out of the journal; what is to leave the disk, by its project, which
-        `promises` note."""
+        """Remove the session from answers and journal.
+
+        Returns the ids to purge, by project. The erasures are recorded in `promises`.
+        """
         async with self.held(session) as log:
             await self._writer.drained()
             gone: dict[str | None, list[str]] = {}
@@ -367,7 +402,7 @@ class Sessions:
         return gone
 
     async def forget(self, ids: Sequence[str], project: str | None) -> int:
-        """Take memories out of every answer, durably; the number of the last record that says so."""
+        """Delete memories durably; return the sequence number of the last record."""
         self._own |= set(ids)
         try:
             return await self._memories.bury(ids, project)
@@ -376,7 +411,7 @@ class Sessions:
 
 
 def head_json(head: Head) -> dict[str, Any]:
-    """A session as clients see it."""
+    """Serialize a session's metadata for the API."""
     return {
         "id": head.session,
         "title": head.title,
@@ -391,7 +426,7 @@ def head_json(head: Head) -> dict[str, Any]:
 
 
 def title_of_session(messages: Sequence[Message]) -> str:
-    """The first thing that the user says; "" where nobody says anything."""
+    """Return the user's first message as title, "" if there is none."""
     said = [message for message in messages if message.event is Event.USER] or messages
     return title_of(redact(said[0].text).text) if said else ""
 

@@ -1,4 +1,4 @@
-"""What a language model has cost, by day: asked before each question, so that no day costs more than was allowed."""
+"""Daily cost ledger of the language model; it enforces the daily limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ KEPT: Final = 31  # days
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """One day. `usd` holds what is put aside for a question under way, until it is known what it took."""
+    """Cost of one day.
+
+    `usd` includes the reservation of a pending request until its cost is known.
+    """
 
     usd: float = 0.0
     questions: int = 0
@@ -32,17 +35,18 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens."""
+    """Prices in US dollars for a million tokens."""
 
     input: float
     output: float
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
+        """Compute the cost in US dollars."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
 class Ledger:
-    """On disk before a question is sent: a crash cannot make the day forget what it has spent."""
+    """Ledger that is written to disk before each request, so that a crash loses no expense."""
 
     def __init__(self, path: Path, *, limit: float, prices: Prices, now: Callable[[], datetime]) -> None:
         self._path = path
@@ -58,8 +62,11 @@ class Ledger:
         return self._days.get(self._day(), Spent())
 
     def reserve(self, input_tokens: int, output_tokens: int) -> bool:
-        """Put aside what a question may cost at most. False: today there is not enough left for it. Raises StoreError
-        when that cannot be written down: what is not on disk may be spent again."""
+        """Reserve the maximum cost of a request.
+
+        Return False if today's limit does not allow it. Raises StoreError when that cannot be written: what is not on
+        disk could be spent again.
+        """
         worst = self._prices.of(input_tokens, output_tokens)
         today = self.today
         if today.usd + worst > self._limit:
@@ -68,7 +75,10 @@ class Ledger:
         return True
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], *, failed: bool) -> None:
-        """Say what the question took of what was put aside for it. Nothing known of one that broke off: all of it."""
+        """Replace a reservation by the actual cost.
+
+        If a request broke off and its cost is unknown, all of the reservation is spent.
+        """
         worst, took = self._prices.of(*reserved), self._prices.of(*used)
         today = self.today
         self._keep(
@@ -82,7 +92,7 @@ class Ledger:
         )
 
     def seconds_to_midnight(self) -> float:
-        """Until there is something to spend again, at least one."""
+        """Return the seconds until the limit is reset, at least 1."""
         now = self._now().astimezone()
         return max(1.0, 86_400.0 - (now.hour * 3_600 + now.minute * 60 + now.second))
 

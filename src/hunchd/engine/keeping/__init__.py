@@ -1,1 +1,1 @@
-"""Memories as they are kept: by which rule, in the journal, on their way to the store, and gone without a trace."""
+"""Stored memories: fact resolution, journal records, the writer to the store, erasure."""

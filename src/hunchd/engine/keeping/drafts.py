@@ -1,4 +1,4 @@
-"""From what a client wants kept to the memory that is kept: its id, and nothing secret in it."""
+"""Conversion of a client's draft to a stored memory, with id and without secrets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from hunchd.protocol.memories import MemoryDraft, title_of
 
 
 def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
-    """A draft with its id and without its secrets. A fact with a key has the id of its place; what else has no ref, a
-    random one."""
+    """Convert a draft to a memory, with its id and without secrets.
+
+    A fact with a key gets the id of its slot; a draft without a ref gets a random id.
+    """
     told = Memory(
         id="",
         kind=draft.kind,
@@ -51,12 +53,15 @@ def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
 
 
 def without_secrets(memory: Memory) -> Memory:
-    """The memory as it may be kept. Its id stays: it is ours, or made of a ref by a way that does not lead back."""
+    """Redact secrets in a memory.
+
+    The id stays: it is generated, or a hash of a ref that cannot be reversed.
+    """
     stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
     [(key, value)] = stated.items()
 
     def kept(text: str) -> str:
-        """What is a secret by its key is one in the text too."""
+        """Redact text; a value that is secret by its key is secret in the text too."""
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = kept(memory.content)
@@ -81,5 +86,5 @@ def without_secrets(memory: Memory) -> Memory:
 
 
 def memory_id(project: str | None, ref: str) -> str:
-    """The id that a caller's own key has in a project: the same request is the same memory."""
+    """Return the id of a caller's ref in a project: the same request is the same memory."""
     return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()

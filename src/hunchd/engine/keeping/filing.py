@@ -1,4 +1,4 @@
-"""A statement in somebody's words → a fact in its place: category, key, value, instead of what, and why. No I/O."""
+"""Parsing of free-text statements into facts: category, key, value, reason. No I/O."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _VOICES: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust
 
 
 def filed(draft: MemoryDraft) -> MemoryDraft:
-    """A fact that came without a key, with the one its text states; as it is when the rules see no statement in it.
-    A value that the caller named stays as it is: `without_secrets` looks for it in the text."""
+    """Add category, key and value to a fact that came without a key.
+
+    The draft is unchanged if the rules find no statement in its text. A value that the caller gave stays as it is:
+    `without_secrets` looks for it in the text.
+    """
     if draft.kind is not Kind.FACT:
         return draft
     if draft.key is not None:
@@ -45,8 +48,10 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
 
 
 def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
-    """`patch`, completed so that text, key and value of a fact go on saying the same. A new text leaves it in its
-    place; another key, category, scope or branch gives it another."""
+    """Complete `patch` so that text, key and value of a fact stay consistent.
+
+    A new text leaves the fact in its slot; another key, category, scope or branch moves it to another one.
+    """
     if memory.kind is not Kind.FACT or not memory.key:
         return patch
     if "content" in patch and not patch.keys() & {"key", "value"}:
@@ -63,7 +68,7 @@ def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged_into(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
-    """The claims that facts of a branch become when its commits are merged: the same, and true everywhere."""
+    """Convert facts of a branch to claims without a branch, when its commits are merged."""
     claims = []
     for fact in facts:
         claim = replace(fact, branch=None, ref=None, valid_from=now, created=now, updated=now, supersedes=None)
@@ -73,13 +78,17 @@ def merged_into(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Mem
 
 
 def _first(found: list[Stated], category: str | None) -> Stated | None:
-    """The first statement, of the category that the speaker named if it can be."""
+    """Return the first statement, preferably of the category that the caller named."""
     return next((one for one in found if one.category == category), found[0] if found else None)
 
 
 def _value_in(content: str, key: str) -> str:
-    """What a text says of `key`: what stands behind it, what a rule reads, or else its first line. Secrets are taken
-    out of the whole text first: a part of it may no longer look like one."""
+    """Extract the value of `key` from a text.
+
+    What follows "key:", what a rule extracts, or else the first line. Secrets are redacted in the whole text first:
+    a part
+    of it may no longer look like one.
+    """
     content = redact(content).text
     named, _, value = content.partition(":")
     if normal_key(named) == normal_key(key) and value.strip():
@@ -89,7 +98,7 @@ def _value_in(content: str, key: str) -> str:
 
 
 def _clean(key: str, value: str) -> tuple[str, str]:
-    """Both without secrets; a value is judged by the key it is kept under."""
+    """Redact both; a value is judged by the key it is stored under."""
     [(clean_key, clean_value)] = redact_values({key: value})[0].items()
     return str(clean_key), str(clean_value)
 

@@ -1,4 +1,7 @@
-"""What was learnt, and forgotten by its owner: remembered by id alone, so that it is not learnt again."""
+"""Tombstones of learned memories that the user forgot, so that they are not learned again.
+
+Only ids are stored.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class Forgotten:
-    """A file of ids for each project, below `folder`."""
+    """Tombstone files below `folder`, one a project."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def of(self, project: str) -> frozenset[str]:
+        """Return the tombstoned ids of a project."""
         try:
             return frozenset(json.loads((self._folder / project).read_bytes()))
         except FileNotFoundError:
@@ -29,12 +33,15 @@ class Forgotten:
             return frozenset()
 
     def add(self, project: str, ids: Iterable[str]) -> None:
-        """Replace the file in one step. OSError when the disk refuses."""
+        """Add ids; the file is replaced atomically.
+
+        Raises OSError when the disk is full.
+        """
         file = self._folder / project
         told = sorted({*self.of(project), *ids})
         make_private(self._folder)
         replace_file(Files(), file, json.dumps(told).encode())
 
     def drop(self, project: str) -> None:
-        """Leave nothing of a project that goes."""
+        """Delete the tombstones of a project that is removed."""
         (self._folder / project).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What is kept, wherever it lies: at hand, on its way to the store, in the store."""
+"""Reading of memories from the cache and the store as one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAMILY_PAGE = 1_000  # versions, chunks and claims of one memory fetched at once
 
 
 class Kept:
-    """The reading half of `Memories`."""
+    """Reading half of `Memories`."""
 
     def __init__(self, hot: HotTier, store: StoreClient, writer: Writer) -> None:
         self._hot = hot
@@ -25,7 +25,10 @@ class Kept:
         self._writer = writer
 
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """The memory of that id, wherever it is kept. Raises NotFound."""
+        """Return the memory with this id, cached or stored.
+
+        Raises NotFound.
+        """
         await self._writer.begun()
         if self._hot.is_tombstoned(identifier):
             raise NotFound(f"there is no memory '{identifier}'", field="id")
@@ -37,7 +40,7 @@ class Kept:
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
     async def known(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Those of the memories that there are, of one project, by id."""
+        """Return the existing memories among `identifiers` in one project, by id."""
         await self._writer.begun()
         found = {name: memory for name in identifiers if (memory := self._hot.get(name)) is not None}
         missing = [name for name in identifiers if name not in found and not self._hot.is_tombstoned(name)]
@@ -46,20 +49,26 @@ class Kept:
         return found
 
     async def family(self, identifier: str, project: str | None) -> list[Memory]:
-        """A memory and all that is kept under it: versions, chunks, claims that were rejected."""
+        """Return a memory and everything stored under it: versions, chunks, rejected claims."""
         return await self.all_of(Filters(project=project, statuses=(), family=identifier))
 
     def at_hand(self, filters: Filters) -> tuple[Memory, ...]:
-        """Those that pass of what lies in memory, newest first: what is new, and what answers need at once."""
+        """Return the cached memories that match, newest first.
+
+        The cache holds what is new and what answers need at once.
+        """
         return self._hot.list(filters)
 
     async def all_of(self, filters: Filters) -> list[Memory]:
-        """Every memory that passes, in the store or on its way there, in no order."""
+        """Return every memory that matches, stored or pending, in no order."""
         return [memory async for memory in self.each(filters)]
 
     async def each(self, filters: Filters) -> AsyncIterator[Memory]:
-        """The same one by one, each once: first what is at hand, so that what moves to the store meanwhile is not
-        missed; what is newer at hand counts."""
+        """Yield every memory that matches, each once.
+
+        Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached
+        version wins.
+        """
         seen = set()
         for memory in self._hot.list(filters):
             seen.add(memory.id)
@@ -76,18 +85,24 @@ class Kept:
                 return
 
     async def history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
-        """The memory and what it said before, newest first."""
+        """Return a memory and its earlier versions, newest first."""
         memory = await self.get(identifier, projects)
         family = {one.id: one for one in await self.family(memory.id.partition(".")[0], memory.project)}
         return chain(memory, family)
 
     async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
-        """Contradictions quote both sides: with one of them they go too."""
+        """Return the contradictions that quote a memory in `gone`.
+
+        They must be removed with it.
+        """
         conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
         return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]
 
     async def warm(self, project: str | None) -> list[Memory]:
-        """Bring what answers need at once (facts, errors, documents, patterns; the newest) into memory; return it."""
+        """Load the memories that answers need at once into the cache.
+
+        Returns them. These are the newest WARM facts, errors, documents, patterns, workflows and contradictions.
+        """
         found: dict[str, Memory] = {}
         for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
             filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))

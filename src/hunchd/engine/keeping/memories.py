@@ -1,4 +1,7 @@
-"""What is kept on request: added, found, changed, undone, forgotten. Accepted means durable; searchable at once."""
+"""Memory service: add, edit, undo, forget.
+
+Accepted means durable and searchable at once.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ from hunchd.store.journal.journal import Journal
 
 
 class Memories(Kept):
-    """`noticed` is told of every change, once it is durable."""
+    """Service that changes memories; `noticed` is called with every durable change."""
 
     def __init__(
         self,
@@ -68,24 +71,30 @@ class Memories(Kept):
     # Kept
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
-        """Keep `drafts`, each for its project id; the same ref in a project is the same memory."""
+        """Store `drafts`, each for its project id.
+
+        The same ref in a project is the same memory.
+        """
         return [ruling.memory for ruling in await self.file(drafts, projects)]
 
     async def file(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Ruling]:
-        """The same, and what became of each: a fact with a key takes the place of what is said there, or does not."""
+        """Store `drafts` and return the resolution of each.
+
+        A fact with a key replaces the value in its slot, or is rejected.
+        """
         now = self.now()
         return await self.claim(
             [memory_of(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
         )
 
     async def claim(self, claims: Sequence[Memory]) -> list[Ruling]:
-        """Keep what is claimed, by the rule that one key has one value."""
+        """Store claims under the rule that one key has one value."""
         await self._writer.begun()
         async with self.changing:
             return await self.claimed(claims)
 
     async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
-        """The same, for who holds `changing`."""
+        """Same as `claim`, for callers that hold `changing`."""
         rulings = await self._rulings.of(claims, self.now())
         await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
         return rulings
@@ -95,7 +104,7 @@ class Memories(Kept):
         await self.commit([Change((memory,), project=memory.project) for memory in memories])
 
     async def commit(self, changes: Sequence[Change]) -> None:
-        """Make `changes` durable, each whole or not at all whatever happens, and searchable."""
+        """Make `changes` durable, each atomically, and searchable."""
         if not changes:
             return
         records = [record_of(change) for change in changes]
@@ -107,8 +116,12 @@ class Memories(Kept):
         await self._writer.accept(records, queue)
 
     def apply(self, sequence: int, change: Change, *, replayed: bool = False) -> None:
-        """Make an accepted change visible and queue it for the store. What is `replayed` comes in the order in which it
-        was accepted, whatever the clock said then; what was accepted since the start stays."""
+        """Make an accepted change visible and queue it for the store.
+
+        Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never
+        override what
+        was accepted since the start.
+        """
         for identifier in change.deletions:
             if not replayed or identifier not in self._newer:
                 self._hot.tombstone(identifier)
@@ -125,8 +138,12 @@ class Memories(Kept):
     # Changed
 
     async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
-        """Change the named fields; the text is redacted like a new one. A fact that gets another key, category, scope
-        or branch moves to the place of those, and to another id."""
+        """Change the given fields; the text is redacted like a new one.
+
+        A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises
+        Conflict if
+        the memory is a version, a contradiction, or no longer valid.
+        """
         async with self.changing:
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
@@ -148,7 +165,10 @@ class Memories(Kept):
             return result
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """Take back the last change of a memory: what it said before holds again. Raises Conflict if nothing did."""
+        """Undo the last change of a memory: what it said before is valid again.
+
+        Raises Conflict if there is nothing to undo.
+        """
         async with self.changing:
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
@@ -163,7 +183,10 @@ class Memories(Kept):
             return restored
 
     async def _stepped_back(self, head: Memory, now: datetime) -> tuple[Memory, Change]:
-        """What held before the last step of `head` holds again; where that was a move, in the place it came from."""
+        """Undo the last step of `head`.
+
+        A move is undone into the slot it came from.
+        """
         places = [one for one in (head.supersedes, moved_from(head)) if one is not None]
         known = await self.known(places, head.project)
         before, old = known.get(head.supersedes or ""), known.get(moved_from(head) or "")
@@ -174,8 +197,10 @@ class Memories(Kept):
         return back, replace(change, memories=(*change.memories, back))
 
     async def _returned(self, memory: Memory, now: datetime) -> tuple[Memory, Change]:
-        """`memory`, which gave way to another one, holding again. Raises Conflict where something else is to be taken
-        back for that."""
+        """Reactivate `memory`, which was superseded by another one.
+
+        Raises Conflict if something else must be undone first.
+        """
         by = memory.superseded_by or ""
         other = (await self.known([by], memory.project)).get(by)
         if other is None:  # forgotten since
@@ -190,7 +215,7 @@ class Memories(Kept):
         )
 
     async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
-        """Count what was cited or ignored; returns those that are memories, by id."""
+        """Count feedback on memories; return those that exist, by id."""
         changed: dict[str, Memory] = {}  # one may be named twice
         async with self.changing:
             for item in items:
@@ -204,8 +229,12 @@ class Memories(Kept):
     # Forgotten
 
     async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
-        """Remove a memory and all that is kept under it from answers at once, and its bytes from disk as soon as the
-        store has done so. What it was, and the number under which the journal knows that it is to go."""
+        """Remove a memory and everything stored under it from all answers.
+
+        Its bytes leave the disk as soon as the store has purged them. Returns the memory and the sequence number of
+        the
+        deletion in the journal.
+        """
         async with self.changing:
             memory = await self.get(identifier, projects)
             gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
@@ -217,8 +246,10 @@ class Memories(Kept):
             return memory, last
 
     async def bury(self, identifiers: Sequence[str], project: str | None) -> int:
-        """Take memories of one project out of every answer, durably; the number of the last record that says so, 0
-        where there are none."""
+        """Delete memories of one project durably.
+
+        Returns the sequence number of the last journal record, 0 if there is none.
+        """
         if not identifiers:
             return 0
         records = [record_of_forgetting(one, project) for one in identifiers]
@@ -236,8 +267,12 @@ class Memories(Kept):
         return last
 
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
-        """Forget a memory; no file of ours holds it, or what it said before, any more when this returns. One that is
-        accepted under its id meanwhile is another, and stays. Who calls it has it `promised`, with all that goes."""
+        """Forget a memory and return when no file contains it or its versions any more.
+
+        A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded
+        the erasure
+        with `promised`, including everything removed with it.
+        """
         with self.purges.coming():
             memory, sequence = await self.forget(identifier, projects)
             await self._writer.drained()
@@ -253,7 +288,10 @@ class Memories(Kept):
         await self.purges.purge(memory.project)
 
     async def _drop_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
-        """Signals that hold the text of errors that are forgotten go with them; their ids."""
+        """Delete the signals that hold the text of forgotten errors.
+
+        Returns their ids.
+        """
         if project is None:
             return frozenset()
         kept = [(signal["id"], signal["data"]) async for signal in self._store.signals(project)]
@@ -263,8 +301,12 @@ class Memories(Kept):
         return gone
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
-        """What an earlier start began: those of `ids` that are forgotten, of which no file of ours tells any more when
-        this returns. What is there was not forgotten, or is something else by now."""
+        """Complete an erasure that an earlier process began; return the ids erased.
+
+        An id that exists was not forgotten, or is another memory by now. Of the others no file contains anything
+        when this
+        returns.
+        """
         there = await self.known(ids, project)
         gone = [one for one in ids if one not in there]
         if gone:
@@ -278,8 +320,12 @@ class Memories(Kept):
         return gone
 
     async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
-        """Close the gaps that forgetting `gone` will leave in histories: what one of them took the place of holds
-        again. The ids among them where something else lies now; whoever calls holds `changing`."""
+        """Close the gaps in version histories that forgetting `gone` will leave.
+
+        The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
+        value. The
+        caller holds `changing`.
+        """
         going = frozenset(one.id for one in gone)
         changes = []
         for place in dict.fromkeys(one.id.partition(".")[0] for one in gone):
@@ -300,7 +346,7 @@ def _refuse_version(memory: Memory) -> None:
 
 
 def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
-    """A change of what does not hold would show nowhere."""
+    """Reject a change of a memory that is not valid: it would have no visible effect."""
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction: it is settled, not changed",

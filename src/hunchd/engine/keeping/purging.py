@@ -1,4 +1,7 @@
-"""What was forgotten leaves the disk: the store writes all of a project anew for it, once for all who wait for it."""
+"""Purging of deleted memories from disk, batched for concurrent callers.
+
+The store rewrites all files of a project for a purge.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ GATHERED_WITHIN: Final = 2.0  # seconds
 
 
 class Purges:
+    """Scheduler that shares one purge of a project among callers."""
+
     def __init__(self, store: StoreClient) -> None:
         self._store = store
         self._coming = 0  # callers who forget something first
@@ -23,7 +28,10 @@ class Purges:
 
     @contextmanager
     def coming(self) -> Iterator[None]:
-        """Somebody forgets something and asks for a purge next: one that was not begun waits for them."""
+        """Announce a deletion that will request a purge.
+
+        A purge not yet begun waits for it.
+        """
         self._coming += 1
         self._arrived.clear()
         try:
@@ -34,7 +42,10 @@ class Purges:
                 self._arrived.set()
 
     async def purge(self, project: str | None) -> None:
-        """Return when no byte is on the disk of what the store had deleted of a project before."""
+        """Purge a project; return when no deleted byte is left on disk.
+
+        Covers what the store had deleted before the call.
+        """
         task = self._gathering.get(project)
         if task is None:
             task = self._gathering[project] = asyncio.create_task(self._purge(project), name="purge")

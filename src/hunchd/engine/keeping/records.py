@@ -1,4 +1,7 @@
-"""Changes of memories as the journal keeps them, and back: a start understands what any earlier one wrote."""
+"""Journal records of memory changes.
+
+Records of any earlier version can be read.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from hunchd.store.journal.journal import Record
 
 
 def record_of(change: Change) -> Record:
-    """A change whole: it is made, or it is not."""
+    """Serialize a change as one record, so that it is atomic."""
     identifier, told = secrets.token_hex(8), [memory_json(memory) for memory in change.memories]
     if len(told) == 1 and not change.deletions:
         return Record(id=identifier, type="memory", project=change.project, data=told[0], at=0.0)
@@ -21,11 +24,12 @@ def record_of(change: Change) -> Record:
 
 
 def record_of_forgetting(identifier: str, project: str | None) -> Record:
+    """Create the record of a deletion."""
     return Record(id=secrets.token_hex(8), type="forget", project=project, data={"id": identifier}, at=0.0)
 
 
 def change_of(record: Record) -> Change | None:
-    """What a record says of memories; None if it speaks of something else."""
+    """Parse the change of a record, or return None for other records."""
     match record.type:
         case "memory":
             return Change((memory_from_json(record.data),), project=record.project, silent=True)
@@ -38,7 +42,10 @@ def change_of(record: Record) -> Change | None:
 
 
 def tells_of(record: Record, identifier: str) -> bool:
-    """Whether a record holds text of a memory, of a version of it, or of a contradiction that quotes it."""
+    """Return True if a record holds text of a memory.
+
+    Also for a version of it, or a contradiction that quotes it.
+    """
     match record.type:
         case "memory":
             return of_family(str(record.data.get("id")), identifier)
@@ -52,7 +59,7 @@ def tells_of(record: Record, identifier: str) -> bool:
 
 
 def holds_one_of(record: Record, ids: Collection[str]) -> bool:
-    """Whether a record holds one of these memories, alone or in a change of several."""
+    """Return True if a record holds one of these memories, alone or in a change of several."""
     if record.type == "memory":
         return record.data.get("id") in ids
     return record.type == "change" and any(told.get("id") in ids for told in record.data.get("memories", ()))

@@ -1,4 +1,7 @@
-"""What becomes of a claim: the rule that one key has one value, and the questions that follow from it. Reads only."""
+"""Resolution of claims: one value a key, and the conflicts that follow.
+
+Reads only.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ from hunchd.engine.keeping.kept import Kept
 
 
 class Rulings:
-    """By what `kept` knows."""
+    """Resolver of claims against the memories in `kept`."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
 
     async def of(self, claims: Sequence[Memory], now: datetime) -> list[Ruling]:
-        """One for each of `claims`, which are kept in this order; nothing is written here."""
+        """Resolve `claims` in order; nothing is written."""
         heads = await self._heads(claims)
         said = self._said(claims)
         written: dict[str, Memory] = {}  # by the rulings so far
@@ -76,8 +79,10 @@ class Rulings:
         )
 
     async def _replacing(self, claim: Memory, ruling: Ruling, written: dict[str, Memory], now: datetime) -> Ruling:
-        """The memory in whose place `claim` is said to come holds no more: now, and not from the next night on. So
-        does a choice that it turns round."""
+        """Supersede the memory that `claim` is said to replace, at once.
+
+        Without this it would happen in the next nightly run. The same applies to a choice that the claim reverses.
+        """
         other_way = turned_round(claim) if claim.supersedes is None else None
         named = place_of(other_way) if other_way is not None else claim.supersedes
         if named is None or "." in named or ruling.verdict not in (Verdict.NEW, Verdict.REPLACED):
@@ -94,7 +99,7 @@ class Rulings:
         return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
 
     async def overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
-        """What becomes of the open contradictions about a place when one voice says there what it `said`."""
+        """Update the open contradictions of a slot after one source states `said` there."""
         place = place_of(said)
         known = await self._kept.conflicts_about({place}, said.project) if place is not None else []
         told = [one for conflict in known for one in overtaken(conflict, said, now, undone=undone)]
@@ -102,7 +107,7 @@ class Rulings:
         return [*opened, *(one for one in told if one.status is not Status.ACTIVE)]
 
     async def _unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
-        """Those that nobody is asked about, or has answered."""
+        """Return the conflicts that are neither open nor answered already."""
         known = [await self._kept.known([one.id], one.project) for one in conflicts]
         return [
             one
@@ -111,7 +116,7 @@ class Rulings:
         ]
 
     async def _heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
-        """What lies now under the ids of `claims` that may be known."""
+        """Return the current values under the ids of `claims`, where they may exist."""
         wanted: dict[str | None, list[str]] = {}
         for claim in claims:
             if claim.ref is not None or place_of(claim) is not None:
@@ -122,14 +127,14 @@ class Rulings:
         return heads
 
     def _said(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """The facts without a place that are at hand, by what they say, where one of `claims` may say it again."""
+        """Return the cached facts without a slot that a claim may repeat, by statement."""
         owners = {claim.project for claim in claims if _statement(claim) is not None}
         facts = (fact for owner in owners for fact in self._kept.at_hand(Filters(project=owner, kinds=(Kind.FACT,))))
         return {told: fact for fact in facts if (told := _statement(fact)) is not None}
 
 
 def _statement(fact: Memory) -> tuple[object, ...] | None:
-    """What a fact without a place and without a caller's own key says, and where it holds: said twice it is one."""
+    """Return a comparison key of a fact without slot and ref, so that repetitions match."""
     if fact.kind is not Kind.FACT or fact.ref is not None or place_of(fact) is not None:
         return None
     holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)
@@ -137,14 +142,21 @@ def _statement(fact: Memory) -> tuple[object, ...] | None:
 
 
 def _says_else(known: Memory, memory: Memory) -> bool:
-    """Whether somebody says another thing under their own key: what it was is kept, as when it is edited. What we read
-    again from files and commits has its history there, and what was said in a session is never changed."""
+    """Return True if the user changed the text under their own ref.
+
+    The old text is then kept as a version, as when it is edited. What is read again from files and commits has its
+    history
+    there, and session messages never change.
+    """
     told = known.status is Status.ACTIVE and known.trust is memory.trust is Trust.USER
     return told and memory.kind is not Kind.MESSAGE and known.content != memory.content
 
 
 def _renewed(known: Memory, memory: Memory) -> Memory:
-    """`memory` sent again: unchanged it stays as it is, changed it keeps its past."""
+    """Merge a memory that was sent again with the stored one.
+
+    Unchanged it stays as it is, changed it keeps its past.
+    """
     renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
     says_more = memory.content != known.content and known.superseded_by is not None  # it is no duplicate any more
     status = memory.status if says_more else known.status

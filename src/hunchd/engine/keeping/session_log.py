@@ -1,4 +1,4 @@
-"""A session's log and its head as memories, and back: what was written is what is read, in the order of acceptance."""
+"""Session log and session head, converted to memories and back without loss."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPEAKER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What is known of a session without its messages."""
+    """Metadata of a session, without its messages."""
 
     session: str
     project: str | None  # project id
@@ -48,7 +48,7 @@ class Head:
 
 @dataclass(slots=True)
 class Log:
-    """The messages of one session, held while it is in use."""
+    """Messages of one session, held while it is in use."""
 
     head: Head
     messages: list[Message] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Log:
 
 
 def session_tag(session: str) -> str:
-    """The tag of everything that was said in a session or made of it."""
+    """Return the tag of all memories of a session."""
     return redacted_name(f"session:{session}")
 
 
@@ -80,7 +80,7 @@ def head_id(session: str, project: str | None) -> str:
 
 
 def message_of(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
-    """The draft without secrets, at its place in the log."""
+    """Convert a draft to a message without secrets, with its number in the log."""
     text = redact(draft.text).text
     return Message(
         number=number,
@@ -130,7 +130,7 @@ def memory_of_message(message: Message, session: str, project: str | None, now: 
 
 
 def message_of_memory(memory: Memory) -> Message | None:
-    """The message that a memory keeps; None if it keeps none of a session."""
+    """Convert a memory to its session message, or return None if it holds none."""
     source = memory.source
     number = source.get("number")
     if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or "session" not in source:
@@ -182,7 +182,7 @@ def memory_of_head(head: Head, now: datetime) -> Memory:
 
 
 def head_of_memory(memory: Memory) -> Head | None:
-    """The head that a memory keeps; None if it keeps none."""
+    """Convert a memory to its session head, or return None if it holds none."""
     session = memory.source.get("session")
     if memory.kind is not Kind.DOCUMENT or HEAD_TAG not in memory.tags or not isinstance(session, str):
         return None

@@ -1,5 +1,7 @@
-"""What is being forgotten, noted on the disk until no byte of it is left there: a crash in between leaves it to the
-next start. Ids alone, no text."""
+"""Record of erasures in progress.
+
+A crash leaves them to the next start. Only ids are stored, no text.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,17 @@ logger = logging.getLogger(__name__)
 
 
 class Unfinished:
-    """A file below `folder` for each that somebody began to forget."""
+    """Files below `folder`, one for each erasure in progress."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @asynccontextmanager
     async def promised(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
-        """Inside, they leave every file; what fails there is left to the next start. A full disk that does not take
-        the note keeps nobody from forgetting."""
+        """Record the ids while the block erases them.
+
+        A failure is left to the next start. A full disk that does not take the note does not prevent the erasure.
+        """
         note = self._folder / secrets.token_hex(8)
         told = json.dumps({"project": project, "ids": list(ids)}).encode()
         try:
@@ -37,7 +41,10 @@ class Unfinished:
         note.unlink(missing_ok=True)
 
     def left(self) -> list[tuple[Path, str | None, list[str]]]:
-        """What earlier starts began: the note, the project and the ids. One that cannot be read says nothing."""
+        """Return the erasures that earlier processes began: note, project, ids.
+
+        Notes that cannot be read are skipped and deleted.
+        """
         told: list[tuple[Path, str | None, list[str]]] = []
         for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
             try:

@@ -1,4 +1,7 @@
-"""From the journal into the store: one task, batches in the order of acceptance, a checkpoint behind each."""
+"""Writer from the journal to the store.
+
+One task writes batches in the order of acceptance, and moves the checkpoint after each.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ RETRY_AFTER = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What one accepted record means for the store."""
+    """Store operations of one accepted record."""
 
     sequence: int
     memories: tuple[Memory, ...] = ()
@@ -40,8 +43,11 @@ class Write:
 
 
 class Writer:
-    """Holds what is accepted and not yet stored, `most` records of it; `trouble` says why it is not moving, if it is
-    not. What an earlier run accepted is added before `run` begins."""
+    """Queue of at most `most` accepted records that are not stored yet.
+
+    `trouble` is the reason why writing is stuck, if it is. Records of an earlier process are added before `run`
+    begins.
+    """
 
     def __init__(
         self, journal: Journal, hot: HotTier, store: StoreClient, *, batch: int, gather: float, most: int
@@ -66,12 +72,16 @@ class Writer:
 
     @property
     def pending(self) -> int:
+        """Number of records that wait for the store."""
         return len(self._waiting)
 
     async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
-        """Make `records` durable and have `then` queue what they mean, by their numbers: both, even if whoever
-        waits for it leaves in between; a record that nobody queues would never reach the store. Raises Overloaded when
-        too much waits already, and NotFound if a project of them was removed; nothing was kept then."""
+        """Make `records` durable and call `then` with their sequence numbers.
+
+        Both happen even if the caller is cancelled in between: a record that nobody queues would never reach the
+        store. Raises
+        Overloaded when too many records wait, and NotFound if a record's project was removed; nothing is stored then.
+        """
         if any(record.project in self._gone for record in records):
             raise NotFound("the project was removed", field="project")
         waiting = len(self._waiting) + self._arriving
@@ -90,11 +100,11 @@ class Writer:
             self._arriving -= len(records)
 
     def knows(self, sequence: int) -> bool:
-        """Whether the record of that number was queued before: the same event sent twice happened once."""
+        """Return True if the record was queued before, so that a repeated event counts once."""
         return sequence <= self._journal.checkpointed or sequence in self._seen
 
     def add(self, write: Write) -> None:
-        """Queue one accepted record, once."""
+        """Queue an accepted record, at most once."""
         if self.knows(write.sequence):
             return
         self._seen.add(write.sequence)
@@ -104,28 +114,36 @@ class Writer:
             self._hurry.set()
 
     async def leave(self, project: str) -> None:
-        """Accept and store nothing more of a project; what is under way has ended when this returns."""
+        """Stop accepting and storing records of a project.
+
+        Writes in progress have ended when this returns.
+        """
         self._gone.add(project)
         if self._accepting:
             await asyncio.wait(set(self._accepting))
         await self.drained()
 
     def has_left(self, project: str) -> bool:
-        """Whether a project of that id was removed."""
+        """Return True if the project was removed."""
         return project in self._gone
 
     @property
     def has_begun(self) -> bool:
-        """Whether what an earlier run accepted is at hand."""
+        """True once the records of an earlier process are loaded."""
         return self._begun.is_set()
 
     async def begun(self) -> None:
-        """Wait until what an earlier run accepted is at hand; a question about a memory makes no sense before."""
+        """Wait until the records of an earlier process are loaded.
+
+        Questions about a memory have no correct answer before.
+        """
         await self._begun.wait()
 
     async def drained(self, *, but: int = 0) -> None:
-        """Wait until everything accepted so far is in the store, but for so many records that may still wait; what is
-        accepted meanwhile is not waited for. Raises Unavailable when the store does not take it for long."""
+        """Wait until everything accepted so far is stored, except `but` records.
+
+        Records accepted meanwhile are not waited for. Raises Unavailable after DRAINED_WITHIN seconds.
+        """
         self._awaited += 1
         self._hurry.set()
         try:
@@ -140,7 +158,7 @@ class Writer:
             self._awaited -= 1
 
     async def run(self) -> None:
-        """Write batch after batch, for ever."""
+        """Write batches forever."""
         # What came since the start waits in front of what was read from the journal: the last word would not be last.
         self._waiting = deque(sorted(self._waiting, key=lambda write: write.sequence))
         self._begun.set()
@@ -154,7 +172,7 @@ class Writer:
                 await self._gathered(STREAMING * self._gather)
 
     async def _gathered(self, seconds: float) -> None:
-        """Wait for more to be written along, unless it is enough or somebody waits for it."""
+        """Wait for more records to fill the batch, unless it is full or somebody waits."""
         if self._awaited or len(self._waiting) >= self._batch:
             return
         self._hurry.clear()
@@ -187,7 +205,7 @@ class Writer:
         self._moved.clear()
 
     async def _commit(self, batch: Sequence[Write]) -> None:
-        """Store one batch; the last word on a memory counts, a deletion included."""
+        """Store one batch; the last write or deletion of a memory wins."""
         latest: dict[str, Memory | None] = {}
         owners: dict[str, str | None] = {}
         for write in batch:
@@ -209,7 +227,7 @@ class Writer:
             await self._store.delete(identifiers, project)
 
     async def _checkpoint(self) -> None:
-        """Tell the journal how far the store has come: short of the oldest record that still waits."""
+        """Move the journal's checkpoint to just before the oldest waiting record."""
         reached = min((write.sequence for write in self._waiting), default=max(self._seen, default=0) + 1) - 1
         try:
             await self._journal.checkpoint(reached)

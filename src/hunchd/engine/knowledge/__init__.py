@@ -1,1 +1,1 @@
-"""What is known, as its owner sees it: looked up, corrected, exported, shared."""
+"""Memories as the user manages them: looked up, corrected, exported, shared."""

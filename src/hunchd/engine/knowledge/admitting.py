@@ -1,4 +1,4 @@
-"""What a draft names must be there, and must not contradict itself: looked at before any of it is kept. Reads only."""
+"""Validation of drafts before any is stored: references and refs. Reads only."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ _IRREPLACEABLE = (Kind.MESSAGE, Kind.CONTRADICTION)
 
 
 class Admitting:
+    """Validator of drafts."""
+
     def __init__(self, memories: Memories, projects: Projects) -> None:
         self._memories = memories
         self._projects = projects
 
     async def of(self, drafts: Sequence[Owned]) -> tuple[list[Owned], list[tuple[int, HunchError]]]:
-        """The drafts that may be kept, with their statements filed by the rules; and by number those that say that they
-        replace what is not there, or that have one ref and another key than what has that ref."""
+        """Return the valid drafts, parsed by the rules, and the rejected ones by number.
+
+        Rejected are drafts that replace a memory that does not exist, or that give a ref in use another key.
+        """
         holders = await self._holders(drafts)
         admitted: list[Owned] = []
         refused: list[tuple[int, HunchError]] = []
@@ -49,8 +53,10 @@ class Admitting:
         return admitted, refused
 
     async def _holders(self, drafts: Sequence[Owned]) -> dict[tuple[str | None, str], Memory]:
-        """What has the refs of `drafts` by now, by project and ref: lying under the id of the ref, or as a fact with a
-        key under that of its place."""
+        """Return the memories that have the refs of `drafts`, by project and ref.
+
+        They are stored under the id of the ref, or, for facts with a key, under that of their slot.
+        """
         found: dict[tuple[str | None, str], Memory] = {}
         for owner in {owner for draft, owner in drafts if draft.ref is not None}:
             refs = {draft.ref for draft, of in drafts if draft.ref is not None and of == owner}
@@ -80,8 +86,11 @@ class Admitting:
 
 
 def _with_one_place(draft: MemoryDraft, told: MemoryDraft, memory: Memory, holder: Memory | None) -> MemoryDraft:
-    """What is `told` of the draft, where `holder` has its ref. Raises Conflict if the caller named another key. Where
-    only the rules read another one, the ref is what was meant: what had it gives way."""
+    """Resolve a ref that `holder` has already.
+
+    Raises Conflict if the caller named another key. If only the rules read another key, the ref decides: the holder is
+    superseded.
+    """
     if holder is None or holder.id == memory.id or holder.status not in _STANDING:
         return told
     if draft.key is None:

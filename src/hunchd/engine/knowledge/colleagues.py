@@ -1,4 +1,4 @@
-"""What a colleague exported, taken over as the colleague's word: beside what is known here, never in its place."""
+"""Import of a colleague's export as the colleague's word, beside one's own memories."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ COLLEAGUE = "colleague"  # source type begins with it: two colleagues are two vo
 
 
 class Colleagues:
+    """Importer of what colleagues exported."""
+
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
     async def take(self, said: Sequence[Memory], name: str) -> dict[str, int]:
-        """Keep what `name` says of a project and is not known: what contradicts what holds here is told as a
-        contradiction. Nothing personal is taken, nothing that files or commits say anyway, and nothing twice."""
+        """Store what `name` states about a project and is not known.
+
+        What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
+        anyway, and
+        duplicates are skipped. Returns counts.
+        """
         counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
         taken: list[Memory] = []
         for memory in said:
@@ -57,7 +63,7 @@ class Colleagues:
         return "memories"
 
     async def _lapse(self, taken: Sequence[Memory]) -> None:
-        """What a colleague said before of a key and says no more contradicts nothing."""
+        """Close contradictions whose side the colleague no longer states."""
         said = {place: memory for memory in taken if (place := place_of(memory)) is not None}
         if not said:
             return
@@ -75,7 +81,7 @@ def _says_no_more(side: Memory, said: Mapping[str, Memory]) -> bool:
 
 
 def _told_by(memory: Memory, name: str) -> Memory:
-    """The memory as a colleague's: how it was used and what it was linked to there says nothing here."""
+    """Return the memory as a colleague's, without usage and links, which are meaningless here."""
     source = {"type": f"{COLLEAGUE} {name}", "by": name, "id": memory.id}
     return replace(
         memory,

@@ -1,4 +1,4 @@
-"""What cannot both hold: found by whoever keeps a memory, listed, settled, settled otherwise."""
+"""Contradictions as API: similar statements, open, list, resolve, unresolve."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ REASON: Final = "who knows both says that they cannot both hold"
 
 
 class Contradictions:
+    """Service that the contradiction routes call."""
+
     def __init__(
         self,
         memories: Memories,
@@ -44,15 +46,19 @@ class Contradictions:
         self._now = now
 
     async def near(self, identifier: str, most: int) -> dict[str, Any]:
-        """Statements of which only somebody who understands both can tell whether they hold beside a memory, the
-        nearest first."""
+        """Return statements similar to a memory, nearest first.
+
+        Only somebody who understands both can tell whether they hold together.
+        """
         memory = await self._memories.get(identifier, self._projects.ids)
         near, missing = await self._contradicting.near(memory, most)
         return {"items": [memory_json(one) for one in near], "degraded": [missing] if missing else []}
 
     async def open(self, asked: OpposeRequest) -> tuple[dict[str, Any], bool]:
-        """Somebody says that two memories cannot both hold; whether that is new. What was asked about them before, or
-        answered, stays."""
+        """Store a contradiction that a client reports.
+
+        The second value is True if it is new. One that was open or answered before stays as it is.
+        """
         async with self._memories.changing:
             one = await self._side(asked.a, "a")
             other = await self._side(asked.b, "b")
@@ -70,7 +76,10 @@ class Contradictions:
             return conflict_json(conflict), True
 
     async def _refuse_more(self, *sides: Memory) -> None:
-        """What is open stands in the way of everything else: nobody fills that place with questions about one thing."""
+        """Reject more than MOST_OF_ONE open contradictions of one memory.
+
+        Open ones come before everything else in bundles; nobody should fill that place with questions about one thing.
+        """
         about = await self._memories.conflicts_about({side.id for side in sides}, sides[0].project)
         named = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
         for side in sides:
@@ -94,7 +103,7 @@ class Contradictions:
         return memory
 
     async def list(self, request: ConflictsRequest) -> dict[str, Any]:
-        """The contradictions, the newest first."""
+        """Return a page of the contradictions, newest first."""
         owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
         await self._writer.begun()
         statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
@@ -106,7 +115,7 @@ class Contradictions:
         return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
 
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
-        """Settle a contradiction; what loses holds no more. `unresolve` takes it back."""
+        """Resolve a contradiction; the losing side ends. `unresolve` undoes it."""
         async with self._memories.changing:
             conflict = await self._conflict(identifier)
             present = await self._concerned(conflict)
@@ -118,7 +127,7 @@ class Contradictions:
         return conflict_json(closed)
 
     async def unresolve(self, identifier: str) -> dict[str, Any]:
-        """Take back how a contradiction was settled. Raises Conflict when what it changed has changed since."""
+        """Undo a resolution. Raises Conflict if the memories concerned changed since."""
         async with self._memories.changing:
             conflict = await self._conflict(identifier)
             opened, change = reopened(conflict, await self._concerned(conflict), self._now())
@@ -134,7 +143,7 @@ class Contradictions:
         return conflict
 
     async def _concerned(self, conflict: Memory) -> dict[str, Memory]:
-        """What lies now under the ids that a contradiction speaks of, versions included."""
+        """Return the current memories that a contradiction refers to, versions included."""
         roots = {link["ref"].partition(".")[0] for link in conflict.links}
         found: dict[str, Memory] = {}
         for root in sorted(roots):

@@ -1,4 +1,4 @@
-"""The knowledge base by path: plain texts with their history, in chunks for the search."""
+"""Documents by path, with history, split into chunks for search."""
 
 from __future__ import annotations
 
@@ -30,17 +30,23 @@ DOCUMENT: Final = "document"  # category of a page that was put by path
 
 
 def document_id(path: str) -> str:
+    """Return the memory id of the document at `path`."""
     return "m" + blake2b(f"document:{path}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 class Documents:
+    """Service that the document routes call."""
+
     def __init__(self, memories: Memories, projects: Projects, *, now: Callable[[], datetime]) -> None:
         self._memories = memories
         self._projects = projects
         self._now = now
 
     async def put(self, draft: DocumentDraft) -> Memory:
-        """Keep a text under its path, and what was there as history. The same text again changes nothing."""
+        """Store a text under its path and keep the old one as history.
+
+        The same text changes nothing. Raises TooLarge if the profile would exceed PROFILE_TOKENS.
+        """
         if redacted_name(draft.path) != draft.path:
             raise InvalidInput("the path holds what looks like a secret, which is not kept", field="path")
         async with self._memories.changing:
@@ -63,7 +69,7 @@ class Documents:
             return kept
 
     async def get(self, path: str, moment: datetime | None = None) -> Memory:
-        """The document at `path`, as it was at `moment`. Raises NotFound."""
+        """Return the document at `path`, optionally as of `moment`. Raises NotFound."""
         head = await self._head(path)
         if head is not None and moment is not None:
             head = holding(await self._memories.history(head.id, self._projects.ids), moment)
@@ -72,12 +78,12 @@ class Documents:
         return head
 
     async def list(self, request: DocumentsRequest) -> dict[str, Any]:
-        """The documents below a prefix, in the order of their paths, without their texts."""
+        """Return a page of the documents below a prefix, sorted by path, without their texts."""
         found = sorted(await self.below(request.prefix), key=lambda page: (page.key or "", page.id))
         return part_json(found, partial(document_json, content=False), offset=request.offset, limit=request.limit)
 
     async def below(self, prefix: str) -> Sequence[Memory]:
-        """Every document whose path begins with `prefix`."""
+        """Return every document whose path begins with `prefix`."""
         pages: list[Memory] = []
         for owner in (None, *self._projects.ids):
             filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), path_prefix=prefix)
@@ -85,7 +91,10 @@ class Documents:
         return [page for page in pages if page.category != CHUNK and page.key is not None]
 
     async def forget(self, path: str) -> None:
-        """Erase a document, its history and its chunks; nothing of it is on the disk when this returns."""
+        """Erase a document, its history and its chunks from disk too.
+
+        Raises NotFound.
+        """
         page = await self._head(path)
         if page is None:
             raise NotFound(f"there is no document {path}", field="path")
@@ -93,7 +102,10 @@ class Documents:
             await self._memories.erase(page.id, self._projects.ids)
 
     async def rewrite(self, page: Memory, patch: dict[str, Any]) -> Memory:
-        """Change some fields of a document. Raises NotFound when it was forgotten meanwhile."""
+        """Change some fields of a document.
+
+        Raises NotFound when it was forgotten meanwhile.
+        """
         async with self._memories.changing:
             page, now = await self._memories.get(page.id, self._projects.ids), self._now()
             changed = without_secrets(replace(page, **patch, updated=now))
@@ -103,7 +115,10 @@ class Documents:
             return change.memories[-1]
 
     async def undo(self, page: Memory) -> Memory:
-        """The text before the last change is there again. Raises NotFound when it was forgotten meanwhile."""
+        """Restore the text before the last change.
+
+        Raises NotFound when it was forgotten meanwhile.
+        """
         async with self._memories.changing:
             page = await self._memories.get(page.id, self._projects.ids)
             if page.status is Status.ARCHIVED:
@@ -114,7 +129,7 @@ class Documents:
             return restored
 
     async def _head(self, path: str) -> Memory | None:
-        """What lies at a path, in the user's own store or a project's."""
+        """Return the current document at a path, in the user's own store or a project's."""
         try:
             return await self._memories.get(document_id(path), self._projects.ids)
         except NotFound:
@@ -126,7 +141,10 @@ class Documents:
         return None
 
     def _owner(self, path: str) -> str | None:
-        """/projects/NAME/… belongs to the project of that name or id, and goes with it; all else to the user."""
+        """Return the project id for a path /projects/NAME/…, else None (the user).
+
+        Such a document is deleted with its project. NAME is a name or an id.
+        """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]
         if root != "projects":
@@ -147,7 +165,7 @@ class Documents:
             )
 
     async def _with_chunks(self, page: Memory, change: Change) -> Change:
-        """The change with the chunks that the document has after it."""
+        """Add the document's new chunks to a change, and the deletion of outdated ones."""
         parts = _chunks(page) if page.status is Status.ACTIVE else []
         kept = {part.id for part in parts}
         family = await self._memories.family(page.id, page.project)
@@ -187,7 +205,7 @@ def _page(draft: DocumentDraft, owner: str | None, now: datetime) -> Memory:
 
 
 def _chunks(page: Memory) -> list[Memory]:
-    """The parts of a document that is too long for one look; none of a short one."""
+    """Split a long document into chunk memories; a short one has none."""
     parts = chunks_of(page.content)
     if len(parts) < 2:
         return []

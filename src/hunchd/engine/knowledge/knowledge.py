@@ -1,4 +1,7 @@
-"""What is known, as its owner sees it: filed, looked up, corrected, taken back, settled, erased."""
+"""Knowledge API: store, look up, edit, undo and erase memories.
+
+Facts over time.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,8 @@ _WHEN: Final = re.compile(
 
 
 class Knowledge:
+    """Service that the memory and fact routes call."""
+
     def __init__(
         self,
         memories: Memories,
@@ -54,8 +59,10 @@ class Knowledge:
     # Memories
 
     async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
-        """Keep `drafts`, statements filed by the rules; ids in their order, and how each was understood. Those that
-        cannot be admitted are named by their number in the batch; when none can, the first refusal is raised."""
+        """Store `drafts`; return their ids and how each was understood.
+
+        Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
+        """
         admitted, refused = await self._admitting.of(list(zip(drafts, owners, strict=True)))
         if refused and not admitted:
             raise refused[0][1]
@@ -69,7 +76,10 @@ class Knowledge:
         }
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
-        """Change some fields; a text that says something else than before is read again."""
+        """Change some fields; a changed text is parsed again.
+
+        Raises Conflict for parts of a session's log.
+        """
         memory = await self._memories.get(identifier, self._projects.ids)
         if message_of_memory(memory) is not None or head_of_memory(memory) is not None:
             raise Conflict(
@@ -81,7 +91,7 @@ class Knowledge:
         return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
-        """Take back the last change of a memory, a document or the settling of a contradiction."""
+        """Undo the last change of a memory or document, or the resolution of a contradiction."""
         memory = await self._memories.get(identifier, self._projects.ids)
         if restored(memory) is not None:  # archived for want of use
             return await self._bring_back(identifier)
@@ -102,12 +112,17 @@ class Knowledge:
             return used
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory with its versions and what quotes it, which are promised to go; nothing of it is on the disk
-        when this returns."""
+        """Erase a memory with its versions and what quotes it, from disk too.
+
+        Callers must have recorded the erasure with `promised`.
+        """
         await self._memories.erase(identifier, self._projects.ids)
 
     async def as_of(self, identifier: str, moment: datetime) -> Memory:
-        """What a memory said at `moment`. Raises NotFound when it said nothing then."""
+        """Return a memory as of `moment`.
+
+        Raises NotFound when it said nothing then.
+        """
         memory = await self._memories.get(identifier, self._projects.ids)
         held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
         if held is None:
@@ -117,7 +132,7 @@ class Knowledge:
     # Facts
 
     async def fact(self, request: FactRequest) -> dict[str, Any]:
-        """The value of one key, what it was before and since when, and what was claimed against it."""
+        """Return the value of a key, its history, and the rejected claims."""
         project, branch = None, request.branch
         if request.project is not None:
             known, tree = self._projects.find(request.project)
@@ -146,7 +161,7 @@ class Knowledge:
     async def with_moments(
         self, request: SearchRequest, found: dict[str, Any], facts: Iterable[Memory]
     ) -> dict[str, Any]:
-        """What was found; to "when did X change", the histories of the facts it may mean come first."""
+        """Prepend fact histories to search results for questions like "when did X change"."""
         if not asks_when(request.query):
             return found
         told = []
@@ -161,17 +176,20 @@ class Knowledge:
         return {**found, "results": results, "status": status}
 
     async def share(self, request: ShareRequest) -> dict[str, Any]:
-        """What of a project's memory colleagues may have, as files for its repository; nothing is written."""
+        """Return the shareable memories of a project as repository files.
+
+        Nothing is written.
+        """
         return await self._sharing.files(request)
 
 
 def asks_when(query: str) -> bool:
-    """Whether a question is one about when something changed."""
+    """Return True if a query asks when something changed."""
     return _WHEN.search(query) is not None
 
 
 def meant(query: str, facts: Iterable[Memory]) -> list[Memory]:
-    """The facts that a question about a change may mean, by the words of key and value, the best first."""
+    """Return the facts that a query may be about, by the words of key and value, best first."""
     asked = set(terms(query))
     scored = []
     for fact in facts:
@@ -196,7 +214,7 @@ def _moments(fact: Memory, changed: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
-    """When the value of a key changed, from what to what and by whose word; the oldest first."""
+    """Return the changes of a key's value, with time, values and source, oldest first."""
     told: list[dict[str, Any]] = []
     before: Memory | None = None
     for version in reversed(chain(head, {one.id: one for one in family})):

@@ -1,6 +1,6 @@
-"""What of a project's memory is shared with colleagues: chosen, without secrets and places of this machine, as files.
+"""Export of shareable memories as repository files, without secrets and local paths.
 
-The daemon only says what the files would hold. Who asked writes them, into the repository, for people to review.
+The daemon only returns the contents. The client writes the files into the repository, for people to review.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ from hunchd.protocol.shared import TEXT_LIMIT, shared_file, text_of
 
 
 class Sharing:
+    """Builder of shared files."""
+
     def __init__(self, memories: Memories, projects: Projects) -> None:
         self._memories = memories
         self._projects = projects
 
     async def files(self, request: ShareRequest) -> dict[str, Any]:
-        """The files of what `request` names, or of all that may be shared; what is not shared is named with why."""
+        """Return the files of the named memories, or of all shareable ones.
+
+        Named memories that cannot be shared are listed with the reason.
+        """
         project, tree = self._projects.find(request.project)
         kept = await self._memories.all_of(Filters(project=project.id, kinds=KINDS))
         files: dict[str, dict[str, Any]] = {}
@@ -53,7 +58,10 @@ class Sharing:
         }
 
     async def _named(self, name: str, kept: list[Memory]) -> Memory | None:
-        """The memory with this id, or the fact with this key that is not from a file everybody has."""
+        """Return the memory with this id, or the fact with this key.
+
+        A fact from a file that everybody has comes last.
+        """
         for memory in kept:
             if memory.id == name:
                 return memory
@@ -88,7 +96,7 @@ def _file(memory: Memory, root: Path, by: str) -> dict[str, Any]:
 
 
 def _placeless(memory: Memory, root: Path) -> Memory:
-    """The memory without folders of this machine: paths from the project's root, the home folder as ~."""
+    """Make paths relative to the project's root, and the home folder ~."""
 
     def placeless(text: str) -> str:
         return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")

@@ -1,4 +1,4 @@
-"""Everything kept, as lines that another installation takes over and gives the same answers from."""
+"""Export and import of everything stored, as JSON lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COUNTED = ("projects", "memories", "signals", "known", "skipped")
 
 @dataclass(slots=True)
 class _Taken:
-    """An import under way."""
+    """State of an import in progress."""
 
     owners: dict[str, str] = field(default_factory=dict)  # project id there → project id here
     memories: list[tuple[int, Memory]] = field(default_factory=list)  # with the numbers of their lines
@@ -50,6 +50,8 @@ class _Taken:
 
 
 class Transfer:
+    """Service that exports and imports memories."""
+
     def __init__(
         self,
         projects: Projects,
@@ -67,7 +69,10 @@ class Transfer:
         self._now = now
 
     async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
-        """The lines of one project, or of all and of what belongs to none; the last one counts those before it."""
+        """Yield the lines of one project, or of everything.
+
+        The last line holds their count.
+        """
         await self._writer.drained()
         wanted = self._projects.find(project)[0].id if project else None
         count = 1
@@ -82,7 +87,7 @@ class Transfer:
         yield closing_line(count)
 
     async def take(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-        """Take over exported lines; one that was imported before changes nothing, and what is newer here stays."""
+        """Import exported lines; known ones change nothing, and newer ones here stay."""
         taken = _Taken()
         async for line in lines:
             try:
@@ -95,8 +100,10 @@ class Transfer:
         return {**taken.counts, "rejected": taken.rejected}
 
     async def merge(self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str) -> dict[str, Any]:
-        """Take over what a colleague exported of a project as the colleague's word. Raises InvalidInput for an export
-        of several projects: one cannot tell which is meant."""
+        """Import a colleague's export of a project as the colleague's word.
+
+        Raises InvalidInput for an export of several projects, as it is unclear which one is meant.
+        """
         owner = self._projects.find(project)[0].id
         said: list[Memory] = []
         async for line in lines:
@@ -128,8 +135,10 @@ class Transfer:
                 taken.counts["skipped"] += 1
 
     def _owner(self, named: str | None, taken: _Taken) -> str | None:
-        """The id here of the project that a line names. Raises NotFound: what belongs to nobody could not be stored,
-        and what waits for the store for ever would keep everything behind it from being stored."""
+        """Return the local id of the project that a line names.
+
+        Raises NotFound: a record of an unknown project could not be stored, and would block all records behind it.
+        """
         if named is None:
             return None
         return taken.owners.get(named) or self._projects.find(named)[0].id
@@ -150,19 +159,24 @@ class Transfer:
         taken.memories, taken.signals = [], []
 
     def _recall(self, changes: Sequence[Change]) -> None:
-        """Errors that were there where the export comes from are shown here too, as after a restart."""
+        """Load imported errors into their projects, as after a restart."""
         for change in changes:
             if (project := self._projects.known(change.project)) is not None:
                 recall_errors(project, change.memories)
                 project.touch()
 
     def _has_left(self, project: str | None) -> bool:
-        """Whether a project was removed, meanwhile: what is told of others is taken all the same."""
+        """Return True if the project was removed meanwhile.
+
+        Lines of others are imported all the same.
+        """
         return project is not None and self._writer.has_left(project)
 
     async def _own(self, taken: _Taken) -> dict[str | None, list[Memory]]:
-        """The memories to be taken, by their projects, without those whose id is one of another project here: an id
-        stands for one memory."""
+        """Return the memories to import, by project.
+
+        Those whose id belongs to another project here are rejected, as an id stands for one memory.
+        """
         owner_of: dict[str, str | None] = {}
         ids = list(dict.fromkeys(memory.id for _, memory in taken.memories))
         for owner in (None, *self._projects.ids):
@@ -177,8 +191,10 @@ class Transfer:
         return told
 
     async def _news(self, told: Sequence[Memory], owner: str | None) -> list[Change]:
-        """What `told`, memories of one project, change here: nothing where what lies under their ids is as new. A value
-        that gives way to another stays beside it, as what was said before."""
+        """Return the changes that imported memories of one project cause.
+
+        Nothing where the local memory is as new. A value that is replaced is kept as a version.
+        """
         ids = [name for memory in told for name in (memory.id, memory.id.partition(".")[0])]
         found = await self._memories.known(list(dict.fromkeys(ids)), owner)
         here = {name: one for name, one in found.items() if one.project == owner}
@@ -200,7 +216,7 @@ class Transfer:
         return list(changes.values())
 
     async def _outdated(self, page: Memory) -> tuple[str, ...]:
-        """The ids of the parts that an older text of a document had."""
+        """Return the ids of the chunks of an older text of a document."""
         if page.kind is not Kind.DOCUMENT or "." in page.id:
             return ()
         family = await self._memories.family(page.id, page.project)
@@ -217,8 +233,10 @@ def _elsewhere(memory: Memory, owner: Project | None) -> Conflict:
 
 
 def _moved(memory: Memory, owner: str | None) -> Memory:
-    """The memory under the id that its place, or its ref in its project, has here, so that it meets what is read
-    again here; versions stay with it."""
+    """Return the memory under the id that its slot or ref has in the local project.
+
+    So that it meets what is read again here. Its versions move with it.
+    """
     there, dot, version = memory.id.partition(".")
     moved = replace(memory, project=owner)
     here = place_of(moved)
@@ -239,7 +257,10 @@ def _moved(memory: Memory, owner: str | None) -> Memory:
 
 
 def _aside(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
-    """What `older` said, as a version beside `newer`; nothing where that says the same, or holds no place."""
+    """Return the older value as a version.
+
+    Empty if it is the same or has no slot.
+    """
     if place_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or same_value(older, newer):
         return ()
     return (retired(older, max(since(older), since(newer)), now),)

@@ -1,1 +1,1 @@
-"""What is learnt of projects beside the two paths: indexed, mined, claimed, fixed, contradicted."""
+"""Background learning about projects: indexing, mining, claims, fixes, contradictions."""

@@ -1,8 +1,8 @@
-"""What a project says of itself, in files and commit messages, → facts that hold, on its main line or on one branch.
+"""Facts that files and commit messages state, on the main line or on one branch.
 
-A fact that was learnt on a branch carries its name and the commit it was learnt at, and holds there only. It becomes
-true on the main line when git says that the main line contains that commit, or the tip that the branch had after it.
-Files need no such proof: what the files of the main line say is read again whenever it is checked out.
+A fact learned on a branch carries its name and the commit it was learned at, and holds there only. It becomes valid on
+the main line when git says that the main line contains that commit, or the tip that the branch had after it. Files
+need no such proof: what the files of the main line say is read again whenever it is checked out.
 """
 
 from __future__ import annotations
@@ -30,13 +30,19 @@ BY_FILES: Final = "convention"  # source type
 
 
 class Claims:
+    """Updater of the facts that are based on files and commits."""
+
     def __init__(self, memories: Memories, indexer: Child) -> None:
         self._memories = memories
         self._indexer = indexer
 
     async def said_by_files(self, project: Project, said: Sequence[Memory]) -> None:
-        """Bring the facts that rest on files up to date: a new value takes the place of the old one, what no file says
-        any more holds no more, and a file that says what it said before changes nothing."""
+        """Update the facts that are based on files.
+
+        A new value replaces the old one, a fact that no file states any more ends, and a file that repeats an
+        overruled
+        statement changes nothing.
+        """
         line = side_line(project)
         facts = [on_line(fact, line) for fact in said]
         places = [fact.id for fact in facts] + [fact.id for fact in said]
@@ -59,7 +65,10 @@ class Claims:
         await self._claim(claims)
 
     async def said_by_commits(self, project: Project, said: Sequence[Memory]) -> None:
-        """File what the messages of new commits state; on a branch until the branch is merged."""
+        """Store the facts in messages of new commits.
+
+        On a branch until it is merged.
+        """
         line = side_line(project)
         if line is not None:
             reached = await self._reached(project, [str(fact.source["sha"]) for fact in said])
@@ -67,7 +76,7 @@ class Claims:
         await self._claim(said)
 
     async def merge(self, project: Project) -> None:
-        """Make true everywhere what was learnt on branches that the main line contains by now."""
+        """Make facts of merged branches valid on the main line."""
         bound = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
         if not bound:
             return
@@ -91,7 +100,7 @@ class Claims:
             await self._move([fact for fact in facts if proofs[fact.id] in reached], project)
 
     async def _move(self, merged: Sequence[Memory], project: Project) -> None:
-        """Make facts of branches true on the main line. Whoever calls holds `changing`."""
+        """Move facts of branches to the main line; the caller holds `changing`."""
         now = self._memories.now()
         claims = merged_into(merged, now, sha=default_branch(project.main.layout) or "")
         rulings = await self._memories.claimed(claims)
@@ -102,7 +111,7 @@ class Claims:
         await self._memories.keep(done)
 
     async def _gone(self, project: Project, kept: set[str], line: str | None) -> list[Change]:
-        """What files said on this line and say no more, as changes."""
+        """Return changes that end facts which no file of this line states any more."""
         before = [
             fact.id
             for fact in project.facts.values()
@@ -118,7 +127,7 @@ class Claims:
             await self._memories.claim(claims[begin : begin + CLAIMED_AT_ONCE])
 
     async def _reached(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
-        """Those of the commits that the main line contains."""
+        """Return the commits that the main line contains."""
         into = default_branch(project.main.layout)
         if into is None or not shas:
             return frozenset(shas)
@@ -134,7 +143,7 @@ class Claims:
 
 
 async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
-    """Whether the source of `fact` said this before, and was overruled since by `head`."""
+    """Return True if the source of `fact` said this before and was overruled by `head`."""
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it lost against another memory
         return same_value(fact, head) and voice_of(fact) == voice_of(head)
     if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
@@ -146,13 +155,13 @@ async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
 
 
 def side_line(project: Project) -> str | None:
-    """The branch that is checked out, if it is not the one that everybody shares."""
+    """Return the checked-out branch if it is not the main line, else None."""
     branch, shared = project.main.branch, project.main.trunk
     return branch if branch and shared and branch != shared else None
 
 
 def on_line(fact: Memory, line: str | None) -> Memory:
-    """The fact as it holds on a branch only."""
+    """Return the fact restricted to a branch."""
     if line is None:
         return fact
     bound = replace(fact, branch=line, ref=None)
@@ -160,7 +169,7 @@ def on_line(fact: Memory, line: str | None) -> Memory:
 
 
 def _proof(fact: Memory) -> str:
-    """The commit with which a fact of a branch comes to the main line."""
+    """Return the commit whose merge makes a branch's fact valid on the main line."""
     return str(fact.source.get("sha") or fact.source.get("tip") or "")
 
 
@@ -169,20 +178,19 @@ def _holds(head: Memory | None) -> bool:
 
 
 def _is_said_there(fact: Memory, main: Memory | None) -> bool:
-    """Whether the main line says it, too, and of the same files."""
+    """Return True if the main line states it too, for the same files."""
     if main is None or not _holds(main) or not same_value(main, fact):
         return False
     return all(main.source.get(name) == fact.source.get(name) for name in WHERE if name != "path")
 
 
 def _is_still(fact: Memory, head: Memory | None) -> bool:
-    """Whether `fact` holds as it was looked up before, with the same proof."""
+    """Return True if `fact` is still valid with the same value and proof."""
     return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
 
 
 def _says_it_elsewhere(fact: Memory, head: Memory) -> bool:
-    """Whether a file says it now that another one said, or says it of other files: its settings moved from one to the
-    other, a rule has other globs."""
+    """Return True if the statement moved to another file, or to other globs."""
     if not fact.source.get("type") == head.source.get("type") == BY_FILES or not same_value(fact, head):
         return False
     moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in WHERE)

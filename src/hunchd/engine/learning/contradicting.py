@@ -1,5 +1,7 @@
-"""Contradictions, looked for in the background: every memory that is new or says something else is held against what is
-known. The nightly run looks through all of them."""
+"""Background search for contradictions of new and changed memories.
+
+Every memory that is new or says something else is compared with the known ones. The nightly run searches all of them.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +56,8 @@ Candidate: TypeAlias = tuple[Memory, float | None]  # and how alike both are in 
 
 
 class Contradicting:
+    """Background task that compares memories and opens contradictions."""
+
     def __init__(
         self,
         memories: Memories,
@@ -75,7 +79,7 @@ class Contradicting:
         self._work = asyncio.Event()
 
     def note(self, change: Change) -> None:
-        """Something was kept: what it states is looked at soon."""
+        """Queue changed memories for comparison."""
         for identifier in change.deletions:
             self._waiting.pop(identifier, None)
         for memory in change.memories:
@@ -84,7 +88,7 @@ class Contradicting:
                 self._work.set()
 
     async def run(self) -> None:
-        """Look at one memory after the other, for ever."""
+        """Compare queued memories one after the other, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -104,7 +108,7 @@ class Contradicting:
                     await asyncio.sleep(QUIET - quiet)
 
     async def look(self, memory: Memory) -> list[Memory]:
-        """Open the contradictions of one memory that were never asked about; which they are."""
+        """Open the new contradictions of one memory and return them."""
         candidates = await self.candidates(memory)
         look = await asyncio.to_thread(held_against, memory, candidates)
         said = await self._said(look)
@@ -115,8 +119,12 @@ class Contradicting:
         return [record for one in found if (record := await self._open(one)) is not None]
 
     async def near(self, memory: Memory, most: int) -> tuple[list[Memory], str]:
-        """What says something about the same, and was never held to oppose it, the nearest first; and what could not
-        be looked through. Whoever keeps a memory can tell better than any rule whether both hold."""
+        """Return similar statements that were never reported as contradictions, nearest first.
+
+        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge
+        better than any
+        rule whether both hold.
+        """
         if not states(memory):
             return [], ""
         found, missing = await self._with_meaning(memory)
@@ -128,7 +136,7 @@ class Contradicting:
         return [one for one in near if records[one.id] not in asked][:most], missing
 
     async def _with_meaning(self, memory: Memory) -> tuple[list[Candidate], str]:
-        """What says something about the same, and why that is not all of it."""
+        """Return candidates by word and meaning, and the reason if they are incomplete."""
         try:
             async with asyncio.timeout(LONGEST_LOOK):
                 return await self._found(memory, patience=MEANT), ""
@@ -139,17 +147,17 @@ class Contradicting:
         return self._at_hand(memory, {}), f"only recent memories were compared: {missing}"
 
     async def candidates(self, memory: Memory) -> Sequence[Memory]:
-        """What says something about the same."""
+        """Return the memories that may be about the same subject."""
         return [one for one, _ in await self._found(memory, patience=PATIENCE)]
 
     async def _found(self, memory: Memory, *, patience: float) -> list[Candidate]:
-        """The same, by word and meaning from the store, and by word from what is at hand."""
+        """Return candidates by word and meaning from the store, and by word from the cache."""
         stored = await self._store.search(question_for(memory), _filters(memory), CANDIDATES, patience=patience)
         hits = {hit.memory.id: hit for hit in stored.hits if not self._hot.is_tombstoned(hit.memory.id)}
         return self._at_hand(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()})
 
     def _at_hand(self, memory: Memory, stored: Mapping[str, Candidate]) -> list[Candidate]:
-        """What is `stored`, as it is now, and what is at hand besides."""
+        """Merge stored candidates with cached ones; newer versions win."""
         filters, found = _filters(memory), dict(stored)
         for hit in self._hot.search(question_for(memory), filters, CANDIDATES):
             if (known := self._hot.get(hit.memory_id)) is not None:
@@ -158,7 +166,7 @@ class Contradicting:
         return [(one, like) for one, like in newest if one.id != memory.id and matches(one, filters)]
 
     async def _said(self, look: Look) -> dict[tuple[str, str], float]:
-        """How probable it is of pairs, by the ids of both sides, that they cannot both hold, as a model reads them."""
+        """Return the model's contradiction probability of each open pair, by both ids."""
         if not self._reads:
             return {}
         pairs = {pair_name(statement(a), statement(b)): (a, b) for a, b in look.open[:MOST_READ]}
@@ -176,7 +184,7 @@ class Contradicting:
         return told
 
     async def _open(self, found: Opposition) -> Memory | None:
-        """Keep a contradiction, if both sides still say what they said and nobody was asked before."""
+        """Store a contradiction if both sides are unchanged and it was never reported before."""
         record = found.record(self._now())
         async with self._memories.changing:
             known = await self._memories.known([found.a.id, found.b.id, record.id], record.project)

@@ -1,7 +1,7 @@
-"""Fixes: how the tree looked when an error was seen, what had changed when it was gone, and whether that helped again.
+"""Learning of fixes: tree snapshots at an error and after it, and what changed between.
 
-A task beside the write path: it looks at the tree with git, in a thread, shortly after the signal. What it finds is
-kept like any other memory; what is still open lies in the project's cache, so that a restart goes on.
+A background task takes snapshots with git, in a thread, shortly after the signal. Fixes are stored like any other
+memory; open failures are kept in the project's cache, so that they survive a restart.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ COMMITTED_WITHIN: Final = timedelta(days=14)
 
 
 class Fixing:
+    """Background task that learns fixes."""
+
     def __init__(
         self,
         memories: Memories,
@@ -59,14 +61,14 @@ class Fixing:
         self._looked: tuple[str, datetime, Picture | None] | None = None  # the last picture: of which tree, when
 
     def note(self, project: Project, happened: Happened | None) -> None:
-        """Remember to look into what happened."""
+        """Queue an event."""
         if happened is not None:
             self._waiting.append((project.id, happened))
             self._work.set()
             self.past.note(project, happened)
 
     async def run(self) -> None:
-        """Look into what was noted, for ever."""
+        """Process queued events, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -122,7 +124,7 @@ class Fixing:
     async def _fixed(
         self, project: Project, error: Memory, mended: Mended, now: Picture, passed: Passed
     ) -> Sequence[Fix]:
-        """What is known of mending `error`, with the change that was made this time."""
+        """Return the known fixes of `error`, updated with the change made this time."""
         after = mended.after or now
         changed = await self._changes(passed.root, mended.before, after)
         if not changed and after is not now:
@@ -147,14 +149,17 @@ class Fixing:
         return helped(await self._known(project, error, found.id), found)
 
     async def _known(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
-        """What is known of mending an error: shortly after a start the store knows more than the project."""
+        """Return the known fixes of an error.
+
+        Shortly after a start the store knows more than the project.
+        """
         linked = [link["ref"] for link in error.links if link.get("type") == FIXED_BY]
         stored = await self._memories.known([identifier, *linked], project.id)
         fixes = {fix.id: fix for memory in stored.values() if (fix := fix_from(memory)) is not None}
         return list((fixes | {fix.id: fix for fix in project.fixes.of(error.id)}).values())
 
     async def _committed(self, project: Project, committed: Committed) -> None:
-        """Give the fixes that this commit holds its name."""
+        """Record the commit that contains recent fixes."""
         nameless = [
             fix
             for fix in project.fixes.all()
@@ -170,8 +175,10 @@ class Fixing:
     async def _commit(
         self, project: Project, fixes: Sequence[Fix], gone: Sequence[str] = (), *, cleared: datetime | None = None
     ) -> None:
-        """Keep what is known now of fixes, and that errors are `gone` since `cleared`, all of it or nothing. What was
-        forgotten while the tree was looked at does not come back."""
+        """Store fixes and mark errors as cleared, atomically.
+
+        What was forgotten while the tree was inspected does not come back.
+        """
         async with self._memories.changing:
             now = self._now()
             known = await self._memories.known([*gone, *(fix.id for fix in fixes)], project.id)
@@ -186,7 +193,10 @@ class Fixing:
                 await self._memories.commit([Change((*errors.values(), *kept), project=project.id)])
 
     async def _picture(self, root: str, at: datetime) -> Picture | None:
-        """The tree as it is; None where `at` is too long ago for that to be how it was."""
+        """Take a snapshot of the tree.
+
+        Returns None if `at` is too long ago for it to be valid.
+        """
         if self._now() - at > FRESH:
             return None
         if self._looked is not None and self._looked[0] == root and at <= self._looked[1]:
@@ -220,7 +230,10 @@ def _load(file: Path) -> Runs:
 
 
 def _keep(file: Path, runs: Runs) -> None:
-    """Replace the file in one step. What cannot be written is known until the next start."""
+    """Replace the file atomically.
+
+    On an error, the state is lost with the next restart.
+    """
     draft = file.with_suffix(".new")
     try:
         draft.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Learning workflows: the log of a project's commands, looked through now and then by the indexer for what comes back.
+"""Learning of workflows from a project's command log, mined by the indexer process.
 
-A task beside the write path. Signals only put a command into memory; what is written, mined and kept is done here.
+A background task. Signals only append a command in memory; writing, mining and storing happen here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MINING: Final = 60.0  # seconds that the indexer may take
 
 
 class Habits:
-    """`private` are folders whose commands are not learnt, whoever tells of them."""
+    """Background task that learns habits; commands in `private` folders are ignored."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Habits:
         self._loaded: set[str] = set()
 
     def note(self, project: Project, tree: Tree, signal: Signal) -> None:
-        """Remember what was done."""
+        """Record saved files and finished commands."""
         match signal:
             case FileSaved(path=path):
                 project.routine.saved(path)
@@ -64,7 +64,7 @@ class Habits:
                 self._ran(project, tree, signal)
 
     def noticed(self, project: Project) -> None:
-        """A workflow may have been forgotten."""
+        """Schedule an update if a workflow was forgotten."""
         if project.routine.changed:
             self.look_at(project)
 
@@ -79,7 +79,7 @@ class Habits:
             project.touch()
 
     def look_at(self, project: Project) -> None:
-        """There is something to write or to learn."""
+        """Schedule an update of the project's log and habits."""
         self._waiting.add(project.id)
         self._work.set()
 
@@ -87,7 +87,7 @@ class Habits:
         return any(Path(folder).is_relative_to(private) for private in self._private)
 
     async def run(self) -> None:
-        """Write what was noted and look for habits in it, for ever."""
+        """Write queued commands and mine habits, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -117,7 +117,7 @@ class Habits:
             await self._mine(project)
 
     async def _load(self, project: Project) -> None:
-        """Take up the log of earlier runs."""
+        """Load the log of earlier processes."""
         routine = project.routine
         log = await asyncio.to_thread(logs.read, project.cache)
         routine.forgotten |= await asyncio.to_thread(logs.forgotten, project.cache)
@@ -129,7 +129,7 @@ class Habits:
             await self._teach(routine)
 
     async def _again(self, project: Project) -> None:
-        """Write the log anew and learn it in order."""
+        """Rewrite the log and train the model on it in order."""
         routine = project.routine
         routine.take(list(routine.log))
         routine.fresh, routine.changed = [], False
@@ -166,7 +166,7 @@ class Habits:
         self._tell_model(project)
 
     def _tell_model(self, project: Project) -> None:
-        """The habits that are known are what a next step may be a part of."""
+        """Pass the known habits to the model of next steps."""
         told = map(workflow_from, project.workflows.values())
         habits = [one for one in told if one is not None and one.origin == "habit"]
         project.routine.model.knows([step.template for step in habit.steps] for habit in habits)
@@ -175,8 +175,12 @@ class Habits:
 async def keep(
     memories: Memories, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
 ) -> None:
-    """Bring the workflows of one voice up to date: new ones are kept, changed ones keep their past, and what is no
-    longer said (or not seen again, though it was done after `since`) holds no more."""
+    """Update the workflows of one source.
+
+    New ones are stored, changed ones keep their history, and those no longer found (or not seen again, though done
+    after
+    `since`) end.
+    """
     wanted = [memory for memory in found if memory.id not in project.routine.forgotten]
     async with memories.changing:
         stored = await memories.known([memory.id for memory in wanted], project.id)
@@ -203,7 +207,7 @@ async def keep(
 
 
 async def keep_said(memories: Memories, project: Project, found: Sequence[Memory]) -> None:
-    """Bring what the project's files say up to date."""
+    """Update the workflows that the project's files define."""
     await keep(memories, project, found, BY_FILES, memories.now())
 
 
@@ -214,11 +218,11 @@ def _told(before: Memory | None, memory: Memory, now: datetime) -> Change:
 
 
 def _kept(before: Memory, memory: Memory) -> Memory:
-    """What is said now, with the past of what was said before."""
+    """Return the new workflow with creation time, usage and history of the old one."""
     return replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
 
 
 def _is_more(before: Memory, after: Memory) -> bool:
-    """Whether a habit was seen so much more often that it is worth writing."""
+    """Return True if the count of runs changed enough to be worth writing."""
     seen, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
     return now >= seen * 1.2 + 1 or now < seen * 0.8

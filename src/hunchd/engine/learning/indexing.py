@@ -1,4 +1,4 @@
-"""Keeping a project's models true: built by the indexer process, loaded here, brought up to date after a change."""
+"""Project models: built by the indexer process, loaded here, updated incrementally."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a pr
 
 
 class Indexing:
+    """Service that builds and updates a project's models."""
+
     def __init__(
         self,
         indexer: Child,
@@ -64,7 +66,10 @@ class Indexing:
         self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
 
     def recall(self, project: Project) -> None:
-        """Load what the last run left: the model, the code cache, conventions. Whatever is unreadable is made again."""
+        """Load model, code cache and conventions of the last run.
+
+        Rebuild what is unreadable.
+        """
         model = project.cache / MODEL
         try:
             told = json.loads((project.cache / STATE).read_bytes())
@@ -88,7 +93,7 @@ class Indexing:
         project.code = CodeCache(project.cache / CODE)
 
     async def index(self, project: Project) -> None:
-        """Bring everything up to date: from scratch the first time, else what changed since."""
+        """Update everything: from scratch the first time, incrementally afterwards."""
         project.indexing, project.index_error = True, ""
         project.reached("asked for")
         again = False
@@ -111,7 +116,7 @@ class Indexing:
         await self._follow_embedding(project)
 
     async def _follow_embedding(self, project: Project) -> None:
-        """Tell how far the store's embedding has come, as long as it gets on."""
+        """Report the progress of the store's embedding, as long as there is any."""
         still = 0.0
         while still < EMBEDDING_STUCK:
             stats = await self._store.stats()
@@ -125,8 +130,11 @@ class Indexing:
             still += EMBEDDING_LOOK
 
     async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> bool:
-        """Learn the commits that came since the last one learnt; what only has a new id is known already. False where
-        that has to wait for git, which is in the middle of something."""
+        """Learn new commits.
+
+        Commits that only have a new id are known already. Returns False if it must wait because a git operation is in
+        progress.
+        """
         params = {**self._where(project), "since_sha": project.learnt, "moved": [list(pair) for pair in rewritten]}
         answer = await self._indexer.call("units", params, timeout=300)
         project.reached("commits")
@@ -156,7 +164,7 @@ class Indexing:
         return True
 
     async def _lost(self, project: Project, before: Sequence[str]) -> list[str]:
-        """Which of the units known before are in no history any more."""
+        """Return the formerly known units that are in no history any more."""
         known = project.predictor
         missing = [sha for sha in before if known is None or not known.knows(sha)]
         if not missing:
@@ -165,14 +173,17 @@ class Indexing:
         return list(answer["lost"])
 
     async def _rewrite(self, project: Project, moved: Sequence[tuple[str, str]], gone: Sequence[str]) -> None:
-        """What is told of old commits is told of the new ones; of those that stand nowhere any more, nothing."""
+        """Move memories of rewritten commits to the new ids.
+
+        Delete those of lost commits.
+        """
         removed = await move_episodes(self._memories, project.id, moved)
         removed += await drop_episodes(self._memories, project.id, gone)
         self._removed.update(removed)
         await move_fixes(self._memories, project, moved)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
-        """Parse `paths` again, or whatever changed in the tree since it was parsed."""
+        """Parse `paths` again, or everything that changed since it was parsed."""
         params = {**self._where(project), "paths": list(paths) if paths is not None else None}
         async with aclosing(self._indexer.stream("parse", params)) as steps:
             async for step in steps:
@@ -259,7 +270,7 @@ class Indexing:
             await self._store.put(new)
 
     async def _pack(self, project: Project) -> None:
-        """Give back what saved files have said before: it is kept beside the model until somebody sorts it in."""
+        """Compact the model's deltas of saved files and free the memory."""
         if self._packing.locked():
             return
         async with self._packing:
@@ -268,8 +279,12 @@ class Indexing:
                 await asyncio.to_thread(give_memory_back)
 
     def remember(self, project: Project) -> None:
-        """Leave the model and what belongs to it for the next start, which makes it again if it is not there: as it
-        does where git could not read everything, for somebody may have mended that."""
+        """Save the model and its state for the next start.
+
+        They are rebuilt if missing. They are not saved where git could not read everything: somebody may have
+        repaired that by
+        the next start.
+        """
         if project.predictor is None or not project.whole or project.unread:
             return
         by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (BY_FILES, SHARED))
@@ -295,6 +310,6 @@ class Indexing:
 
 
 def outline_from(told: dict[str, Any]) -> FileOutline:
-    """The outline that the indexer sent."""
+    """Parse an outline that the indexer sent."""
     lists = {name: tuple(told[name]) for name in ("imports", "references")}
     return FileOutline(**told | lists | {"symbols": tuple(Symbol(**symbol) for symbol in told["symbols"])})

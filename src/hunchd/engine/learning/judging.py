@@ -1,8 +1,8 @@
-"""Pairs of statements that are worded freely, put to a language model: each pair once, within a day's money, and only
-if the user has switched it on.
+"""Contradiction verdicts by a language model on freely worded pairs.
 
-Its verdict is final, in both directions; where there is none, rules and reader decide. What it claims is checked: it
-has to copy the words of both sides that oppose each other.
+Only if the user has switched it on, each pair once, within the daily budget. The verdict is final, in both directions;
+without one, rules and the local model decide. Claims are verified: the model has to copy the opposing words of both
+sides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AROUND: Final = re.compile(r"^[\s\"'“”‘’`….,;:]+|[\s\"'“”‘’`�
 
 
 class Judging:
-    """`oppositions` says what contradicts a memory, after the model was heard."""
+    """Judge of pairs of statements, by a language model."""
 
     def __init__(
         self,
@@ -53,8 +53,12 @@ class Judging:
         self._rests_until = 0.0
 
     async def oppositions(self, memory: Memory, look: Look, told: Sequence[Opposition]) -> list[Opposition]:
-        """What contradicts a memory, of what rules and reader have `told` and of what they see nothing in. A pair that
-        the model was not asked about, or not with success, is as told."""
+        """Return the contradictions of a memory after the model's verdict.
+
+        `told` are those found by rules and the local model; pairs in which these find nothing are judged too. A
+        pair without a
+        verdict stays as told.
+        """
         free = look.for_judge(told)
         unasked = [one.beside(memory) for one in free[:MOST_PAIRS] if self._verdicts.of(one.a, one.b) is None]
         if unasked:
@@ -82,14 +86,17 @@ class Judging:
 
 
 def verdicts_of(parts: Parts) -> Path | None:
-    """The file of verdicts that count; None: the settings ask for no judging."""
+    """Return the file of verdicts, or None if judging is switched off."""
     if parts.language is None or not parts.settings.language.contradictions:
         return None
     return parts.places.state / "verdicts.json"
 
 
 def judging_of(parts: Parts, ledger: Ledger) -> Judging | None:
-    """The judging that the settings ask for; None: it is switched off."""
+    """Create the judge from the settings.
+
+    Returns None if it is switched off.
+    """
     verdicts = verdicts_of(parts)
     if parts.language is None or verdicts is None:
         return None
@@ -97,15 +104,14 @@ def judging_of(parts: Parts, ledger: Ledger) -> Judging | None:
 
 
 def question_of(memory: Memory, others: Sequence[Memory]) -> Question:
-    """One statement against several, each with its number."""
+    """Build the request: one statement against several numbered ones."""
     lines = [f"<new>{_plain(memory)}</new>"]
     lines += [f'<known number="{number}">{_plain(other)}</known>' for number, other in enumerate(others, 1)]
     return Question(CONTRADICTIONS.system, "\n".join(lines), CONTRADICTIONS.schema, LONGEST_ANSWER)
 
 
 def borne_out(content: Mapping[str, Any], memory: Memory, others: Sequence[Memory]) -> frozenset[str]:
-    """The ids of those that contradict, by an answer that makes sense, where the words that were copied do stand on
-    both sides."""
+    """Return the ids of contradicting memories whose quoted words occur on both sides."""
     found: set[str] = set()
     for claim in content["contradictions"]:
         other = others[claim["number"] - 1]
@@ -117,7 +123,7 @@ def borne_out(content: Mapping[str, Any], memory: Memory, others: Sequence[Memor
 
 
 def _sensible(outcome: Answer | Failure, pairs: int) -> Answer | Failure:
-    """An answer that is none to the question denies nothing: it is a failure."""
+    """Convert an answer that does not match the request to a failure, so that it denies nothing."""
     if isinstance(outcome, Failure):
         return outcome
     claims = outcome.content.get("contradictions")
@@ -134,7 +140,7 @@ def _is_claim(claim: object, pairs: int) -> bool:
 
 
 def _plain(memory: Memory) -> str:
-    """A statement on one line, without secrets and without our own marks."""
+    """Render a statement on one line, without secrets and without our markup."""
     return _unmarked(redact(statement(memory)).text)
 
 
@@ -143,6 +149,6 @@ def _unmarked(text: str) -> str:
 
 
 def _stands_in(words: str, text: str) -> bool:
-    """Whether words were copied from a text."""
+    """Return True if words were copied from a text."""
     copied = _AROUND.sub("", _unmarked(words))
     return bool(copied) and copied.casefold() in text.casefold()

@@ -1,4 +1,4 @@
-"""What is learnt beside the two paths, each by a task of its own: of what happens, of what is kept, of the code."""
+"""Background learning tasks: from signals, from stored memories, from code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from hunchd.prediction.session import SessionEvent
 
 
 class Learning:
-    """`renewed` is told when a project's models are true again."""
+    """Container of the learning tasks.
+
+    `renewed` is called when a project's models are current.
+    """
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Learning:
         self._lines = LineReading()  # of the files that are open
 
     def open(self, tasks: Tasks) -> None:
+        """Start the background tasks."""
         tasks.start("upkeep", self._upkeep.run)
         tasks.start("line reading", self._lines.run)
         tasks.start("fixes", self._fixing.run)
@@ -61,7 +65,7 @@ class Learning:
         tasks.start("habits", self._habits.run)
 
     def happened(self, signal: Signal, effect: Effect, project: Project, tree: Tree) -> None:
-        """A signal took effect."""
+        """Pass an applied signal to the tasks."""
         self._upkeep.note(project, effect)
         if effect.prefetch:
             self._lines.note(project, tree)
@@ -69,11 +73,11 @@ class Learning:
         self._habits.note(project, tree, signal)
 
     def moved(self, project: Project) -> None:
-        """Its branch or its newest commit is another one."""
+        """Catch up with a project whose branch or newest commit changed."""
         self._upkeep.note(project, Effect(catch_up=True))
 
     def indexed(self, project: Project) -> None:
-        """A new model does not know the session yet."""
+        """Replay the session into a new model."""
         self._mining.note(project)
         self._lines.note(project, project.main)
         if project.predictor is not None:
@@ -82,11 +86,14 @@ class Learning:
                     project.predictor.note(SessionEvent("opened", int(at.timestamp()), path))
 
     def recalled(self, project: Project) -> None:
-        """What was kept of the project before this start is at hand again."""
+        """Schedule work after the project's memories were loaded."""
         self._habits.look_at(project)
 
     def noticed(self, change: Change, owner: Project | None) -> None:
-        """Something was kept, changed or forgotten; the project that owns it is told in between."""
+        """Pass a change of memories to the tasks and to the project that owns them.
+
+        The project is updated in between, as some tasks need its previous state.
+        """
         self.contradicting.note(change)
         if owner is not None:
             self._mining.noticed(owner, change)

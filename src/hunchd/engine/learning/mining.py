@@ -1,7 +1,7 @@
-"""Patterns: found in the background when nobody works, kept like any other memory, forgotten for good.
+"""Mining of code patterns in the background, when nobody works.
 
-The work is the mining process's, which comes when a project has been quiet for a while and ends when it is done. Here
-is decided when, and what of its findings is new.
+The mining process does the work: it starts when a project has been quiet for a while and ends when it is done. This
+module decides when, and which findings are new.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ WEAKEST: Final = 0.25
 
 
 class Mining:
+    """Background task that mines code patterns."""
+
     def __init__(
         self,
         memories: Memories,
@@ -57,7 +59,7 @@ class Mining:
         self._work = asyncio.Event()
 
     def note(self, project: Project, effect: Effect | None = None) -> None:
-        """Something may have changed: code (`effect`), or everything."""
+        """Queue changed code of a project (`effect`), or all of it."""
         if not self._settings.patterns:
             return
         if effect is None or effect.refresh:
@@ -72,18 +74,18 @@ class Mining:
             self._work.set()
 
     def noticed(self, project: Project, change: Change) -> None:
-        """Remember for good which patterns their owner does not want; called before the project forgets them."""
+        """Record deleted patterns as tombstones; call before the project forgets them."""
         gone = [identifier for identifier in change.deletions if identifier in project.patterns]
         if gone:
             self._forgotten.add(project.id, gone)
 
     def forget_project(self, identifier: str) -> None:
-        """Leave nothing of a project that goes."""
+        """Drop the state of a project that is removed."""
         self._waiting.pop(identifier, None)
         self._forgotten.drop(identifier)
 
     async def run(self) -> None:
-        """Mine what was noted, one project at a time, each when it is quiet; for ever."""
+        """Mine queued projects one at a time, each when it is quiet, forever."""
         while True:
             await self._work.wait()
             while self._waiting:
@@ -98,7 +100,7 @@ class Mining:
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
-        """Whether nobody works in a project, or it is gone."""
+        """Return True if nobody works in the project, or it was removed."""
         project = self._find(identifier)
         if project is None:
             return True
@@ -130,7 +132,7 @@ class Mining:
         self._events.tell("patterns", project=project.id, known=len(patterns), changed=changed)
 
     def _is_known(self, project: Project) -> bool:
-        """Whether it was not removed meanwhile, nor removed and added again."""
+        """Return True if the project was neither removed nor added again meanwhile."""
         return self._find(project.id) is project
 
     async def _found(self, project: Project, paths: set[str] | None) -> list[Pattern]:
@@ -152,7 +154,10 @@ class Mining:
         return patterns
 
     async def _keep_patterns(self, project: Project, patterns: Sequence[Pattern]) -> int:
-        """Keep what is new or says something else now, archive what is no longer found; how many these are."""
+        """Store new and changed patterns, archive lost ones.
+
+        Returns the number of changes.
+        """
         forgotten = self._forgotten.of(project.id)
         async with self._memories.changing:
             now = self._now()

@@ -1,7 +1,7 @@
-"""Fixes from history: when an error is seen that nobody here has mended, a commit that mended something like it.
+"""Fixes from history: past commits that fixed a similar error.
 
-A task beside the write path: git is asked in a thread for the commits that touched the files that the error names. What
-is found is kept like any other fix, and stands behind all that has helped.
+For errors that nobody here has fixed. A background task asks git, in a thread, for the commits that touched the files
+that the error names. They are stored like any other fix, and rank behind those that have helped.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ LOOKED: Final = 500  # errors of which it is known that this history says nothin
 
 
 class PastFixing:
+    """Background task that searches history for fixes."""
+
     def __init__(self, memories: Memories, find: Callable[[str | None], Project | None], parts: Parts) -> None:
         self._memories = memories
         self._find = find
@@ -50,13 +52,13 @@ class PastFixing:
         self._looked: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was looked at
 
     def note(self, project: Project, happened: Happened | None) -> None:
-        """Remember to look for an error that has no fix."""
+        """Queue an error that has no fix."""
         if isinstance(happened, Failed) and not any(project.fixes.of(happened.error)):
             self._waiting.append((project.id, happened))
             self._work.set()
 
     def noticed(self, project: Project, change: Change) -> None:
-        """Remember for good which of them their owner does not want; called before the project forgets them."""
+        """Record deleted fixes as tombstones; call before the project forgets them."""
         known = {fix.id for fix in project.fixes.all() if fix.is_past}
         if gone := known.intersection(change.deletions):
             self._forgotten.add(project.id, gone)
@@ -65,7 +67,7 @@ class PastFixing:
         self._forgotten.drop(identifier)
 
     async def run(self) -> None:
-        """Look for what was noted, for ever."""
+        """Search fixes of queued errors, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -103,8 +105,10 @@ class PastFixing:
 
 
 def found_in(root: Path, error: Memory, ignored: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
-    """The commit of the history before `until` that most likely mended something like `error`; asks git. Raises
-    RepositoryError."""
+    """Return the commit before `until` that most probably fixed a similar error.
+
+    Calls git. Raises RepositoryError.
+    """
     read = understood(error.content)
     places = [(path, place) for place in read.nearest if (path := inside(place.path, str(root))) is not None]
     paths = list(dict.fromkeys(path for path, _ in places))[:MOST_FILES]

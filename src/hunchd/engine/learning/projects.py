@@ -1,4 +1,4 @@
-"""Which projects there are, found by path or id; each adopted, indexed, watched, and erased when it goes."""
+"""Registry of open projects: lookup by path or id, adoption, indexing, removal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
 
 
 class Projects:
+    """Open projects by id and path."""
+
     def __init__(
         self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None], unwatch: Callable[[Project], None]
     ) -> None:
@@ -42,11 +44,11 @@ class Projects:
         return list(self._projects)
 
     def roots(self) -> list[Path]:
-        """Of the projects that are there."""
+        """Return the root folders of the projects that are not missing."""
         return [project.root for project in self._projects.values() if not project.missing]
 
     def open_all(self) -> None:
-        """Adopt what the registry knows, with the models that the last run left; what it made for others goes."""
+        """Open all registered projects with their saved models; delete orphaned caches."""
         records = self._parts.registry.all()
         known = {record.id for record in records}
         for cache in self._caches.iterdir() if self._caches.is_dir() else ():
@@ -56,8 +58,10 @@ class Projects:
             self._adopt(record)
 
     def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
-        """The project that `path` lies in, from now on known; a new one under `identifier`, where that is free. Raises
-        InvalidInput if there is no such folder."""
+        """Register the project that contains `path` and return it.
+
+        A new one gets `identifier`, if that is free. Raises InvalidInput if there is no such folder.
+        """
         folder = expanded(path)
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
@@ -81,7 +85,10 @@ class Projects:
         return self._adopt(record, layout)
 
     def _move(self, project: Project, tree: Tree) -> None:
-        """Its own folder is gone, a linked worktree maybe, or moved: it goes on in another one of its repository."""
+        """Continue the project in another worktree of its repository.
+
+        Its own folder was deleted or moved; it may have been a linked worktree.
+        """
         self._unwatch(project)
         project.trees.pop(project.root, None)
         project.main = tree
@@ -91,8 +98,10 @@ class Projects:
         self._watch(project)
 
     def _refuse_everything(self, layout: Layout) -> None:
-        """All that is on a machine, or all that somebody has, is no project: reading and watching it never ends. Who
-        has made their home folder a repository has said what of it counts."""
+        """Reject the file system root and the home folder, which would never finish indexing.
+
+        A home folder that is a repository is accepted: its owner has said what of it counts.
+        """
         root = layout.root
         what = (
             "the root of the file system" if root == Path(root.anchor) else "your home folder, with all that is in it"
@@ -102,17 +111,24 @@ class Projects:
             raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside")
 
     def get(self, identifier: str) -> Project:
+        """Return the project with this id. Raises NotFound."""
         try:
             return self._projects[identifier]
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
     def known(self, identifier: str | None) -> Project | None:
-        """The project of that id, if there is one; None is the user's own."""
+        """Return the project with this id, if it exists.
+
+        None stands for the user's own memories.
+        """
         return self._projects.get(identifier) if identifier is not None else None
 
     def find(self, named: str) -> tuple[Project, Tree]:
-        """The project and tree that an id or a path names. Raises NotFound."""
+        """Return the project and tree that an id or a path names.
+
+        Raises NotFound.
+        """
         if found := self._by_path.get(named):
             return found
         if named in self._projects:
@@ -146,7 +162,7 @@ class Projects:
         return (innermost, innermost.main) if innermost is not None else None
 
     async def remove(self, identifier: str) -> Project:
-        """Forget the project: nothing of it stays in memory, in the registry or in the cache."""
+        """Remove the project from memory, registry and cache."""
         project = self.get(identifier)
         for name in ("index", "watch"):
             self._parts.tasks.end(f"{name}:{identifier}")
@@ -159,7 +175,7 @@ class Projects:
         return project
 
     def clear_cache(self, identifier: str) -> None:
-        """Remove what was computed for a project, if anything is there."""
+        """Delete the cache folder of a project, if it exists."""
         shutil.rmtree(self._caches / identifier, ignore_errors=True)
 
     def _adopt(self, record: ProjectRecord, layout: Layout | None = None) -> Project:
@@ -181,7 +197,7 @@ class Projects:
         return project
 
     def index(self, project: Project) -> None:
-        """Bring the project's models up to date in the background."""
+        """Update the project's models in the background."""
 
         async def work() -> None:
             project.indexing = True

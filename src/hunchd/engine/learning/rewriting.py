@@ -1,4 +1,4 @@
-"""Work that has a new commit id keeps its memory: what is known of the old commit moves to the new one, or goes."""
+"""Migration of memories from rewritten commits to their new ids."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from hunchd.prediction.predictor import Predictor
 
 
 def rename(predictor: Predictor, moved: Sequence[tuple[str, str]]) -> None:
-    """The predictor knows the work under its new ids, so that it is not learnt twice."""
+    """Rename rewritten commits in the predictor, so that the work is not learned twice."""
     for old, new in moved:
         if not predictor.knows(new):
             predictor.rewrite(old, new)
 
 
 async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[str, str]]) -> list[str]:
-    """Give the episodes of the new commits what the old ones' have earned, and remove those, each pair together; their
-    ids. An old episode without a new one stays."""
+    """Merge the old commits' episodes into the new ones.
+
+    Returns the ids removed. Each pair changes atomically. An old episode without a new one stays.
+    """
     target = {episode_id(project, old): episode_id(project, new) for old, new in moved}
     if not target:
         return []
@@ -44,7 +46,10 @@ async def move_episodes(memories: Memories, project: str, moved: Sequence[tuple[
 
 
 async def drop_episodes(memories: Memories, project: str, shas: Sequence[str]) -> list[str]:
-    """Remove the episodes of commits that are in no history any more; their ids."""
+    """Delete the episodes of commits that are in no history any more.
+
+    Returns their ids.
+    """
     if not shas:
         return []
     async with memories.changing:
@@ -54,7 +59,7 @@ async def drop_episodes(memories: Memories, project: str, shas: Sequence[str]) -
 
 
 async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple[str, str]]) -> None:
-    """Let fixes name the new commits: the old ones are in nobody's history."""
+    """Update fixes to the new commit ids, as the old ones are in nobody's history."""
     newer = dict(moved)
     stale = [(fix, newer[fix.commit]) for fix in project.fixes.all() if fix.commit in newer]
     if not stale:
@@ -73,7 +78,7 @@ async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple
 
 
 def inheriting(heir: Memory, gone: Sequence[Memory]) -> Memory:
-    """The memory with what became of the earlier ones: use, weight, links and the words people put on them."""
+    """Merge usage, importance, links and tags of the old episodes into the new one."""
     every = (heir, *gone)
     return replace(
         heir,

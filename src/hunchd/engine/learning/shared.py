@@ -1,7 +1,7 @@
-"""What colleagues shared in the repository, kept in step with its files: it follows pulls, checkouts and deletions.
+"""Synchronization with the repository's shared files: pulls, checkouts, deletions.
 
-It takes its place by the rule of facts, but for one thing: what the user said themselves is not replaced by what came
-with a pull. The two are shown as a contradiction until the user settles it, or the file says something else.
+Shared facts follow the usual resolution with one exception: what the user stated is not replaced by what came with a
+pull. The two are shown as a contradiction until the user settles it, or the file says something else.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from hunchd.engine.state.project import Project
 
 
 class Shared:
+    """Synchronizer of shared memories."""
+
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
     async def read(self, project: Project, said: Sequence[Memory]) -> None:
-        """Bring what was shared up to date with `said`, all that the files of the working tree state."""
+        """Update the shared memories to `said`, everything that the working tree's files state."""
         line = side_line(project)
         before = await self._known(project)
         if not said and not before:
@@ -43,21 +45,21 @@ class Shared:
         project.shared = {name: on for name, on in before.items() if on != line} | stated
 
     async def _known(self, project: Project) -> dict[str, str | None]:
-        """What was shared until now: ids, with the branch that each is bound to."""
+        """Return the ids shared until now, with the branch of each."""
         if project.shared is not None:
             return project.shared
         found = await self._memories.all_of(Filters(project=project.id, kinds=KINDS))
         return {one.id: one.branch for one in found if is_shared(one) and "." not in one.id}
 
     async def _not_our_own(self, project: Project, said: Sequence[Memory]) -> list[Memory]:
-        """Without what was shared from here and has no key to be known by: it is here already."""
+        """Drop memories that were shared from here and have no key: they exist already."""
         named = [str(memory.source["id"]) for memory in said if memory.source.get("id")]
         known = await self._memories.known(named, project.id) if named else {}
         own = {name for name, memory in known.items() if _holds(memory) and not is_shared(memory)}
         return [memory for memory in said if memory.source.get("id") not in own]
 
     async def _take_facts(self, project: Project, said: Sequence[tuple[Memory, Memory]]) -> None:
-        """File what is said; of each fact as it is on the main line and as it is on the branch at hand."""
+        """Store shared facts, each given as on the main line and as on the current branch."""
         places = [fact.id for pair in said for fact in pair]
         heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
         now = self._memories.now()
@@ -82,7 +84,7 @@ class Shared:
         await self._memories.commit([_contradiction(claim, standing, now) for claim, standing in contests])
 
     async def _is_merged(self, head: Memory | None, said: Memory) -> bool:
-        """Whether another memory stands for what is said since they were found to say the same."""
+        """Return True if a duplicate of the memory stands for it since they were merged."""
         if head is None or head.superseded_by is None or not same_value(head, said):
             return False
         keeper = (await self._memories.known([head.superseded_by], head.project)).get(head.superseded_by)
@@ -93,14 +95,14 @@ class Shared:
         await self._memories.keep([new for memory in said if (new := _renewed(memory, known.get(memory.id)))])
 
     async def _withdraw(self, project: Project, gone: Sequence[str]) -> None:
-        """What no file says any more holds no more."""
+        """End the memories that no file states any more."""
         heads = await self._memories.known(gone, project.id) if gone else {}
         now = self._memories.now()
         held = (head for head in heads.values() if _holds(head) and is_shared(head))
         await self._memories.commit([withdrawn(head, now) for head in held])
 
     async def _lapse(self, project: Project, said: Sequence[Memory]) -> None:
-        """Contradictions end when the file that contradicted says something else, or nothing."""
+        """Close contradictions whose shared side changed or was deleted."""
         stated = {_statement(memory) for memory in said}
         now = self._memories.now()
         over = [
@@ -112,7 +114,7 @@ class Shared:
 
 
 def _bound(memory: Memory, line: str | None) -> Memory:
-    """The memory as it holds on a branch only, or everywhere."""
+    """Return the memory restricted to a branch, or valid everywhere."""
     if memory.kind is Kind.FACT:
         return on_line(memory, line)
     identifier = memory_id(memory.project, f"{line or ''}:{memory.ref}")
@@ -128,7 +130,10 @@ def _statement(memory: Memory) -> tuple[str, str]:
 
 
 def _retold(standing: Memory, said: Memory, now: datetime) -> list[Change]:
-    """The same value in other words, from another file, or by another name; nothing if it was not shared before."""
+    """Update wording and source of an unchanged value.
+
+    Nothing if it was not shared before.
+    """
     if not is_shared(standing):
         return []
     told = replace(
@@ -147,7 +152,10 @@ def _retold(standing: Memory, said: Memory, now: datetime) -> list[Change]:
 
 
 def _renewed(said: Memory, known: Memory | None) -> Memory | None:
-    """A workflow as it is kept; None when it is kept so already."""
+    """Return a workflow as it is to be stored.
+
+    Returns None if it is stored already.
+    """
     if known is None:
         return said
     renewed = replace(
@@ -158,7 +166,7 @@ def _renewed(said: Memory, known: Memory | None) -> Memory | None:
 
 
 def _contradiction(claim: Memory, standing: Memory, now: datetime) -> Change:
-    """The claim beside what the user said, and that the two contradict each other."""
+    """Store the claim beside the user's statement, with a contradiction of both."""
     ruling = contested(replace(claim, valid_from=now), standing, now)
     conflict = conflict_of(standing, ruling.memory, now, reason=f"the project shares something else of '{claim.key}'")
     return replace(ruling.change, memories=(*ruling.change.memories, conflict))

@@ -1,4 +1,4 @@
-"""Which projects' models lag behind what was saved, checked out and committed, and bringing them up to date."""
+"""Queue of projects whose models are outdated, and their update."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 class Upkeep:
+    """Background task that updates outdated models."""
+
     def __init__(
         self,
         indexing: Indexing,
@@ -32,7 +34,7 @@ class Upkeep:
         self._work = asyncio.Event()
 
     def note(self, project: Project, effect: Effect) -> None:
-        """Remember what `effect` leaves to do."""
+        """Queue the work that `effect` requires."""
         self._changed(project, effect)
         if effect.refresh:
             self._stale[project.id] = None
@@ -48,7 +50,7 @@ class Upkeep:
             self._work.set()
 
     async def run(self) -> None:
-        """Do what was noted, for ever."""
+        """Process queued work, forever."""
         while True:
             await self._work.wait()
             self._work.clear()

@@ -1,4 +1,4 @@
-"""What a language model has said about pairs of statements, on disk: no pair is paid for twice."""
+"""Persistent verdicts of the language model, so that no pair is paid for twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ REMEMBERED: Final = 20_000  # pairs
 
 
 class Verdicts:
-    """By what both sides say, whatever becomes of the memories' ids. The file holds digests and no word of them."""
+    """Verdicts by the text of both sides, independent of memory ids.
+
+    The file holds digests only, no text.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,14 +37,15 @@ class Verdicts:
             logger.exception("%s cannot be read: pairs are asked about again", path)
 
     def of(self, one: Memory, other: Memory) -> bool | None:
-        """Whether both cannot hold; None: nobody was asked, or about something else that they said."""
+        """Return True if both cannot hold, None if this text was never judged."""
         return self._of.get(_pair(one, other))
 
     def denied(self, one: Memory, other: Memory) -> bool:
-        """Whether the answer was that both can hold."""
+        """Return True if the verdict is that both can hold."""
         return self.of(one, other) is False
 
     def keep(self, memory: Memory, verdicts: Iterable[tuple[Memory, bool]]) -> None:
+        """Store the verdicts of a memory against others."""
         said = self._of | {_pair(memory, other): verdict for other, verdict in verdicts}
         self._of = dict(list(said.items())[-REMEMBERED:])
         try:
@@ -51,6 +55,9 @@ class Verdicts:
 
 
 def _pair(one: Memory, other: Memory) -> str:
-    """Another prompt judges anew."""
+    """Return the digest of a pair and the prompt.
+
+    Another prompt judges again.
+    """
     said = "\0".join((CONTRADICTIONS.name, *sorted((statement(one), statement(other)))))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,1 +1,1 @@
-"""What a quiet night is for: runs of the consolidation, planned, carried out, undone, and the usage they go by."""
+"""Consolidation runs: planning, execution, rollback, and the usage data they rely on."""

@@ -1,4 +1,4 @@
-"""A plan carried out for one owner: step by step, checked by the gate, and taken back if need be."""
+"""Execution of a consolidation plan for one owner, with regression gate and rollback."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ Did = Callable[[Sequence[Entry]], None]  # told what was just changed
 
 
 class Stopped(Exception):
-    """Somebody asked the run to stop; what is done is whole."""
+    """The run was asked to stop; completed changes are consistent."""
 
 
 class Gone(Exception):
-    """The owner was removed while its memories were worked on."""
+    """The owner was removed during the run."""
 
 
 class CarryingOut:
+    """Executor of consolidation plans."""
+
     def __init__(
         self,
         planner: Child,
@@ -83,21 +85,28 @@ class CarryingOut:
         self._touching = asyncio.Lock()  # while something is written of an owner that may go
 
     def tallies(self) -> dict[str, Tally]:
+        """Return the usage that was not consolidated yet, by memory id."""
         return self._usage.tallies()
 
     async def leave(self, owner: str) -> None:
-        """Nothing more is written of that owner when this returns, by the run under way."""
+        """Stop writing memories of an owner.
+
+        The current run writes none after this returns.
+        """
         self._gone.add(owner)
         async with self._touching:
             pass
 
     def begin(self) -> None:
-        """A run begins, whose owners are all there."""
+        """Begin a run whose owners all exist."""
         self._gone.clear()
 
     @asynccontextmanager
     async def _staying(self, owner: Owner) -> AsyncIterator[None]:
-        """Keep who removes this owner waiting for a moment. Raises Gone if it is removed already."""
+        """Prevent the removal of an owner during the block.
+
+        Raises Gone if it is removed already.
+        """
         async with self._touching:
             if owner.id in self._gone:
                 raise Gone
@@ -105,7 +114,7 @@ class CarryingOut:
 
     @asynccontextmanager
     async def planning(self, owner: Owner, tallies: Mapping[str, Tally]) -> AsyncIterator[Planning]:
-        """Have the planner read what is kept of `owner`."""
+        """Open a planner loaded with the memories of `owner`."""
         await self._making.settled()
         now = self._now()
         async with opened(
@@ -129,7 +138,10 @@ class CarryingOut:
         did: Did,
         stopping: asyncio.Event,
     ) -> Verdict:
-        """The steps of `record` that are not done yet, for one owner; then the gate. Raises Stopped or Gone."""
+        """Execute the remaining steps of `record` for one owner, then the gate.
+
+        Raises Stopped or Gone.
+        """
         run = record.run
         if owner.id in record.lost:  # a crash came while it was taken back
             async with self._staying(owner):
@@ -165,7 +177,10 @@ class CarryingOut:
     async def _carry_out(
         self, run: str, owner: Owner, step: Step, plan: Plan, did: Did, stopping: asyncio.Event
     ) -> int:
-        """One step; how many changes were made. Raises Stopped or Gone."""
+        """Execute one step and return the number of changes.
+
+        Raises Stopped or Gone.
+        """
         changed = 0
         async for entries in plan.of(step):
             if stopping.is_set():
@@ -184,7 +199,10 @@ class CarryingOut:
         await asyncio.to_thread(self._log.append, run, [line])
 
     async def _tallies_of(self, record: Record) -> dict[str, Tally]:
-        """What is to be counted in this run: taken once, also if a crash comes between."""
+        """Return the usage to be counted in this run.
+
+        It is taken once, even if a crash comes between.
+        """
         if Step.USE not in record.steps:
             return {}
         if record.tallies is None:
@@ -199,7 +217,7 @@ class CarryingOut:
         return {name: tally_of(told) for name, told in record.tallies.items() if name not in counted}
 
     async def _taken(self, tallies: Mapping[str, Tally], run: str) -> None:
-        """The log of the run has them: the file of what was used is to tell no next one of them."""
+        """Mark usage as counted by this run, so that the next one does not count it again."""
         self._usage.counted(tallies, run)
         await self._keep_usage()
 
@@ -210,7 +228,7 @@ class CarryingOut:
     # The gate
 
     async def _probes(self, planning: Planning, owner: Owner, run: str) -> list[Probe]:
-        """Questions that find something now."""
+        """Build probes: queries that find something before the run."""
         probes: list[Probe] = []
         for query in self._usage.queries(owner.id, min(ASKED_PROBES, self._settings.probes)):
             if found := await self._found(query, owner.id):
@@ -221,8 +239,11 @@ class CarryingOut:
         return probes
 
     async def _gate(self, record: Record, owner: Owner, probes: Sequence[Probe]) -> Verdict:
-        """Ask again; what is lost beyond the limit takes the owner's changes back. What others kept, changed or removed
-        since the run began is not the run's doing."""
+        """Repeat the probes.
+
+        Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the
+        run began is not attributed to the run.
+        """
         run = record.run
         await self._making.kept_pace(but=0)
         wanted = {identifier for probe in probes for identifier in probe.wanted}
@@ -245,7 +266,7 @@ class CarryingOut:
         return await self._lost(run, owner, judged.json())
 
     async def _lost(self, run: str, owner: Owner, gate: Mapping[str, Any]) -> Verdict:
-        """Take back the part of an owner."""
+        """Roll back the changes of an owner."""
         undone, left = await self._making.take_back(run, owner=owner.id, of_owner=True)
         verdict = Verdict(True, {**gate, "undone": undone, "left": left})
         await self._note(run, verdict.line(owner.id))
@@ -258,8 +279,10 @@ class CarryingOut:
     async def _found(
         self, query: str, project: str | None, k: int = FOUND, stood: Callable[[Memory], bool] = lambda _: True
     ) -> list[str]:
-        """The first answers by words, of those that `stood` lets through and that still hold: vectors change with the
-        words, and a model need not be loaded for this."""
+        """Return the best lexical matches that pass `stood` and are still valid.
+
+        Vectors change with the words, and no model needs to be loaded for this.
+        """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
         findings = await self._store.search(query, filters, SOUGHT, mode="lexical")
@@ -271,7 +294,7 @@ class CarryingOut:
     async def _upkeep(
         self, record: Record, owner: Owner, erasable: Sequence[str], said: Callable[[str], None], changed: int
     ) -> None:
-        """What needs no plan: what goes for good, vectors of another model, files of the store."""
+        """Execute the steps that need no plan: erasure, embeddings of another model, compaction."""
         if Step.ERASE in record.steps:
             said(str(Step.ERASE))
             async with self._staying(owner):
@@ -287,8 +310,10 @@ class CarryingOut:
             await self._store.optimise()
 
     async def _erase(self, record: Record, owner: Owner, planned: Sequence[str]) -> None:
-        """What was archived long ago leaves the disk, the logs and the copies: this is not taken back. What somebody
-        has brought back since it was planned stays."""
+        """Erase memories archived long ago from disk, logs and copies, irreversibly.
+
+        Those that were restored since the plan was made stay.
+        """
         going = [memory.id for memory in await self.erasable(planned, owner)]
         if not going:
             return
@@ -313,6 +338,6 @@ class CarryingOut:
         await self._note(record.run, {"type": "did", "counts": "erased", "number": len(gone)})
 
     async def erasable(self, identifiers: Sequence[str], owner: Owner) -> list[Memory]:
-        """Those that are there, and archived for so long."""
+        """Return the memories that exist and have been archived long enough."""
         known = await self._memories.known(identifiers, owner.id)
         return list(erasable(known.values(), self._now()))

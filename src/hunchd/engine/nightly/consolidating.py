@@ -1,8 +1,8 @@
-"""Runs of the consolidation: one at a time, step by step, each change durable and reversible, and a gate at the end.
+"""Consolidation runs: one at a time, durable and reversible changes, a regression gate.
 
-A run writes what it is about to change into its log, then commits it through the journal like any other change. After
-a crash it goes on with the step it was at; when the gate finds that answers were lost, all of an owner's changes are
-taken back. What somebody else changed meanwhile is left alone, in both directions.
+A run writes each planned change into its log, then commits it through the journal like any other change. After a crash
+it continues with the step it was at; if the gate finds that answers were lost, all of an owner's changes are rolled
+back. What somebody else changed meanwhile is left alone, in both directions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STOP_WITHIN: Final = 0.6  # seconds until what a stopped run waits for is cut sh
 
 @dataclass(slots=True)
 class _Current:
-    """The run under way."""
+    """State of the current run."""
 
     run: str
     dry: bool
@@ -75,6 +75,8 @@ class _Current:
 
 
 class Consolidation:
+    """Manager of consolidation runs."""
+
     def __init__(
         self,
         work: CarryingOut,
@@ -102,8 +104,10 @@ class Consolidation:
     # Asked
 
     async def consolidate(self, asked: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
-        """Run, or tell what a run would do; its answer, or with `wait` false how far it is. Raises Conflict while
-        another one runs."""
+        """Start a run or a dry run.
+
+        Returns its result, or its progress if `wait` is false. Raises Conflict while another run is in progress.
+        """
         self._refuse_another()
         owners, steps = self._owners(asked.project), tuple(map(Step, asked.steps))
         run = "r" + self._now().strftime("%Y%m%d%H%M%S") + secrets.token_hex(2)
@@ -115,7 +119,10 @@ class Consolidation:
         return await _answer_of(task)
 
     async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
-        """Take back a run, or one change of it. Raises Conflict when that one was changed since."""
+        """Undo a run, or one change of it.
+
+        Raises Conflict if that was changed since.
+        """
         record = await asyncio.to_thread(recorded, self._log, run)
         self._refuse_another()
         if record.ended is None:
@@ -128,7 +135,10 @@ class Consolidation:
         return await _answer_of(self._start(self._undo(current, record, change)))
 
     async def stop(self, run: str) -> dict[str, Any]:
-        """Have the run under way stop after the change it is at; it can be gone on with or taken back."""
+        """Stop the current run after its current change.
+
+        It can be continued or undone.
+        """
         current = self._current
         if current is None or current.run != run:
             raise NotFound(f"run '{run}' is not under way", field="id")
@@ -137,7 +147,7 @@ class Consolidation:
         return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)
 
     async def run(self, run: str, *, after: int = 0, limit: int = SHOWN_CHANGES) -> dict[str, Any]:
-        """One run with its changes, from the one at `after` on."""
+        """Return one run with its changes from number `after` on."""
         if self._current is not None and self._current.run == run:
             return self._current.json() | {"status": "running"} | self._current.counts
         record = await asyncio.to_thread(recorded, self._log, run)
@@ -145,7 +155,7 @@ class Consolidation:
         return record.json() | {"changes": changes}
 
     async def runs(self, part: Part) -> dict[str, Any]:
-        """The runs that are kept, the newest first."""
+        """Return a page of the recorded runs, newest first."""
         ids = (await asyncio.to_thread(self._log.runs))[:MOST_RUNS]
         told = {}
         for run in ids[part.offset : part.offset + part.limit]:
@@ -156,7 +166,7 @@ class Consolidation:
         return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
 
     async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
-        """What runs did to one memory, the newest first, and whether it was taken back."""
+        """Return the changes that runs made to one memory, newest first, and if they were undone."""
         return await asyncio.to_thread(self._changes_of, identifier)
 
     def _changes_of(self, identifier: str) -> list[dict[str, Any]]:
@@ -169,24 +179,31 @@ class Consolidation:
         ]
 
     def status(self) -> dict[str, Any] | None:
-        """For `GET /status`: the run under way, or the last one."""
+        """Return the current or last run for `GET /status`."""
         if self._current is not None:
             return self._current.json() | {"status": "running"}
         return self._last.json() if self._last is not None else None
 
     async def leave(self, project: str) -> None:
-        """The project is about to be removed: the run under way writes nothing of it any more."""
+        """Keep the current run from writing to a project that is being removed."""
         await self._work.leave(project)
 
     async def forgotten(self, identifiers: Sequence[str], project: str | None = None) -> None:
-        """What was erased stands in no log any more. With no ids: nothing of that project does."""
+        """Remove erased memories from the run logs.
+
+        Without ids, everything of the project.
+        """
         await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
 
     # By itself
 
     async def nightly(self) -> None:
-        """The run of a quiet night. Nothing goes for good in the first one after a while: whoever was away, or had
-        a clock that was wrong, finds what was archived."""
+        """Start the nightly run.
+
+        The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still
+        finds what was
+        archived.
+        """
         if self._settings.nightly and self._current is None:
             asked = ConsolidateRequest()
             if not await self._ran_within(AWAY_AFTER):
@@ -194,19 +211,28 @@ class Consolidation:
             await self.consolidate(asked, trigger="nightly")
 
     async def is_due(self, installed: datetime) -> bool:
-        """Whether a night was missed: no run within a day, nor anything new `installed` within it."""
+        """Return True if a nightly run was missed.
+
+        That is, no run within DUE_AFTER, and not `installed` within it.
+        """
         known = await asyncio.to_thread(self._log.runs)
         return not await self._ran_within(DUE_AFTER) and (bool(known) or self._now() - installed > DUE_AFTER)
 
     async def _ran_within(self, time: timedelta) -> bool:
-        """Whether a run began so lately. One from the future, when the clock was wrong, says nothing."""
+        """Return True if a run began within `time`.
+
+        Runs from the future are ignored (wrong clock).
+        """
         runs = await asyncio.to_thread(self._log.runs)
         return any(
             [timedelta() <= self._now() - await asyncio.to_thread(_began, self._log, run) <= time for run in runs]
         )
 
     async def keep_going(self) -> None:
-        """Go on with what a crash or a full disk interrupted, for ever; a task of the daemon."""
+        """Continue runs interrupted by a crash or a full disk, forever.
+
+        A task of the daemon.
+        """
         await self._making.ready()
         await self._look()
         failed = 0
@@ -224,7 +250,7 @@ class Consolidation:
             failed += 1
 
     async def close(self) -> None:
-        """Stop what runs; the next start goes on with it."""
+        """Stop the current run; the next start continues it."""
         self._closing = True
         if self._current is not None:
             self._current.stopping.set()
@@ -233,7 +259,7 @@ class Consolidation:
     # Inside
 
     async def _stopped(self, current: _Current) -> None:
-        """Wait for the end of a run that was told to stop; what it waits for itself is cut short."""
+        """Wait for a stopping run to end; cancel it after STOP_WITHIN seconds."""
         try:
             async with asyncio.timeout(STOP_WITHIN):
                 await current.finished.wait()
@@ -278,8 +304,11 @@ class Consolidation:
                 current.finished.set()
 
     async def _waits_for_room(self, run: str) -> bool:
-        """Whether a run had begun when the disk became full. It is noted, as it is no fault of the run: however long
-        there is no room, it is gone on with."""
+        """Record that a run waits for disk space.
+
+        Return False if it had not begun. Such an interruption does not count as a try: however long the disk is full,
+        the run continues afterwards.
+        """
         try:
             if await asyncio.to_thread(_is_over, self._log, run):
                 return False
@@ -296,7 +325,7 @@ class Consolidation:
             task.exception()  # told where it happened; nobody may be waiting for it
 
     async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
-        """What a run would do: the first changes of each step, what is forgotten comes last."""
+        """Return what a run would do: the first changes of each step, erasures last."""
         changes: list[dict[str, Any]] = []
         shown = Counter[str]()
 
@@ -337,7 +366,7 @@ class Consolidation:
         return await self._go_on(current, owners, record)
 
     async def _go_on(self, current: _Current, owners: Sequence[Owner], record: Record) -> dict[str, Any]:
-        """The rest of a run, from wherever its log says that it is."""
+        """Continue a run from the point that its log records."""
         verdicts = dict(record.owners)
         self._work.begin()
         try:
@@ -387,7 +416,7 @@ class Consolidation:
         await asyncio.to_thread(self._log.append, run, [{"type": what, "at": iso(self._now()), "change": change}])
 
     async def _look(self) -> None:
-        """What the last start left, and what the last run was."""
+        """Find the last run, and an unfinished one if there is any."""
         for run in await asyncio.to_thread(self._log.runs):
             if self._last is None:
                 self._last = await asyncio.to_thread(recorded, self._log, run)
@@ -396,7 +425,7 @@ class Consolidation:
                 return
 
     async def _resume(self) -> bool:
-        """Go on with the newest run that did not end. False: it must be tried again."""
+        """Continue the newest unfinished run; return False if it must be retried."""
         for run in await asyncio.to_thread(self._log.runs):
             if await asyncio.to_thread(_is_over, self._log, run):
                 continue
@@ -454,7 +483,10 @@ class Consolidation:
 
 
 async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
-    """What a run answers, which goes on when nobody waits any more. Raises Conflict where it was cut short."""
+    """Wait for a run's result without cancelling it.
+
+    Raises Conflict if the run was stopped.
+    """
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -464,25 +496,28 @@ async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _began(log: RunLog, run: str) -> datetime:
-    """When a run began; long ago where that cannot be read."""
+    """Return when a run began; 1970 if its log cannot be read."""
     begun = next(log.lines(run), {})
     return datetime.fromisoformat(begun.get("at", "1970-01-01T00:00:00+00:00"))
 
 
 def _is_over(log: RunLog, run: str) -> bool:
-    """Whether a run ended, told by its last line: a log may be of a hundred megabytes."""
+    """Return True if a run ended, by the last line of its log, which may have 100 MB."""
     last = log.last(run)
     return last is not None and last["type"] in ("ended", "undone", "left half done")
 
 
 def _going(memory: Memory) -> Entry:
-    """What a run would erase, as a change; of what a run did erase nothing is told."""
+    """Return a planned erasure as a change.
+
+    Erasures that were executed are not listed.
+    """
     why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be taken back"
     return Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
 def _shown(entry: Entry, number: int) -> dict[str, Any]:
-    """A change for people and programs: with what each memory said and says, field by field."""
+    """Serialize a change with old and new values of each memory, field by field."""
     told = entry.json()
     told["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in told["edits"]]
     return {"change": number, **told}

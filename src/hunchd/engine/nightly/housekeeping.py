@@ -1,4 +1,4 @@
-"""Usage and consolidation put together: what the engine tells of what happens, and what is made of it at night."""
+"""Nightly maintenance: usage tracking and consolidation, wired together."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ CATCH_UP_AFTER: Final = 300.0  # seconds
 
 
 class Housekeeping:
+    """Service that tracks usage and runs the nightly maintenance."""
+
     def __init__(
         self,
         parts: Parts,
@@ -88,6 +90,7 @@ class Housekeeping:
         self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
 
     def open(self, tasks: Tasks) -> None:
+        """Start the background tasks."""
         tasks.start("consolidation", self.runs.keep_going)
         tasks.start("catching up", self.catch_up)
         tasks.start("usage", self.keep_usage)
@@ -95,20 +98,23 @@ class Housekeeping:
     # What happens
 
     def showed(self, bundle: Bundle, project: str) -> None:
-        """Note which memories are in a bundle that was asked for; the same one again costs a comparison. What is none
-        has a kind of its own before a colon, and maybe a person's name behind it."""
+        """Record which memories a requested bundle shows.
+
+        A repeated bundle is skipped by its etag. Items that are not memories have ids with a prefix before a colon,
+        possibly followed by a person's name.
+        """
         if bundle.etag != self._shown:
             self._shown = bundle.etag
             items = ((item.id, _paths_in(item.source)) for item in bundle.items if ":" not in item.id)
             self.usage.shown(items, self._now(), project)
 
     def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer to a question, noted."""
+        """Record the results of a query and return the answer."""
         self.usage.asked(query, project, [result["id"] for result in answer["results"]], self._now())
         return answer
 
     def happened(self, signal: Signal) -> None:
-        """A signal may say that something was used."""
+        """Record the usage that a signal implies."""
         match signal:
             case FileOpened(path=path, source=source):
                 self.usage.opened(path, signal.at, by_agent=source == BY_AGENT)
@@ -125,19 +131,19 @@ class Housekeeping:
                 self.usage.used(identifier, signal.at, paths_of(memory) if memory is not None else ())
 
     def learnt(self, units: Sequence[Unit]) -> None:
-        """Commits that came while somebody worked: what was acted on went into them, or was taken back by them."""
+        """Record new commits: they contain, or revert, work based on memories."""
         for unit in units:
             for sha in reverted_commits(f"{unit.subject}\n{unit.body}"):
                 self.usage.reverted(sha, self._now())
             self.usage.committed(unit.sha, self._now())
 
     def judged(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
-        """What was said of memories, each with the project it is of."""
+        """Record explicit feedback, each item with its project."""
         for item, project in items:
             self.usage.told(item.id, item.outcome, self._now(), note=item.note, project=project)
 
     async def told_of(self, memory: Memory) -> dict[str, Any]:
-        """How a memory was used, and what became of it: for whoever asks why it is shown, or is not."""
+        """Return usage and consolidation history of a memory, for `hunch why`."""
         return {
             "usage": memory_json(memory)["usage"],
             "events": self.usage.events(memory.id),
@@ -145,13 +151,13 @@ class Housekeeping:
         }
 
     async def forgotten(self, identifiers: Sequence[str]) -> None:
-        """What was erased stands nowhere here."""
+        """Remove erased memories from usage data and run logs."""
         self.usage.forget(identifiers)
         await self.runs.forgotten(identifiers)
         await self.keep()
 
     async def leave(self, project: str) -> None:
-        """Before the project is removed."""
+        """Prepare the removal of a project."""
         await self.runs.leave(project)
 
     async def forgotten_project(self, project: str) -> None:
@@ -162,7 +168,7 @@ class Housekeeping:
     # Kept
 
     async def keep(self) -> None:
-        """Write the usage where the next start finds it."""
+        """Write the usage data to its file."""
         told = self.usage.json()
         if told is not None:
             try:
@@ -171,7 +177,10 @@ class Housekeeping:
                 logger.warning("what was used could not be kept: %s", error)
 
     async def keep_usage(self) -> None:
-        """Now and then, for ever; a task of the daemon."""
+        """Save the usage data every KEPT_EVERY seconds, forever.
+
+        A task of the daemon.
+        """
         while True:
             await asyncio.sleep(KEPT_EVERY)
             await self.keep()
@@ -183,7 +192,7 @@ class Housekeeping:
     # At night
 
     async def nightly(self) -> None:
-        """Old signals go, a snapshot of the store is taken, the models go to disk; then memories are consolidated."""
+        """Delete old signals, snapshot the store, save the models, then consolidate."""
         await self._store.forget_signals(self._now() - timedelta(days=self._kept.signals_days))
         await self._store.snapshot(self._kept.snapshots)
         for project in self._projects:
@@ -192,7 +201,7 @@ class Housekeeping:
         await self.consolidate_when_idle()
 
     async def consolidate_when_idle(self) -> None:
-        """Wait until nobody asks anything, then consolidate."""
+        """Wait until the daemon is idle, then consolidate."""
         waited = 0.0
         while self._idle() < self._settings.idle_minutes * 60 and waited < LONGEST_WAIT:
             await asyncio.sleep(IDLE_LOOK)
@@ -203,13 +212,13 @@ class Housekeeping:
             logger.warning("the nightly run did not end: %s", error.message)
 
     async def catch_up(self) -> None:
-        """After a start: do what the last night should have done, if nobody was there to do it."""
+        """Run a missed nightly consolidation after the start."""
         await asyncio.sleep(CATCH_UP_AFTER)
         if self._settings.nightly and await self.runs.is_due(self._installed()):
             await self.consolidate_when_idle()
 
     def _installed(self) -> datetime:
-        """When this installation began."""
+        """Return the time of the first start of this installation."""
         try:
             return datetime.fromtimestamp(self._birth.stat().st_mtime, UTC)
         except OSError:

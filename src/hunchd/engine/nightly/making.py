@@ -1,6 +1,6 @@
-"""Changes of a plan made: logged first, then committed a few at a time, and taken back the same way.
+"""Applier of planned changes: logged first, committed in small batches, undone alike.
 
-What somebody else changed meanwhile is left alone; the store and whoever sends signals are waited for.
+What somebody else changed meanwhile is left alone; the store and signals have priority.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ PATIENCE: Final = 10  # times that the writer's own patience is tried, before a 
 
 
 class Making:
-    """`log` is written before anything is changed, and says what is taken back."""
+    """Applier of changes.
+
+    `log` is written before anything is changed, and is what an undo reads.
+    """
 
     def __init__(self, hot: HotTier, memories: Memories, writer: Writer, log: RunLog) -> None:
         self._hot = hot
@@ -46,11 +49,11 @@ class Making:
         self._passing: list[str] = []  # memories that are at hand only because they were changed
 
     async def ready(self) -> None:
-        """Wait until what an earlier run of the daemon accepted is at hand."""
+        """Wait until the records of an earlier process are loaded."""
         await self._writer.begun()
 
     async def apply(self, run: str, entries: Sequence[Entry], stopping: asyncio.Event) -> list[Entry]:
-        """Log the changes that can be made, then make them; which were made."""
+        """Log the applicable changes, then apply them; return those applied."""
         await self._room()
         known = await self._known(entries)
         applicable, _ = _sequence(entries, known)
@@ -65,9 +68,12 @@ class Making:
     async def take_back(
         self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
     ) -> tuple[int, int]:
-        """Undo what a run changed, the last change first: all of it, an owner's, or one. How many changes are as they
-        were, and how many were left, in whole or in part, because somebody has changed the same since. `only` one is
-        taken back whole or not at all."""
+        """Undo the changes of a run in reverse order: all, those of an owner, or `only` one.
+
+        Returns how many changes are undone, and how many were left, in whole or in part, because somebody has
+        changed the same
+        memory since. A single change is undone as a whole or not at all.
+        """
         batches = in_batches(self._changes(run, only), LOGGED_AT_ONCE)
         undone = left = 0
         nothing: list[Entry] = []
@@ -83,21 +89,28 @@ class Making:
         return undone, left
 
     def _changes(self, run: str, only: int | None) -> Iterator[Entry]:
-        """The last first; or the one of that number."""
+        """Yield the changes in reverse order, or the one with this number."""
         if only is None:
             return (Entry.of_json(line) for line in self._log.backwards(run) if line["type"] == "change")
         changes = (line for line in self._log.lines(run) if line["type"] == "change")
         return (Entry.of_json(line) for line in islice(changes, only, only + 1))
 
     async def kept_pace(self, *, but: int) -> None:
-        """Wait for the store, but for so many records: the last ones wait while the next are made, so that neither
-        waits for the other. What is at hand only because it was changed would drive out what questions need."""
+        """Wait until the store has all but `but` records, then release cached memories.
+
+        The last records wait while the next are made, so that neither side idles. Memories cached only because they
+        were
+        changed would evict those that questions need.
+        """
         await self.settled(but=but)
         self._hot.release(self._passing)
         self._passing = [one for one in self._passing if self._hot.get(one) is not None]
 
     async def settled(self, *, but: int = 0) -> None:
-        """Wait until the store has what was accepted, also in a flood. Raises Unavailable when it is stuck."""
+        """Wait until the store has what was accepted, even under load.
+
+        Raises Unavailable when it is stuck.
+        """
         for _ in range(PATIENCE):
             try:
                 return await self._writer.drained(but=but)
@@ -107,14 +120,14 @@ class Making:
         raise Unavailable("the store does not keep up with what is accepted")
 
     async def _room(self) -> None:
-        """Signals come first: wait a moment while many of them wait for the store."""
+        """Wait a moment while many records wait for the store: signals have priority."""
         for _ in range(ROOM_LOOKS):
             if self._writer.pending <= QUEUE_FROM:
                 return
             await asyncio.sleep(ROOM_LOOK)
 
     async def _accepted(self, changes: Sequence[Change]) -> None:
-        """Commit, also when the queue is full for a while."""
+        """Commit changes; retry while the queue is full."""
         for _ in range(PATIENCE):
             try:
                 await self._memories.commit(changes)
@@ -124,7 +137,7 @@ class Making:
         await self._memories.commit(changes)
 
     async def _known(self, entries: Sequence[Entry]) -> dict[str, Memory]:
-        """The memories that the changes are about, as they are."""
+        """Return the current memories that the changes concern."""
         known: dict[str, Memory] = {}
         for owner in {entry.project for entry in entries}:
             wanted = dict.fromkeys(one for entry in entries if entry.project == owner for one in entry.ids)
@@ -135,7 +148,10 @@ class Making:
     async def _make(
         self, entries: Sequence[Entry], known: dict[str, Memory], stopping: asyncio.Event | None = None
     ) -> list[Entry]:
-        """Make the changes, a few at a time so that nobody waits for them; what was changed meanwhile is left alone."""
+        """Apply changes in small batches so that nobody waits.
+
+        Skip what was changed meanwhile.
+        """
         made: list[Entry] = []
         for some in in_batches(entries, AT_ONCE):
             if stopping is not None and stopping.is_set():
@@ -157,14 +173,14 @@ class Making:
         return made
 
     def _present(self, identifier: str, known: Mapping[str, Memory]) -> Memory | None:
-        """What somebody has changed since it was read is at hand."""
+        """Return the current memory: a cached one is newer than the one that was read."""
         if self._hot.is_tombstoned(identifier):
             return None
         return self._hot.get(identifier) or known.get(identifier)
 
 
 def _sequence(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[Entry], int]:
-    """Those of the changes that can be made one after the other, and how many others are made already."""
+    """Return the changes applicable in sequence, and how many others are applied already."""
     present = dict(known)
     applicable: list[Entry] = []
     done = 0
@@ -178,8 +194,10 @@ def _sequence(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[li
 
 
 def _eased(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[Entry], int, int]:
-    """What can still be made of each change, one after the other; how many are made already; and of how many of those
-    to be made it is not all."""
+    """Return what is still applicable of each change, in sequence.
+
+    Also returns how many are applied already, and how many of the returned ones are partial.
+    """
     present = dict(known)
     applicable: list[Entry] = []
     done = in_part = 0
@@ -195,7 +213,10 @@ def _eased(entries: Sequence[Entry], known: Mapping[str, Memory]) -> tuple[list[
 
 
 def _is_past(memory: Memory) -> bool:
-    """Whether bundles hold it only where a question finds it; what is told of sessions is held elsewhere too."""
+    """Return True if bundles contain the memory only as a search result.
+
+    What is shown of sessions is cached elsewhere too.
+    """
     return memory.kind is Kind.EPISODE and HEAD_TAG not in memory.tags
 
 

@@ -1,7 +1,7 @@
-"""What the planner's process is asked: it has the memories of one owner in it, and says what should become of them.
+"""Client of the planner process, which plans with the memories of one owner loaded.
 
-A run has all of it planned first and keeps the plan on the disk, so that the planner's hundred megabytes are gone when
-the store has most to do.
+A run plans everything first and spills the plan to disk, so that the planner's 100 MB are free when the store has most
+to do.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ async def opened(
     reads: bool,
     verdicts: Path | None = None,
 ) -> AsyncIterator[Planning]:
-    """The planner with all that is kept of `owner`; it forgets that afterwards. What a language model has denied,
-    `verdicts` says, is not opened."""
+    """Open the planner with all memories of `owner`; it drops them afterwards.
+
+    Contradictions that the language model denied in `verdicts` are not opened.
+    """
     asked = {
         "project": owner.id,
         "settings": asdict(settings),
@@ -68,7 +70,7 @@ async def opened(
 
 
 class Planning:
-    """The planner while it is open."""
+    """Open planner."""
 
     def __init__(self, planner: Child, store: StoreClient, tallies: Mapping[str, Tally], *, reads: bool) -> None:
         self._planner = planner
@@ -77,15 +79,19 @@ class Planning:
         self._reads = reads
 
     def steps(self, wanted: Sequence[Step]) -> list[Step]:
+        """Return the wanted steps that need planning, in order."""
         return [step for step in PLANNED if step in wanted]
 
     async def plan(self, step: Step) -> AsyncIterator[list[Entry]]:
-        """The changes of one step, some at a time; what is planned is taken for done."""
+        """Yield the changes of one step in batches.
+
+        The planner assumes they are applied.
+        """
         async for entries in self._told(step):
             yield [Entry.of_json(entry) for entry in entries]
 
     async def _told(self, step: Step) -> AsyncIterator[list[dict[str, Any]]]:
-        """The same, as the planner tells it."""
+        """Yield the same changes as JSON."""
         told = {name: tally_json(tally) for name, tally in self._tallies.items()} if step is Step.USE else {}
         async for batch in self._planner.stream("plan", {"step": str(step), "tallies": told}):
             yield batch["entries"]
@@ -94,11 +100,12 @@ class Planning:
                 yield entries
 
     async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+        """Return up to `most` queries with the memory each should find."""
         answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PATIENCE)
         return [(query, identifier) for query, identifier in answer["probes"]]
 
     async def whole(self, steps: Sequence[Step], kept: Aside, stopping: asyncio.Event) -> Plan:
-        """All that is to be done, written down in `kept`; short when somebody has it stop."""
+        """Plan all steps and spill the plan to `kept`; incomplete if stopped."""
         for step in steps:
             async for entries in self._told(step):
                 await asyncio.to_thread(kept.append, [str(step), entries])
@@ -108,10 +115,11 @@ class Planning:
         return Plan(kept, await self.erasable(), Path(compared) if compared else None)
 
     async def erasable(self) -> list[str]:
+        """Return the ids of memories that may be erased."""
         return list((await self._planner.call("erasable", timeout=PATIENCE))["ids"])
 
     async def _read(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """The changes that follow from pairs of statements that the rules leave open, as a model reads them."""
+        """Yield changes from statement pairs that the rules leave open and a model judges."""
         pairs = (await self._planner.call("unread", {"most": MOST_READ}, timeout=PATIENCE))["pairs"]
         until = time.monotonic() + READ_FOR
         for begin in range(0, len(pairs), READ_AT_ONCE):
@@ -140,7 +148,7 @@ class Planning:
 
 
 class Plan:
-    """What is to be done, in the order of the steps, when the planner has forgotten it."""
+    """Complete plan, read from disk in the order of the steps."""
 
     def __init__(self, kept: Aside, erasable: Sequence[str], compared: Path | None) -> None:
         self._lines: Iterator[Any] = kept.lines()
@@ -149,7 +157,10 @@ class Plan:
         self.erasable = erasable
 
     async def of(self, step: Step) -> AsyncIterator[list[Entry]]:
-        """The changes of a step, some at a time; to be asked for in the order in which they were planned."""
+        """Yield the changes of a step in batches.
+
+        Steps must be requested in planned order.
+        """
         while True:
             if self._next is None:
                 self._next = await asyncio.to_thread(next, self._lines, None)
@@ -159,7 +170,7 @@ class Plan:
             yield [Entry.of_json(entry) for entry in entries]
 
     async def compared(self) -> None:
-        """What was compared need not be compared again."""
+        """Save the record of compared pairs, so that they are not compared again."""
         if self._compared is not None:
             await asyncio.to_thread(_stays, self._compared)
 

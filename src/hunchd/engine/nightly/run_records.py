@@ -1,4 +1,4 @@
-"""What the log of a run says of it: how far it is, what became of each owner, what was taken back."""
+"""Run records, parsed from run logs: progress, results by owner, undo state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT = re.compile(r'"([^"\\]{1,200})"')  # short texts of a line of JSON: ids a
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How an owner's part ended."""
+    """Result of the gate for an owner."""
 
     rolled_back: bool
     gate: Mapping[str, Any]
@@ -31,6 +31,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
+    """End of a run: status, time and counts."""
+
     status: str  # done, rolled_back or stopped
     at: datetime
     counts: Mapping[str, int]
@@ -41,6 +43,8 @@ class Ended:
 
 @dataclass(slots=True)
 class Record:
+    """State of a run, as its log tells it."""
+
     run: str
     began: datetime
     trigger: str
@@ -61,12 +65,12 @@ class Record:
     change: int | None = None  # … of this change; None: of all
 
     def took_back(self, number: int, owner: str | None) -> bool:
-        """Whether a change of an owner's holds no more: by an undo, or because its run cost answers."""
+        """Return True if a change was undone or rolled back."""
         lost = self.owners.get(owner)
         return self.undone or number in self.undone_changes or (lost is not None and lost.rolled_back)
 
     def json(self) -> dict[str, Any]:
-        """The contract's answer, without the changes."""
+        """Serialize the record for the API, without its changes."""
         rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
         ended = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
         status = "interrupted" if self.taking_back else ended  # an undo that was cut short is gone on with
@@ -86,7 +90,10 @@ class Record:
 
 
 def recorded(log: RunLog, run: str, *, changes: bool = True) -> Record:
-    """What is known of a run; without its `changes` quickly, and not how many there are. Raises NotFound."""
+    """Parse the log of a run. Raises NotFound.
+
+    Without `changes` this is fast, and the number of changes is unknown.
+    """
     record = Record(run, datetime.fromtimestamp(0, UTC), "", (), ())
     for line in log.lines(run, changes=changes):
         match line["type"]:
@@ -131,7 +138,10 @@ def recorded(log: RunLog, run: str, *, changes: bool = True) -> Record:
 
 
 def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> dict[str, Any] | None:
-    """A line of a log without what was erased; a change of it keeps its place and its number."""
+    """Remove erased memories from a log line.
+
+    A change keeps its position and number.
+    """
     match line["type"]:
         case "change":
             mine = project is not None and line["project"] == project
@@ -150,6 +160,9 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
 
 
 def _speaks_of(edits: list[dict[str, Any]], gone: frozenset[str]) -> bool:
-    """Whether a change holds text of one of these: as its own, as a version, or quoted by its id."""
+    """Return True if a change holds text of a memory in `gone`.
+
+    As its own, as a version, or quoted by its id.
+    """
     told = set(_TEXT.findall(json.dumps(edits, ensure_ascii=False)))
     return not gone.isdisjoint(told) or not gone.isdisjoint(one.partition(".")[0] for one in told)

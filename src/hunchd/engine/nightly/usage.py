@@ -1,7 +1,8 @@
-"""What became of what was shown: counted in memory, kept in a file of ids, carried to the memories by consolidation.
+"""Usage of shown memories: counted in memory, saved by id, applied by consolidation.
 
-Nothing is written when something is shown. What is said outright (`/feedback`) is counted in the memory at once and
-told here too; what is seen (used, opened, asked again) is counted here. Each kind of evidence counts once a day.
+Nothing is written when something is shown. Explicit feedback (`/feedback`) is counted in the memory at once and
+recorded here too; observed evidence (used, opened, asked again) is counted here. Each kind of evidence counts once a
+day.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class _Asked:
 
 
 class Usage:
-    """Told what is shown and what becomes of it; bounded."""
+    """Bounded recorder of what is shown and how it is used."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, _Record] = OrderedDict()
@@ -90,7 +91,7 @@ class Usage:
     # What happens
 
     def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None) -> None:
-        """These were shown in a project, in this order, each with the paths it is about."""
+        """Record the items shown in a project, in order, each with the paths it is about."""
         self._settle(at)
         for identifier, about in items:
             self._shown.pop(identifier, None)
@@ -100,7 +101,10 @@ class Usage:
             self._shown.popitem(last=False)
 
     def asked(self, query: str, project: str | None, found: Sequence[str], at: datetime) -> None:
-        """A question and what it found. The same one again soon: what it found first did not help."""
+        """Record a query and its results.
+
+        If the same query is repeated soon, the first results did not help.
+        """
         query = redact(" ".join(query.split())).text
         key = (project, query.casefold())
         before = self._queries.pop(key, None)
@@ -114,15 +118,19 @@ class Usage:
         self.shown(((identifier, ()) for identifier in found), at, project)
 
     def used(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
-        """It was acted on; `about` are the paths that it is about, as far as is known."""
+        """Record that a memory was acted on.
+
+        `about` are the paths it is about, if known.
+        """
         self._judge(identifier, "cited", at, 1.0, "was acted on")
         _, known = self._shown.get(identifier, (at, frozenset[str]()))
         self._acts_on(identifier, at, known | frozenset(about))
 
     def opened(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
-        """A file was opened: what was shown about it shortly before was right.
+        """Record an opened file: what was shown about it shortly before was right.
 
-        An agent opens it although it was told what is in it: that was not enough, unless it goes on to change the file.
+        An agent that opens it although its content was shown found that insufficient, unless it goes on to change
+        the file.
         """
         self._settle(at)
         about = [one for one, (shown, paths) in self._shown.items() if path in paths and _soon(shown, at)]
@@ -135,11 +143,11 @@ class Usage:
             self._acts_on(identifier, at, frozenset((path,)))
 
     def saved(self, path: str) -> None:
-        """Who changes a file has to read it, whatever was said of it."""
+        """Discard a pending reading: to change a file, one has to read it in any case."""
         self._read.pop(path, None)
 
     def committed(self, sha: str, at: datetime) -> None:
-        """What was acted on since the last commit went into this one."""
+        """Attribute what was acted on since the last commit to this one."""
         applied = tuple(one for one, (acted, _) in self._acted.items() if timedelta() <= at - acted <= APPLIED_WITHIN)
         self._acted.clear()
         if applied:
@@ -149,13 +157,13 @@ class Usage:
             self._commits.popitem(last=False)
 
     def reverted(self, sha: str, at: datetime) -> None:
-        """A commit, which may be shortened, was taken back, and with it what was acted on."""
+        """Record that a commit (possibly abbreviated) was reverted, and with it what was acted on."""
         for commit in [one for one in self._commits if one.startswith(sha)]:
             for identifier in self._commits.pop(commit):
                 self._judge(identifier, "reverted", at, 1.0, f"{commit[:10]}, in which it was acted on, was reverted")
 
     def thrown_away(self, paths: Sequence[str], at: datetime) -> None:
-        """Changes to these paths were thrown away before they were committed."""
+        """Record that uncommitted changes to these paths were discarded."""
         for identifier, (acted, about) in list(self._acted.items()):
             within = EVERYTHING in paths or any(_names(named, one) for named in paths for one in about)
             if within and timedelta() <= at - acted <= APPLIED_WITHIN:
@@ -163,7 +171,7 @@ class Usage:
                 self._judge(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
 
     def told(self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None) -> None:
-        """Somebody said so of a memory of the project, which counts it already."""
+        """Record explicit feedback, which the memory has counted already."""
         record = self._record(identifier)
         record.belongs(project)
         said = single_line(redact(note).text, LONGEST_NOTE)
@@ -174,7 +182,7 @@ class Usage:
         self._changed = True
 
     def forget(self, identifiers: Iterable[str]) -> None:
-        """Nothing is known of these any more, nor of the questions that found them."""
+        """Drop all records of these memories, and the queries that found them."""
         gone = set(identifiers)
         for identifier in gone:
             self._records.pop(identifier, None)
@@ -189,8 +197,10 @@ class Usage:
         self._changed = True
 
     def forget_project(self, project: str) -> None:
-        """No question about it is known any more, and none of its files is named; what its memories are called says
-        nothing without them."""
+        """Drop the queries of a project and the events that may name its files.
+
+        Memory ids are kept; they say nothing without the memories.
+        """
         self._queries = OrderedDict((key, asked) for key, asked in self._queries.items() if asked.project != project)
         for record in self._records.values():
             if project in record.projects:
@@ -201,7 +211,7 @@ class Usage:
     # What is made of it
 
     def tallies(self) -> dict[str, Tally]:
-        """By memory, what is to be counted."""
+        """Return the uncounted usage by memory id."""
         return {
             identifier: Tally(
                 shown=record.shown,
@@ -215,8 +225,10 @@ class Usage:
         }
 
     def counted(self, tallies: Mapping[str, Tally], run: str = "") -> None:
-        """These are in the memories now, or the log of `run` has them and brings them there. What was kept last may be
-        older than they are."""
+        """Subtract usage that is in the memories now, or in the log of `run`, which applies it.
+
+        The last saved file may be older than that.
+        """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
             if record is not None:
@@ -228,12 +240,12 @@ class Usage:
         self._changed = True
 
     def queries(self, project: str | None, most: int) -> list[str]:
-        """The newest questions that found something."""
+        """Return the newest queries that found something."""
         found = [asked.query for asked in reversed(self._queries.values()) if asked.project == project and asked.found]
         return found[:most]
 
     def events(self, identifier: str) -> list[dict[str, str]]:
-        """What happened to one memory, the newest first."""
+        """Return the events of one memory, newest first."""
         record = self._records.get(identifier)
         told = reversed(record.events) if record is not None else ()
         return [{"at": iso(datetime.fromisoformat(at)), "what": what} for at, what in told]
@@ -241,7 +253,7 @@ class Usage:
     # Kept
 
     def json(self) -> str | None:
-        """What is to be kept; None when nothing has changed since it was asked for last."""
+        """Serialize the usage, or return None if nothing has changed since the last call."""
         if not self._changed:
             return None
         self._changed = False
@@ -258,7 +270,7 @@ class Usage:
 
     @classmethod
     def load(cls, path: Path) -> Usage:
-        """As it was kept; empty where there is nothing, or nothing that can be read."""
+        """Load saved usage; start empty if the file is missing or invalid."""
         usage = cls()
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
@@ -277,7 +289,7 @@ class Usage:
         return usage
 
     def _settle(self, at: datetime) -> None:
-        """An agent that read a file, and has not changed it since, read it anyway."""
+        """Count files that an agent read, and did not change, as read anyway."""
         for path, (read, about) in list(self._read.items()):
             if not _soon(read, at):
                 del self._read[path]
@@ -341,13 +353,13 @@ def _soon(shown: datetime, at: datetime) -> bool:
 
 
 def _names(named: str, path: str) -> bool:
-    """Whether a path as somebody wrote it, in whatever folder, may name this one, or a folder around it."""
+    """Return True if a path as written, relative to any folder, may name `path` or a parent folder."""
     named = named.rstrip("/")
     return path == named or path.endswith(f"/{named}") or f"/{path}".find(f"/{named}/") >= 0
 
 
 def keep(path: Path, told: str) -> None:
-    """Write what usage told, in one step; OSError when the disk refuses."""
+    """Write serialized usage atomically. Raises OSError when the disk is full."""
     make_private(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)

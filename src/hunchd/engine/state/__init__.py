@@ -1,1 +1,1 @@
-"""What the daemon holds in memory: of each project, of what happens, and what the engine is put together from."""
+"""In-memory state: projects, events, and the dependencies of the engine."""

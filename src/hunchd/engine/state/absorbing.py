@@ -1,4 +1,7 @@
-"""One accepted signal → what it changes in memory and what is to be stored of it. No I/O."""
+"""Application of an accepted signal to the in-memory state. No I/O.
+
+Determines what changes in memory and what is to be stored.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,10 @@ MANY = 500  # files
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What has to happen next: files to parse again, the whole tree, new commits, old ones that moved, a bundle to
-    build ahead."""
+    """Follow-up work of a signal.
+
+    Files to parse again, a refresh of the whole tree, new commits, rewritten commits, a bundle to prefetch.
+    """
 
     parse: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -52,8 +57,10 @@ NOTHING = Effect()
 
 
 def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
-    """Apply `signal` to what is held in memory of the project. What a shell's history tells is long past: it teaches
-    habits and changes nothing here."""
+    """Apply `signal` to the in-memory state of the project.
+
+    Signals from a shell's history lie long in the past: they teach habits and change nothing here.
+    """
     if signal.source == "history":
         return NOTHING
     project.last_signal = signal.at
@@ -109,7 +116,10 @@ def absorb(signal: Signal, project: Project, tree: Tree) -> Effect:
 
 
 def event_id(signal: Signal) -> str | None:
-    """The same for what git's hooks and our watcher both tell of; None for what has no name of its own."""
+    """Return a stable id for events that git hooks and the watcher both report.
+
+    Returns None for a signal without a natural key.
+    """
     match signal:
         case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
             pass
@@ -122,13 +132,13 @@ def event_id(signal: Signal) -> str | None:
 
 
 def cleaned(signal: Signal) -> Signal:
-    """The signal without secrets: names of branches are written by people too."""
+    """Redact secrets in a signal, including those in branch names."""
     told, found = redact_values(signal_json(signal))
     return signal_from_json(told) if found else signal
 
 
 def session_event(signal: Signal) -> SessionEvent | None:
-    """What the predictor learns of a signal: what was opened, saved, closed, used, checked out."""
+    """Convert a signal to the predictor's event, or return None if it has none."""
     at = int(signal.at.timestamp())
     match signal:
         case signals.FileOpened(path=path):
@@ -147,15 +157,17 @@ def session_event(signal: Signal) -> SessionEvent | None:
 
 
 def signal_row(signal: Signal, told: Mapping[str, Any], project: Project, effect: Effect) -> dict[str, Any]:
-    """The row that the store keeps of a signal, `told` on the wire, until it is absorbed into memories; with the error
-    that its text means, where the text does not tell that itself."""
+    """Build the row that the store keeps of a signal until it is absorbed into memories.
+
+    `told` is the signal as JSON. The id of the error is added where it cannot be derived from the text.
+    """
     if isinstance(effect.happened, Failed) and effect.happened.error != error_told_by(told, project.id):
         told = {**told, MEANT: effect.happened.error}
     return {"id": signal.id, "kind": told["kind"], "project": project.id, "at": signal.at.isoformat(), "data": told}
 
 
 def seen_error(memory: Memory) -> SeenError:
-    """The error that a kept memory tells of."""
+    """Convert a stored error memory to a SeenError."""
     path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
     times = int(memory.value) if memory.value and memory.value.isdigit() else 1
     line, command = memory.source.get("line"), memory.source.get("command")
@@ -165,7 +177,7 @@ def seen_error(memory: Memory) -> SeenError:
 
 
 def recall_errors(project: Project, memories: Sequence[Memory]) -> None:
-    """Take up the errors among `memories` (newest first) that are still there, and those that are gone."""
+    """Load the errors among `memories` (newest first), open and cleared ones, into `project`."""
     for memory in reversed(memories):
         if memory.kind is Kind.ERROR and not is_fix(memory):
             if still_seen(memory):
@@ -175,13 +187,13 @@ def recall_errors(project: Project, memories: Sequence[Memory]) -> None:
 
 
 def still_seen(memory: Memory) -> bool:
-    """Whether an error was not cleared since it was seen last."""
+    """Return True if an error was not cleared since it was last seen."""
     cleared = memory.source.get("cleared")
     return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
 
 
 def error_told_by(told: Mapping[str, Any], project: str) -> str | None:
-    """The id of the error whose text a kept signal holds, if it holds one."""
+    """Return the id of the error that a stored signal reports, or None."""
     if isinstance(meant := told.get(MEANT), str):
         return meant
     text = told.get("text")
@@ -213,8 +225,10 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
 
 
 def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
-    """Show the errors no more that the signal speaks of, by text, command or file; all of them, if it names none.
-    Which they were."""
+    """Clear the errors that match the signal by text, command or file.
+
+    Returns their ids. A signal that names none of these clears all errors.
+    """
     gone: list[str] = []
     said = understood(signal.text) if signal.text else None
     for key, error in list(project.errors.items()):
@@ -231,13 +245,19 @@ def _clear(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
 
 
 def _is_line_of(error: SeenError, text: str | None) -> bool:
-    """Whether `text` is the one line that a longer error comes down to: all that an editor may have kept of it."""
+    """Return True if `text` is the headline of a longer error.
+
+    An editor may have kept only that line.
+    """
     return text is not None and "\n" not in text.strip() and understood(text).headline == error.headline
 
 
 def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
-    """Where a tool says that it is, or the place of the trace in this tree that is nearest to where it was raised: the
-    last one where Python prints it, elsewhere the first."""
+    """Return path and line of an error in this tree.
+
+    The location that a tool reports, or the stack frame nearest to the raise: the last frame for Python, the first for
+    other languages.
+    """
     for place in read.nearest:
         if (path := inside(place.path, str(tree.root))) is not None:
             return path, place.line
@@ -245,7 +265,10 @@ def _own_place(read: ErrorText, tree: Tree) -> tuple[str | None, int | None]:
 
 
 def _found_by_name(path: str | None, project: Project) -> str | None:
-    """The one file of this name, where a tool tells no folder, as Go's tests do."""
+    """Resolve a bare file name to the only file of that name.
+
+    Some tools, such as Go's tests, report no folder.
+    """
     if path is None or "/" in path or project.predictor is None or project.predictor.has(path):
         return path
     found = project.predictor.called(path)
@@ -253,7 +276,10 @@ def _found_by_name(path: str | None, project: Project) -> str | None:
 
 
 def _place_elsewhere(read: ErrorText, project: Project) -> tuple[str | None, int | None]:
-    """The nearest place that lies in another copy of the project: a container's, a colleague's, Windows'."""
+    """Return the nearest location that lies in another copy of the project.
+
+    Such as a container's, a colleague's, or a path on Windows.
+    """
     if project.predictor is not None:
         for place in read.nearest:
             if (path := _same_in(place.path, project.predictor.called(PurePosixPath(place.path).name))) is not None:
@@ -262,7 +288,7 @@ def _place_elsewhere(read: ErrorText, project: Project) -> tuple[str | None, int
 
 
 def _same_in(path: str, known: Sequence[str]) -> str | None:
-    """The one of `known` that `path` ends with, or that shares its last two parts."""
+    """Return the one path of `known` that `path` ends with, or that shares its last two parts."""
     parts = PurePosixPath(path).parts
     ends = {one: common_tail(PurePosixPath(one).parts, parts) for one in known}
     fitting = [one for one, common in ends.items() if common == len(PurePosixPath(one).parts) or common > 1]
@@ -271,7 +297,10 @@ def _same_in(path: str, known: Sequence[str]) -> str | None:
 
 
 def inside(path: str, root: str) -> str | None:
-    """`path` relative to `root` with "/", or None when it leads elsewhere or into installed packages, or is no file."""
+    """Return `path` relative to `root` with "/", or None.
+
+    Returns None when it is outside, in installed packages, or not a file.
+    """
     if path.startswith("<") or (PureWindowsPath(path).drive and not PurePath(path).is_absolute()):
         return None
     if PurePath(path).is_absolute():
@@ -315,7 +344,10 @@ def _memory(seen: SeenError, signal: signals.ErrorSeen, read: ErrorText, project
 
 
 def without_secrets_in(raw: Any) -> Any:
-    """`raw` without secrets. What opened and saved files say has few texts, and the same paths again and again."""
+    """Redact secrets in a raw signal.
+
+    Fast path: signals of opened and saved files have few texts, and the same paths again and again.
+    """
     kind = raw.get("kind") if isinstance(raw, dict) else None
     if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
         texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}

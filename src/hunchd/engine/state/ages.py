@@ -1,4 +1,4 @@
-"""How long ago, in words that stay the same for a while, so that an unchanged answer stays unchanged."""
+"""Relative times in coarse words, so that an unchanged answer keeps its text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """ "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago", "2025-05"."""
+    """Format a past time: "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago", "2025-05"."""
     passed = max(now - then, timedelta())
     if passed < timedelta(minutes=10):
         return "just now"

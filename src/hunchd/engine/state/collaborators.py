@@ -1,4 +1,4 @@
-"""Who has joined lately, and what a colleague should know of them: where they work, and what they said they prefer."""
+"""New collaborators of a project: where they work and what they prefer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ LONGEST_NAME = 60  # characters
 
 
 def noticed(project: Project, unit: Unit) -> None:
-    """Before a new unit is learned: whoever wrote it and was never seen has joined."""
+    """Record the authors of a new unit who were never seen before.
+
+    Call before it is learned.
+    """
     predictor = project.predictor
     if predictor is None or len(predictor) < UNITS_BEFORE or is_bot(unit):
         return
@@ -36,7 +39,7 @@ def noticed(project: Project, unit: Unit) -> None:
 
 
 def joined(project: Project, name: str, email: str, at: datetime, *, author: bool = False) -> None:
-    """Somebody joined; the newest few are remembered."""
+    """Record a new collaborator; only the newest MOST are kept."""
     key = (email or name).lower()
     project.joined.pop(key, None)
     project.joined[key] = Collaborator(redact(name).text[:LONGEST_NAME], email, at, author)
@@ -46,7 +49,7 @@ def joined(project: Project, name: str, email: str, at: datetime, *, author: boo
 
 
 def pieces(project: Project, now: datetime) -> list[Piece]:
-    """One a newcomer, while it is news."""
+    """Build a candidate for each collaborator who joined within NEWS."""
     return [_piece(project, one, now) for one in project.joined.values() if now - one.at <= NEWS]
 
 

@@ -1,4 +1,4 @@
-"""What happens, told to whoever listens; a listener who does not keep up loses the oldest."""
+"""Event bus; a subscriber that falls behind loses the oldest events."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ WAITING = 256  # events a listener may lag behind
 
 
 class Events:
+    """Publisher of events to any number of subscribers."""
+
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
 
     def tell(self, kind: str, **content: Any) -> None:
-        """Hand one event to every listener, without waiting."""
+        """Publish an event to every subscriber without waiting."""
         for queue in self._listeners:
             if queue.full():  # told instead of the two oldest
                 queue.get_nowait()
@@ -23,7 +25,7 @@ class Events:
             queue.put_nowait({"type": kind, **content})
 
     async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
-        """Events from now on, until the listener leaves."""
+        """Yield events from now on, until the subscriber leaves."""
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(WAITING)
         self._listeners.add(queue)
         try:

@@ -1,4 +1,7 @@
-"""Which of the errors that were seen before a text means: the same one, or only its last line. No I/O."""
+"""Matching of error texts to known errors, including a bare last line.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,17 @@ MOST: Final = 3  # that may be meant are told
 
 
 def error_id(project: str, fingerprint: str) -> str:
+    """Return the memory id of the error with this fingerprint."""
     return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
 
 
 def error_meant(text: str, read: ErrorText, project: Project, path: str | None = None) -> str:
-    """The id of the error that `text` tells of. Where it is no more than a last line that says enough, that of the one
-    error that said so with its trace, in `path` if that is told."""
+    """Return the id of the error that `text` reports.
+
+    If the text is only a sufficiently specific last line, the id of the one known error with that line in its trace
+    (in
+    `path`, if given).
+    """
     own = error_id(project.id, read.fingerprint)
     if any(project.fixes.of(own)):
         return own
@@ -28,14 +36,17 @@ def error_meant(text: str, read: ErrorText, project: Project, path: str | None =
 
 
 def may_be_meant(text: str, project: Project) -> list[SeenError]:
-    """Where the last line alone is known and does not tell which error it was: those that it may be, newest first."""
+    """Return the known errors that an ambiguous last line may stand for, newest first."""
     read = understood(text)
     fitting = _fitting(text, read, project)
     return [] if len(fitting) == 1 and is_telling(read) else fitting[:MOST]
 
 
 def told_apart(error: SeenError, project: Project) -> str:
-    """What tells an error from others that say the same: where it was raised, and what mended it."""
+    """Describe an error so that it differs from others with the same message.
+
+    Names where it was raised, and what fixed it.
+    """
     nearest = next(iter(understood(error.text).nearest), None)
     place = f"{error.path or (nearest.path if nearest else '')}:{error.line or (nearest.line if nearest else '')}"
     within = f" in {nearest.function}" if nearest is not None and nearest.function else ""
@@ -44,7 +55,7 @@ def told_apart(error: SeenError, project: Project) -> str:
 
 
 def _fitting(text: str, read: ErrorText, project: Project) -> list[SeenError]:
-    """The errors seen with their traces that say what the last line says, newest first."""
+    """Return the known errors with a trace whose message equals the last line, newest first."""
     said = said_by(read.headline)
     if not said or not is_last_line(read, text):
         return []
@@ -58,6 +69,6 @@ def _is_short(error: SeenError) -> bool:
 
 
 def candidates(errors: Iterable[SeenError], project: Project) -> dict[str, list[str]]:
-    """What each of `errors` may be whose last line alone is known, in words that tell them apart."""
+    """Describe, for each error known by its last line only, the errors that it may be."""
     found = ((error.memory, may_be_meant(error.text, project)) for error in errors)
     return {memory: [told_apart(one, project) for one in several] for memory, several in found if several}

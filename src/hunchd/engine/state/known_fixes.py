@@ -1,4 +1,4 @@
-"""The fixes that a project knows, by the error they made go away."""
+"""Registry of a project's known fixes, by error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from hunchd.ingestion.fixes import Fix, best, fix_from, is_fix
 
 @dataclass(slots=True)
 class KnownFixes:
+    """Registry of the fixes that a project knows."""
+
     _by_error: dict[str, dict[str, Fix]] = field(default_factory=dict)
 
     def of(self, error: str) -> Iterable[Fix]:
@@ -21,12 +23,12 @@ class KnownFixes:
             yield from fixes.values()
 
     def shown(self, errors: Iterable[str]) -> Mapping[str, Fix]:
-        """The fix worth showing of each of `errors` that has one."""
+        """Return the best fix of each of `errors` that has one."""
         found = ((error, best(tuple(self.of(error)))) for error in errors)
         return {error: fix for error, fix in found if fix is not None}
 
     def notice(self, change: Change) -> None:
-        """Take in what is kept from now on, and what no longer is."""
+        """Update the registry with changed and deleted memories."""
         for memory in change.memories:
             if is_fix(memory):
                 self._forget(memory.id)

@@ -1,4 +1,4 @@
-"""The patterns that a project knows, and which of them matter where somebody is."""
+"""Registry of a project's code patterns, and their relevance for a file."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ LEAST_COMPANION: Final = 0.15  # confidence below which a companion is not sugge
 
 @dataclass(slots=True)
 class KnownPatterns:
+    """Registry of the code patterns that a project knows."""
+
     _known: dict[str, KnownPattern] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -41,7 +43,7 @@ class KnownPatterns:
         return identifier in self._known
 
     def notice(self, change: Change) -> None:
-        """Take in what is kept from now on, and what no longer is."""
+        """Update the registry with changed and deleted memories."""
         for memory in change.memories:
             if is_pattern(memory) and "." not in memory.id:
                 found = known_from(memory)
@@ -53,11 +55,11 @@ class KnownPatterns:
             self._known.pop(identifier, None)
 
     def at(self, path: str) -> list[tuple[KnownPattern, float]]:
-        """The patterns that a new line of the file `path` could belong to, with how likely it helps to know them."""
+        """Return the patterns that new code in `path` could belong to, with their value."""
         return self._at(path)[:SHOWN]
 
     def worth_telling(self, path: str, *, building: bool = False) -> list[tuple[KnownPattern, float]]:
-        """Of those the ones that say something to who has not asked for them."""
+        """Return those patterns that are useful unasked, with their value."""
         return [
             (pattern, value)
             for pattern, value in self._at(path)
@@ -81,7 +83,7 @@ class KnownPatterns:
         return sorted(found, key=lambda one: (-one[1], one[0].id))
 
     def pieces(self, focus: Focus) -> list[Piece]:
-        """The hints for what is at hand."""
+        """Build candidates for the current file."""
         if not focus.file:
             return []
         more = BUILDING if focus.activity == "new_feature" else 1.0
@@ -89,7 +91,7 @@ class KnownPatterns:
         return [_piece(pattern, min(0.9, value * more), focus) for pattern, value in told]
 
     def predicted(self, path: str | None) -> list[dict[str, Any]]:
-        """The same as predicted memories, in the contract's shape."""
+        """Return the same patterns as predicted memories in the JSON contract's form."""
         return [
             {
                 "id": pattern.id,
@@ -102,7 +104,10 @@ class KnownPatterns:
         ]
 
     def companions(self, path: str, besides: Collection[str]) -> list[PredictedFile]:
-        """For a file that is new: the files that changed together with new instances of the patterns it could hold."""
+        """Predict files for a new file.
+
+        These are the files that changed together with new instances of the patterns it could hold.
+        """
         best: dict[str, PredictedFile] = {}
         for pattern, _ in self.at(path):
             for companion in pattern.companions:
@@ -121,7 +126,10 @@ def _same_language(path: str, pattern: KnownPattern) -> bool:
 
 
 def _is_of_tests(pattern: KnownPattern) -> bool:
-    """Whether it tells how tests are written, though a line of what they test may look like one."""
+    """Return True if most instances are in tests.
+
+    A line of the code under test may look like one.
+    """
     return 2 * sum(map(_is_test, pattern.paths)) > len(pattern.paths)
 
 

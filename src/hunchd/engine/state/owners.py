@@ -1,4 +1,4 @@
-"""Whose memories a run is about: a project, or the user alone."""
+"""Owner of the memories that a run works on: a project, or the user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """`root` and `cache` are where its files and what was read of them are. The user's own memories have no files."""
+    """Owner of memories, with its folders.
+
+    `root` and `cache` are the folders of its files and of data derived from them; the user's own memories have none.
+    """
 
     id: str | None
     name: str = ""

@@ -1,4 +1,4 @@
-"""What the engine is put together from: everything it needs, opened by whoever starts the daemon."""
+"""Dependencies of the engine, opened by the code that starts the daemon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hunchd.store.registry import Registry
 
 
 class Tasks(Protocol):
-    """Who runs background work, starts it again when it fails, and knows about it."""
+    """Supervisor that runs background tasks and restarts them when they fail."""
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None: ...
 
@@ -29,6 +29,8 @@ class Tasks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
+    """Dependencies that the engine is constructed with."""
+
     places: Places
     settings: Settings
     journal: Journal
@@ -46,5 +48,5 @@ class Parts:
 
     @property
     def helpers(self) -> tuple[Child, ...]:
-        """The processes whose memory and life are ours."""
+        """Helper processes whose memory and lifetime the daemon is responsible for."""
         return (self.store_process, self.indexer, self.planner, self.miner)

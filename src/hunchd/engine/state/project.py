@@ -1,4 +1,4 @@
-"""What the daemon holds in memory of one project: its trees, its models, what was opened and what went wrong."""
+"""In-memory state of one project: trees, models, open files, errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHOWN = (Status.ACTIVE, Status.SUSPECT)
 
 @dataclass(slots=True)
 class SeenError:
-    """One error as it keeps coming: `memory` is the id under which it is kept."""
+    """Recurring error; `memory` is the id under which it is stored."""
 
     memory: str
     headline: str
@@ -54,7 +54,7 @@ class SeenError:
 
 @dataclass(frozen=True, slots=True)
 class Collaborator:
-    """Somebody who joined, and when."""
+    """Person who joined the project, and when."""
 
     name: str
     email: str
@@ -64,7 +64,7 @@ class Collaborator:
 
 @dataclass(slots=True)
 class Tree:
-    """One working tree: the main one or a linked worktree, each with its own branch and open files."""
+    """Working tree: the main one or a linked worktree, each with its own branch and open files."""
 
     root: Path
     layout: Layout
@@ -76,7 +76,7 @@ class Tree:
     user: str = ""  # mail address of whoever works in it
 
     def look(self) -> bool:
-        """Read HEAD again; True if the branch or the commit changed."""
+        """Read HEAD again; return True if the branch or the commit changed."""
         now = head(self.layout)
         branch = redacted_name(now.branch or "")
         changed = (branch, now.sha) != (self.branch, self.sha)
@@ -86,6 +86,10 @@ class Tree:
         return changed
 
     def open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+        """Record that a file was opened.
+
+        The oldest of more than OPEN_FILES is closed.
+        """
         if not by_agent:
             self.by_agents.discard(path)
         elif path not in self.opened:
@@ -96,13 +100,15 @@ class Tree:
             self.close(next(iter(self.opened)))
 
     def saved(self, path: str, at: datetime) -> None:
-        """Somebody is at work in it, if it is open."""
+        """Refresh the time of a file that is open."""
         if path in self.opened:
             self.opened[path] = max(self.opened[path], at)
 
     def at_hand(self) -> tuple[str, ...]:
-        """The open files that somebody came to or saved in the same sitting as the newest of them; the others say
-        nothing of what is being done now."""
+        """Return the open files that were opened or saved within AT_HAND of the newest one.
+
+        The others say nothing about the current work.
+        """
         newest = max(self.opened.values(), default=None)
         return tuple(path for path, at in self.opened.items() if newest is not None and newest - at < AT_HAND)
 
@@ -111,13 +117,18 @@ class Tree:
         self.by_agents.discard(path)
 
     def close_agents(self) -> None:
-        """An agent's session has ended: agents say what they open, and never that they close it."""
+        """Close the files that only agents opened, when an agent's session ends.
+
+        Agents report what they open, and never that they close it.
+        """
         for path in tuple(self.by_agents):
             self.close(path)
 
 
 @dataclass(slots=True)
 class Progress:
+    """Count of finished and of all work items."""
+
     done: int = 0
     total: int = 0
 
@@ -128,7 +139,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What was told last of a reading under way, and when: seconds of a clock that never jumps."""
+    """Latest progress report of the indexer, with its monotonic time in seconds."""
 
     step: str
     at: float
@@ -136,18 +147,19 @@ class Sign:
 
 @dataclass(slots=True)
 class Own:
-    """What belongs to the user and to no project: facts, and the pages of the profile by their id."""
+    """State that belongs to the user and to no project: facts and profile pages, by id."""
 
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)
 
     def notice(self, change: Change) -> None:
+        """Update facts and profile pages with a change."""
         noticed(change, self.facts, Kind.FACT)
         noticed(change, self.profile, Kind.DOCUMENT, under=PROFILE)
 
 
 def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
-    """Bring `shown`, the memories of a kind that hold or may hold, up to date."""
+    """Update `shown`, the valid or doubtful memories of one kind, with a change."""
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
             continue  # versions and chunks are not shown
@@ -161,7 +173,10 @@ def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str 
 
 @dataclass(slots=True)
 class Project:
-    """`revision` grows with whatever may change an answer; bundles remember the one they were built at."""
+    """State of one project.
+
+    `revision` grows with every change that may affect an answer; bundles store the one they were built at.
+    """
 
     id: str
     name: str
@@ -204,16 +219,20 @@ class Project:
 
     @property
     def missing(self) -> bool:
-        """Whether its folder is not there, or nobody lets us read it."""
+        """True if its folder is missing or cannot be read."""
         return not is_readable(self.root)
 
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:
+        """Lifecycle state as `hunch status` shows it."""
         return "missing" if self.missing else "indexing" if self.indexing else "ready"
 
     @property
     def trouble(self) -> str:
-        """What is broken or still being read, in words; empty where nothing is."""
+        """Description of what is broken or still being read.
+
+        Empty if nothing is.
+        """
         if self.missing:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:
@@ -225,7 +244,10 @@ class Project:
         return f"{self.name}: older history and files are still being read" if self.indexing else ""
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
-        """The tree that an absolute path lies in; the main one if it is in none."""
+        """Return the tree that contains an absolute path.
+
+        The main one if none does.
+        """
         if path is not None:
             for root, tree in self.trees.items():
                 if Path(path).is_relative_to(root):
@@ -234,18 +256,19 @@ class Project:
 
     @property
     def users(self) -> frozenset[str]:
-        """Mail addresses of those who work in its trees, in lower case."""
+        """Mail addresses of the users of its trees, in lower case."""
         return frozenset(tree.user.lower() for tree in (self.main, *self.trees.values()) if tree.user)
 
     def reached(self, step: str) -> None:
-        """The reading got on."""
+        """Record the indexer's progress."""
         self.reading = Sign(step, time.monotonic())
 
     def touch(self) -> None:
+        """Increment the revision, which invalidates cached bundles."""
         self.revision += 1
 
     def notice(self, change: Change) -> None:
-        """What holds now is what the next bundle tells."""
+        """Update the state with changed memories, so that the next bundle shows them."""
         noticed(change, self.facts, Kind.FACT)
         noticed(change, self.conflicts, Kind.CONTRADICTION)
         self._forget_workflows(change.deletions)
@@ -258,14 +281,14 @@ class Project:
         self.touch()
 
     def _forget_workflows(self, deletions: Iterable[str]) -> None:
-        """What is forgotten is not learnt again."""
+        """Keep deleted workflows from being learned again."""
         for identifier in deletions:
             known = self.workflows.get(identifier)
             if known is not None and (workflow := workflow_from(known)) is not None:
                 self.routine.forget(identifier, workflow)
 
     def saw(self, error: SeenError) -> SeenError:
-        """Count one more occurrence; the newest comes last."""
+        """Count one more occurrence of an error; the newest comes last."""
         known = self.errors.pop(error.memory, None) or self.mended.pop(error.memory, None)
         if known is not None:
             error.times = known.times + 1
@@ -277,14 +300,17 @@ class Project:
         return error
 
     def mend(self, identifier: str) -> None:
-        """An error that is gone; when it comes again, it is counted on."""
+        """Mark an error as cleared; if it recurs, its count continues."""
         if (error := self.errors.pop(identifier, None)) is not None:
             self.mended[identifier] = error
         while len(self.mended) > MENDED_ERRORS:
             self.mended.popitem(last=False)
 
     def recall(self, error: SeenError) -> None:
-        """An error as the store knows it: older than anything seen since the start."""
+        """Load an open error from the store.
+
+        It is older than any seen since the start.
+        """
         if (seen := self.errors.get(error.memory)) is not None:
             # What is replayed from the journal may be counted in the store already: it is counted once.
             seen.times = seen.times + error.times if error.last < seen.first else max(seen.times, error.times)
@@ -296,21 +322,25 @@ class Project:
                 self.errors.popitem(last=False)
 
     def recall_mended(self, error: SeenError) -> None:
-        """An error as the store knows it, that was gone when it was seen last."""
+        """Load from the store an error that had been cleared."""
         if error.memory not in self.errors:
             self.mended.setdefault(error.memory, error)
         while len(self.mended) > MENDED_ERRORS:
             self.mended.popitem(last=False)
 
     def known_error(self, identifier: str) -> SeenError | None:
+        """Return the error with this id, open or cleared."""
         return self.errors.get(identifier) or self.mended.get(identifier)
 
     def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
-        """The errors that still matter, newest first."""
+        """Return the errors seen within ERROR_FRESH, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
 
     def json(self, stored: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """The project as the contract shows it; `stored` are the store's own figures, where it has told them."""
+        """Serialize the project for the API.
+
+        `stored` are the store's own counts, where available.
+        """
         vectors = self.embeddings.pair if stored is None else (stored["embedded"], stored["rows"])
         shown = project_json(
             id=self.id,

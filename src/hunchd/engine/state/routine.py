@@ -1,4 +1,4 @@
-"""What is done in a project, step by step, as it is held in memory: the last commands, and a hunch of the next one."""
+"""Command history of a project, and prediction of the next command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ FRESH: Final = 900.0  # seconds after a command in which somebody may wonder wha
 
 @dataclass(slots=True)
 class Routine:
-    """`fresh` waits to be written to the log; `shown` is what the last bundle said comes next."""
+    """Command history with a model of the next step.
+
+    `fresh` holds the commands not yet written to the log; `shown` is the step that the last bundle predicted.
+    """
 
     log: deque[Ran] = field(default_factory=lambda: deque(maxlen=MOST))
     fresh: list[Ran] = field(default_factory=list)
@@ -39,7 +42,10 @@ class Routine:
     _late: bool = False  # commands of earlier came: the model has to learn in order again
 
     def saved(self, path: str) -> None:
-        """A file was changed: what is done next may have to do with it."""
+        """Record the kind of a saved file.
+
+        The next step may depend on it.
+        """
         kind = file_kind(path)
         self._touched.pop(kind, None)
         self._touched[kind] = None
@@ -47,7 +53,10 @@ class Routine:
             del self._touched[next(iter(self._touched))]
 
     def ran(self, signal: CommandFinished, branch: str) -> bool:
-        """A command ended. False if that was known, or it is no command."""
+        """Record a finished command.
+
+        Return False if it was known or is not a command.
+        """
         at = signal.at.timestamp()
         steps = steps_of(signal.command)
         if not steps or self._knows(at, steps[0].command):
@@ -72,7 +81,7 @@ class Routine:
         return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
 
     def learn(self, ran: Ran) -> None:
-        """Teach the model one command, the newest so far."""
+        """Train the model on one command, the newest so far."""
         if self.log and ran.at - self.log[-1].at > IDLE:
             self.model.pause()
         self.model.note(ran.template, failed=ran.failed, moment=moment_of(ran.at, ran.branch, ran.touched))
@@ -80,15 +89,16 @@ class Routine:
 
     @property
     def is_out_of_order(self) -> bool:
+        """True if older commands arrived late, so that the model must be trained again in order."""
         return self._late
 
     def take(self, log: Iterable[Ran]) -> None:
-        """Begin with `log`, whose commands the model is going to be taught."""
+        """Replace the log; the caller trains the model on it afterwards."""
         self.log = deque(sorted(log, key=lambda ran: ran.at), maxlen=MOST)
         self.model, self._late = NextStep(), False
 
     def expected(self, now: datetime, branch: str, k: int = 3) -> list[Expected]:
-        """The likeliest next steps."""
+        """Return the most probable next steps."""
         at = now.timestamp()
         if not self.log:
             return []
@@ -97,8 +107,12 @@ class Routine:
         return self.model.expected(k, moment=moment_of(at, branch, tuple(self._touched)))
 
     def to_show(self, now: datetime, branch: str) -> Expected | None:
-        """The next step, if somebody is at work and it is likely enough to be shown unasked. That what ran last is run
-        again is no news to who ran it, as long as nothing was changed since."""
+        """Return the next step if it should be shown unasked.
+
+        Somebody must be at work, and the step probable enough. Repeating the last command is no news, as long as
+        nothing
+        was changed since.
+        """
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH:
             return None
         best = next(iter(self.expected(now, branch, 1)), None)
@@ -113,7 +127,10 @@ class Routine:
         return self.log[-1] if self.log else None
 
     def forget(self, identifier: str, workflow: Workflow) -> None:
-        """A workflow that is not to come back; with a habit goes what it was learnt from."""
+        """Keep a workflow from being learned again.
+
+        For a habit, drop the commands it was learned from.
+        """
         self.forgotten.add(identifier)
         self.changed = True
         if workflow.origin == "habit":
@@ -126,13 +143,13 @@ class Routine:
 
 
 def moment_of(at: float, branch: str, touched: Sequence[str]) -> Moment:
-    """What the model is told of a moment, in the user's own time zone."""
+    """Build the model's context features of a moment, in the user's time zone."""
     local = datetime.fromtimestamp(at).astimezone()
     return Moment(branch_kind(branch) if branch else "", local.hour, local.weekday(), touched[-1] if touched else "")
 
 
 def reason_of(expected: Expected, last: Ran | None, workflows: Iterable[Workflow]) -> str:
-    """Why a step is expected, in words."""
+    """Explain in words why a step is predicted."""
     counted = f": {expected.followed:.0f} of {expected.seen:.0f} times" if expected.seen >= 2 else ""
     usual = "usual" if counted else "done once before"
     match expected.because:

@@ -1,6 +1,6 @@
-"""Commands that failed, with the errors they brought and how the tree looked then: what a later pass is compared with.
+"""Failed commands with their errors and tree snapshots, compared with later passes.
 
-No I/O. A run that passes, or brings another error, ends the errors of the runs before it.
+No I/O. A run that passes, or reports another error, ends the errors of the runs before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPEN_FOR: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An error was seen."""
+    """Error that was seen."""
 
     root: str  # of the working tree
     error: str  # id of its memory
@@ -30,7 +30,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A command passed, or somebody said that these errors are gone."""
+    """Command that passed, or explicit report that errors are gone."""
 
     root: str
     errors: tuple[str, ...]  # as far as they were at hand
@@ -58,7 +58,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """An error that is gone, and between which pictures; `after` None: the tree as it is now."""
+    """Error that is gone, with the snapshots before and after.
+
+    `after` None: the current tree.
+    """
 
     error: str
     before: Picture
@@ -67,13 +70,19 @@ class Mended:
 
 @dataclass(slots=True)
 class Runs:
-    """What failed in one project, by tree and command, oldest first; `until` is what was heard of each last."""
+    """Failures of one project, by tree and command, oldest first.
+
+    `until` is the time of the last event of each.
+    """
 
     open: dict[str, list[Sighting]] = field(default_factory=dict)
     until: dict[str, datetime] = field(default_factory=dict)
 
     def heard(self, happened: Failed | Passed) -> bool:
-        """Whether this, or something later of the same command, is known already: a replay changes nothing."""
+        """Return True if this event, or a later one of its command, is already recorded.
+
+        So a replay changes nothing.
+        """
         key = key_of(happened)
         until = self.until.get(key, happened.at - OPEN_FOR)
         if happened.at == until and isinstance(happened, Failed):  # an editor tells of several at once
@@ -81,7 +90,10 @@ class Runs:
         return happened.at <= until
 
     def failed(self, failed: Failed, picture: Picture | None) -> Sighting | None:
-        """Take in a failure; the last sighting of the same error by the same command, if it is still open."""
+        """Record a failure.
+
+        Returns the last open sighting of the same error by the same command.
+        """
         key = key_of(failed)
         seen = [one for one in self.open.pop(key, []) if failed.at - one.at <= OPEN_FOR]
         before = next((one for one in reversed(seen) if one.error == failed.error), None)
@@ -92,7 +104,10 @@ class Runs:
         return before
 
     def passed(self, passed: Passed) -> list[Mended]:
-        """What is mended by that, each error with the change that may have done it."""
+        """Record a pass.
+
+        Returns the errors it ended, each with the change that may have fixed it.
+        """
         keys = [key_of(passed)] if passed.command is not None else self._keys_of(passed)
         mended: dict[str, Mended] = {}
         for key in keys:
@@ -138,7 +153,10 @@ class Runs:
 
     @classmethod
     def from_json(cls, told: Any) -> Runs:
-        """What `json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+        """Parse what `json` wrote.
+
+        Raises KeyError, TypeError or ValueError for anything else.
+        """
         if told["version"] != 1:
             raise ValueError("runs of another version")
         pictures = [Picture(str(one["sha"]), dict(one["texts"])) for one in told["pictures"]]
@@ -153,7 +171,10 @@ class Runs:
 
 
 def key_of(happened: Failed | Passed) -> str:
-    """A command in a tree; an error that came without one stands for itself."""
+    """Return the key of a command in a tree.
+
+    An error without a command is its own key.
+    """
     command = happened.command
     if command is None:
         told: Sequence[str] = (happened.error,) if isinstance(happened, Failed) else happened.errors
