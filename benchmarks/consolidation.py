@@ -29,7 +29,7 @@ from typing import Any
 import aiohttp
 from daemon import add, daemon, session
 
-from hunchd.engine.vitals import memory_of
+from hunchd.engine.status import memory_of
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.folders import of_project

@@ -45,7 +45,7 @@ from hunchd.domain.memory import Levels, Memory, Status
 from hunchd.domain.work import is_work
 from hunchd.engine.answering.searching import Searching
 from hunchd.engine.nightly.usage import Usage
-from hunchd.engine.vitals import memory_of
+from hunchd.engine.status import memory_of
 from hunchd.ingestion import history
 from hunchd.ingestion.episodes import episode
 from hunchd.protocol.child import Child

@@ -43,7 +43,7 @@ async def at_work(store: Store) -> AsyncIterator[None]:
                updated=NOW, project="p")
         for name in ("server", "proxy")
     )  # fmt: skip
-    work.note(Change(facts, project="p"))
+    work.on_memory_changed(Change(facts, project="p"), None)
     task = asyncio.create_task(work.run())
     try:
         yield

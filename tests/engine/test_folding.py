@@ -18,6 +18,7 @@ from hunchd.engine.conversing.sessions import Sessions
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.unfinished import Unfinished
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.state.feature import Features
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
@@ -35,7 +36,7 @@ async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conver
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
         memories = Memories(journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(folder / "forgetting"))
         running = asyncio.create_task(writer.run())
-        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         await sessions.warm((None,))
         spoken = tuple(MessageDraft(event=Event.USER, text=text) for text in SAID)
         await sessions.append("long", AppendRequest(messages=spoken), None)

@@ -21,6 +21,7 @@ from hunchd.engine.conversing.spending import Ledger, Prices
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.unfinished import Unfinished
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.state.feature import Features
 from hunchd.language.asking import Answer, Failure, Question, Used
 from hunchd.language.client import LanguageClient
 from hunchd.protocol.sessions import AppendRequest, MessageDraft
@@ -106,7 +107,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         memories = Memories(
             journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(tmp_path / "forgetting")
         )
-        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         running = asyncio.create_task(writer.run())
         await sessions.warm((None,))
         yield Bench(sessions, memories, hot, tmp_path / "spending.json")
@@ -119,7 +120,7 @@ async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
         reading.note(session)
     running = asyncio.create_task(reading.run())
     async with asyncio.timeout(10):
-        while not (until() if until is not None else reading.status()["waiting"] == 0):
+        while not (until() if until is not None else reading.status()["language"]["waiting"] == 0):
             if running.done():
                 running.result()
             await asyncio.sleep(0)
@@ -139,7 +140,7 @@ async def test_what_the_model_points_at_becomes_a_fact_that_says_where_it_comes_
     assert fact.trust is Trust.DERIVED
     assert fact.source["read_by"] == bench.settings.model
     assert fact.source["prompt"].startswith("facts-")
-    assert reading.status()["spent_today_usd"] == pytest.approx(0.0015)
+    assert reading.status()["language"]["spent_today_usd"] == pytest.approx(0.0015)
 
 
 async def test_nothing_is_asked_twice_about_the_same_turns(bench: Bench) -> None:
@@ -209,7 +210,7 @@ async def test_a_refusal_is_not_asked_again_at_once_and_is_told(bench: Bench) ->
     reading = bench.reading(Model([Failure("refused", "answered 401: no such key")]))
     await read(reading, "s", until=lambda: len(bench.pauses) == 1)
     assert bench.pauses == [LONGEST_PAUSE]
-    assert reading.status()["trouble"] == "refused: answered 401: no such key"
+    assert reading.status()["language"]["trouble"] == "refused: answered 401: no such key"
 
 
 async def test_after_five_failures_in_a_row_it_rests_for_long(bench: Bench) -> None:
@@ -244,7 +245,7 @@ async def test_an_answer_that_broke_off_is_paid_for_as_if_it_had_been_whole(benc
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("cut short", "lost", used=Used(900, 3)), Answer({"facts": []})]))
     await read(reading, "s")
-    assert reading.status()["failed"] == 1
+    assert reading.status()["language"]["failed"] == 1
     assert bench.ledger.today.usd > Prices(1.0, 5.0).of(900, 1_000)
 
 

@@ -19,6 +19,7 @@ from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import session_tag
 from hunchd.engine.keeping.unfinished import Unfinished
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.state.feature import Features
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
 from hunchd.store.client import Page, StoreClient
 from hunchd.store.hot import HotTier
@@ -54,7 +55,7 @@ async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
         memories = Memories(
             journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(tmp_path / "forgetting")
         )
-        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW)
+        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         running = asyncio.create_task(writer.run())
         await sessions.warm((None,))
         yield sessions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,32 +15,39 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
-from hunchd.domain.signal import Signal
-from hunchd.engine.accepting import Accepting
 from hunchd.engine.answering.answers import Answers
 from hunchd.engine.answering.expanding import expanded, memory_at
+from hunchd.engine.answering.line_reading import LineReading
 from hunchd.engine.answering.searching import Searching
 from hunchd.engine.conversing.conversations import Conversations
 from hunchd.engine.conversing.reading import ledger_of, reading_of
 from hunchd.engine.conversing.sessions import Sessions
-from hunchd.engine.erasing import Erasing
+from hunchd.engine.erasure import ProjectEraser
+from hunchd.engine.keeping.health import Health
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.unfinished import Unfinished
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.knowledge import Knowledge
 from hunchd.engine.knowledge.transfer import Transfer
+from hunchd.engine.learning.contradicting import Contradicting
+from hunchd.engine.learning.fixing import Fixing
+from hunchd.engine.learning.habits import Habits
 from hunchd.engine.learning.indexing import Indexing
 from hunchd.engine.learning.judging import judging_of
-from hunchd.engine.learning.learning import Learning
+from hunchd.engine.learning.mining import Mining
 from hunchd.engine.learning.projects import Projects
+from hunchd.engine.learning.upkeep import Upkeep
 from hunchd.engine.logs import Logs
 from hunchd.engine.nightly.housekeeping import Housekeeping
-from hunchd.engine.resuming import Resuming
+from hunchd.engine.recovery import Recovery
+from hunchd.engine.signal_intake import SignalIntake
+from hunchd.engine.state.activity import ActivityClock
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.feature import Features
 from hunchd.engine.state.parts import Parts
-from hunchd.engine.state.project import Own, Project
-from hunchd.engine.vitals import Vitals
+from hunchd.engine.state.project import Project
+from hunchd.engine.status import StatusReporter
 from hunchd.engine.watching import Watching
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
@@ -59,9 +65,10 @@ class Engine:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._now = parts.now
-        store = parts.settings.store
+        self._features = features = Features()
+        self._activity = ActivityClock()
         self.events = Events()
+        store = parts.settings.store
         self._writer = Writer(
             parts.journal,
             parts.hot,
@@ -70,7 +77,7 @@ class Engine:
             gather=store.commit_ms / 1_000,
             most=parts.settings.signals.queue,
         )
-        self._own = Own()
+        self._health = Health(self._writer)
         self._memories = Memories(
             parts.journal,
             parts.hot,
@@ -78,163 +85,128 @@ class Engine:
             self._writer,
             now=parts.now,
             unfinished=Unfinished(parts.places.data / "forgetting"),
-            noticed=self._noticed,
+            on_changed=self._on_memory_changed,
         )
+        self._indexing = Indexing(
+            parts.indexer, parts.store, self._memories, self.events, parts.settings.index, features
+        )
+        self._projects = Projects(parts, self._indexing, features)
+        self._intake = SignalIntake(
+            projects=self._projects,
+            hot=parts.hot,
+            writer=self._writer,
+            features=features,
+            events=self.events,
+            activity=self._activity,
+            now=parts.now,
+        )
+        self._create_features(parts, features)
+        self._status = StatusReporter(parts, self._projects, self._writer, self._health, features)
+        self._eraser = ProjectEraser(parts, self._projects, self._writer, self._memories, features)
+        self._recovery = Recovery(
+            journal=parts.journal,
+            writer=self._writer,
+            memories=self._memories,
+            projects=self._projects,
+            intake=self._intake,
+            features=features,
+        )
+
+    def _create_features(self, parts: Parts, features: Features) -> None:
+        """Create the features; the order is the one in which each of them hears of a change.
+
+        Patterns and fixes compare a change with what their project still knows, hence they come before the projects.
+        """
+        memories, projects = self._memories, self._projects
         ledger = ledger_of(parts)
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
             self.events,
-            self._own,
+            projects.own,
             secret=parts.secret,
             now=parts.now,
-            degraded=self._degraded,
-            answered=lambda bundle, project: self._housekeeping.showed(bundle, project),
-        )
-        self._indexing = Indexing(
-            parts.indexer,
-            parts.store,
-            self._memories,
-            self.events,
-            parts.settings.index,
-            lambda project: self._learning.indexed(project),
-        )
-        self._watching = Watching(parts, self._seen, self.accept_signals)
-        self._projects = Projects(parts, self._indexing, self._watching.watch, self._watching.unwatch)
-        self._learning = Learning(
-            parts,
-            self._memories,
-            self._projects,
-            self._indexing,
-            self.events,
-            judging_of(parts, ledger),
-            renewed=self._renewed,
+            health=self._health,
+            features=features,
+            scoreboard_file=parts.places.state / "scoreboard.json",
         )
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
-        self._sessions = Sessions(parts.journal, parts.hot, parts.store, self._writer, self._memories, now=parts.now)
-        self._reading = reading_of(parts, ledger, self._sessions, self._memories)
+        self._sessions = Sessions(
+            parts.journal, parts.hot, parts.store, self._writer, memories, now=parts.now, features=features
+        )
+        reading = reading_of(parts, ledger, self._sessions, memories)
         self.conversations = Conversations(
             self._sessions,
-            self._memories,
+            memories,
             self._searching,
             parts.hot,
             secret=parts.secret,
-            project_id=lambda named: self._projects.find(named)[0].id,
-            reading=self._reading,
+            project_id=projects.id_of,
+            reading=reading,
             now=parts.now,
         )
-        self._transfer = Transfer(self._projects, self._memories, parts.store, self._writer, now=parts.now)
-        contradictions = Contradictions(
-            self._memories, self._projects, self._writer, self._learning.contradicting, now=parts.now
+        contradicting = Contradicting(
+            memories,
+            parts.hot,
+            parts.store,
+            now=parts.now,
+            judging=judging_of(parts, ledger),
+            reads=parts.settings.embedding.reads_pairs,
         )
-        self.knowledge = Knowledge(self._memories, self._projects, contradictions, now=parts.now)
+        self._transfer = Transfer(projects, memories, parts.store, self._writer, now=parts.now)
+        contradictions = Contradictions(memories, projects, self._writer, contradicting, now=parts.now)
+        self.knowledge = Knowledge(memories, projects, contradictions, now=parts.now)
         self._housekeeping = Housekeeping(
-            parts,
-            self._projects,
-            self._memories,
-            self._writer,
-            self.events,
-            self._indexing,
-            idle=lambda: self.idle_seconds,
+            parts, projects, memories, self._writer, self.events, self._indexing, self._activity
         )
         self.runs = self._housekeeping.runs
-        self._sessions.gone = self._housekeeping.forgotten
-        self._accepting = Accepting(
-            projects=self._projects,
-            hot=parts.hot,
-            writer=self._writer,
-            answers=self._answers,
-            conversations=self.conversations,
-            housekeeping=self._housekeeping,
-            learning=self._learning,
-            events=self.events,
-            now=parts.now,
-        )
-        self._vitals = Vitals(parts, self._projects, self._writer, self._answers, self._watching, self._reading)
-        self._erasing = Erasing(
-            parts,
-            self._projects,
-            self._watching,
-            self._writer,
-            self._memories,
+        features.add(
+            Watching(parts, self._intake),
+            self.conversations,
+            *([reading] if reading is not None else []),
+            contradicting,
+            Mining(memories, projects.known, parts, self.events),
+            Fixing(memories, projects.known, parts),
             self._housekeeping,
-            forgetting=(
-                self._answers.forget,
-                self._sessions.forget_project,
-                parts.hot.forget_project,
-                self._learning.forget_project,
-            ),
+            self._answers,
+            projects,
+            Habits(memories, projects.known, parts),
+            Upkeep(self._indexing, projects.known, features),
+            LineReading(),
+            Logs(parts.settings.signals.error_logs, projects.roots, self._intake.accept),
         )
-        self._resuming = Resuming(
-            journal=parts.journal,
-            writer=self._writer,
-            memories=self._memories,
-            projects=self._projects,
-            own=self._own,
-            accepting=self._accepting,
-            learning=self._learning,
-        )
-        self._asked = time.monotonic()
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds since the last request or signal."""
-        return time.monotonic() - self._asked
+        """Seconds since the last request of a client."""
+        return self._activity.idle_seconds
 
     # Life
 
     def open(self) -> None:
-        """Open the projects and start the background tasks.
-
-        Requests may be answered from here on.
-        """
-        self._watching.open()
-        self._projects.open_all()
-        self._answers.take_up_board(self._parts.places.state / "scoreboard.json")
-        tasks = self._parts.tasks
-        tasks.start("eyes", self._watching.keep_watching)
-        tasks.start("watching", self._watching.take_in)
-        tasks.start("letterbox", self._watching.empty_letterbox)
-        tasks.start("prefetch", self._answers.build_ahead)
-        if patterns := self._parts.settings.signals.error_logs:
-            logs = Logs(patterns, self._projects.roots, self.accept_signals)
-            tasks.start("logs", logs.run)
-        self._learning.open(tasks)
-        tasks.start("condensing", self.conversations.keep_condensing)
-        if self._reading is not None:
-            tasks.start("reading", self._reading.run)
-        tasks.start("warm-up", self._warm_up)
-        self._housekeeping.open(tasks)
+        """Start the features; the daemon may answer from here on, while the journal is still being replayed."""
+        self._features.start(self._parts.tasks)
+        self._parts.tasks.start("warm-up", self._warm_up)
 
     async def settle(self) -> None:
-        """Give pending records a moment to reach the store, so that the next start replays nothing."""
+        """Give queued writes a moment to reach the store, so that the next start has nothing to replay."""
         if self._writer.pending and self._parts.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE):
                     await self._writer.drained()
 
     async def close(self) -> None:
-        """Save the state for the next start.
-
-        Accepted records are in the journal in any case.
-        """
-        self._watching.close()
-        await self._housekeeping.close()
-        await self._answers.close()
-        for project in self._projects:
-            if project.predictor is not None and not project.indexing:
-                await asyncio.to_thread(self._indexing.remember, project)
-            if project.code is not None:
-                project.code.close()
+        """Stop the features; accepted records are in the journal in any case."""
+        await self._features.stop()
 
     async def _warm_up(self) -> None:
-        await self._erasing.finish()  # first, or what the journal holds of it would be stored again
-        await self._resuming.replay()
+        await self._eraser.finish()  # first, or what the journal holds of it would be stored again
+        await self._recovery.replay()
         self._parts.tasks.start("writer", self._writer.run)
         await self._sessions.warm((None, *self._projects.ids))
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
-        await self._resuming.recall()
-        await self._erasing.finish_forgetting()
+        await self._recovery.recall()
+        await self._eraser.finish_forgetting()
 
     async def nightly(self) -> None:
         """Run the nightly maintenance."""
@@ -246,11 +218,11 @@ class Engine:
         """Register the project that contains `path` and return it."""
         project = self._projects.add(path)
         self.events.tell("project", project=project.id, path=str(project.root))
-        return self._vitals.shown(project)
+        return self._status.shown(project)
 
     async def projects(self) -> list[dict[str, Any]]:
         """Return all projects."""
-        return [told for _, told in await self._vitals.projects()]
+        return [shown for _, shown in await self._status.projects()]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase a project, from disk too.
@@ -261,7 +233,7 @@ class Engine:
             project, _ = self._projects.find(identifier)
         except NotFound as error:
             raise NotFound(error.message, field="id", hint="GET /projects lists them") from error
-        await self._erasing.erase(project)
+        await self._eraser.erase(project)
         return {"removed": project.id}
 
     def refuse_unknown(self, project: str) -> None:
@@ -272,41 +244,35 @@ class Engine:
 
     async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Accept valid signals and report invalid ones; return when they are durable."""
-        self._asked = time.monotonic()
-        return await self._accepting.signals(raw)
-
-    async def _seen(self, seen: Sequence[Signal]) -> None:
-        await self._accepting.seen(seen)
-
-    def _renewed(self, project: Project) -> None:
-        self._answers.wish(project, project.main, next(reversed(project.main.opened), ""))
+        return await self._intake.accept(raw)
 
     # The read path
 
     async def context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request."""
-        self._asked = time.monotonic()
+        self._activity.touch()
         project, tree = self._projects.find(request.project)
         return self._answers.context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         """Return the likely files and memories."""
         project, tree = self._projects.find(request.project)
-        return self._answers.predict(request, project, tree) | {"degraded": list(self._degraded(project))}
+        return self._answers.predict(request, project, tree) | {"degraded": list(self._health.list_problems([project]))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         """Search the memories of a project, of a session's project, or of the user."""
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.project_of(request.session))
         if request.project is None:
-            facts = self._own.facts.values()
+            facts = self._projects.own.facts.values()
             found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
             return self._housekeeping.found(request.query, None, found)
         project, tree = self._projects.find(request.project)
         request = replace(request, path_prefix=relative_prefix(request.path_prefix, tree.root))
         found = await self._searching.search(request, project.id, tree.branch)
         found = await self.knowledge.with_moments(request, found, project.facts.values())
-        if not found["results"] and (missing := self._degraded(project)):  # nothing yet is not nothing at all
+        missing = self._health.list_problems([project])
+        if missing and not found["results"]:  # nothing yet is not nothing at all
             found |= {"status": "degraded", "degraded": [*found["degraded"], *missing]}
         return self._housekeeping.found(request.query, project.id, found)
 
@@ -379,7 +345,7 @@ class Engine:
         await self.conversations.retell(memory)
         async with self._memories.unfinished.promised(meant, memory.project):
             done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
-            await self._housekeeping.forgotten(meant)
+            await self._features.forget_memories(meant)
             for failure in done:
                 if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # gone already
                     raise failure
@@ -408,18 +374,8 @@ class Engine:
                 return True
         return False
 
-    def _noticed(self, change: Change) -> None:
-        """Propagate a change of memories, so that the next bundle shows it.
-
-        A change of the user's own memories concerns all projects.
-        """
-        self._sessions.changed(change)
-        self.conversations.forgotten(change.deletions)
-        self._learning.noticed(change, self._projects.known(change.project))
-        if change.project is None:
-            self._own.notice(change)
-            for project in self._projects:
-                project.touch()
+    def _on_memory_changed(self, change: Change) -> None:
+        self._features.on_memory_changed(change, self._projects.known(change.project))
 
     # Everything else
 
@@ -437,22 +393,12 @@ class Engine:
 
     async def status(self) -> dict[str, Any]:
         """Return the status of the daemon."""
-        return await self._vitals.status(degraded=self._degraded(None), consolidation=self.runs.status())
+        return await self._status.status()
 
     async def metrics(self) -> str:
         """Return the metrics as Prometheus text."""
-        return await self._vitals.metrics()
+        return await self._status.metrics()
 
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:
         """Yield events from now on."""
         return self.events.subscribe()
-
-    def _degraded(self, project: Project | None) -> tuple[str, ...]:
-        """Describe what is broken or still loading, in one project or in all."""
-        found = [self._writer.trouble] if self._writer.trouble else []
-        if project is None:
-            found += self._vitals.trouble()
-        for known in self._projects if project is None else (project,):
-            if known.trouble:
-                found.append(known.trouble)
-        return tuple(found)

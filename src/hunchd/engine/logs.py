@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from hunchd.config.places import expanded
 from hunchd.domain.errors import HunchError
+from hunchd.engine.state.feature import Feature
+from hunchd.engine.state.parts import Tasks
 from hunchd.ingestion.logged import ended, errors_in
 
 logger = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ class _Read:
     block: list[str] = field(default_factory=list)  # of an error that may go on
 
 
-class Logs:
+class Logs(Feature):
     """Watcher that reports errors in the files that match `patterns` below each root."""
 
     def __init__(
@@ -47,6 +49,10 @@ class Logs:
         self._tell = tell
         self._read: dict[Path, _Read] = {}
         self._known: set[Path] = set()  # roots that were looked at before
+
+    def start(self, tasks: Tasks) -> None:
+        if self._patterns:
+            tasks.start("logs", self.run)
 
     async def run(self) -> None:
         """Poll the files forever, if any patterns are configured."""

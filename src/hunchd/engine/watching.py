@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailable
-from hunchd.domain.signal import FilesChanged, Signal
-from hunchd.engine.state.parts import Parts
+from hunchd.domain.signal import FilesChanged
+from hunchd.engine.signal_intake import SignalIntake
+from hunchd.engine.state.feature import Feature
+from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.engine.state.project import Project
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.signals import spool
@@ -28,22 +30,13 @@ LETTERS = 200  # handed on at once, so that questions get a turn in between
 Kept = TypeVar("Kept")
 
 
-class Watching:
-    """Watcher that passes observed signals to `seen` and spool messages to `told`.
+class Watching(Feature):
+    """Feature that observes files, git and the spool, and passes what it finds to the signal intake."""
 
-    Both return when the signals are durable.
-    """
-
-    def __init__(
-        self,
-        parts: Parts,
-        seen: Callable[[Sequence[Signal]], Awaitable[None]],
-        told: Callable[[Sequence[dict[str, Any]]], Awaitable[dict[str, Any]]],
-    ) -> None:
+    def __init__(self, parts: Parts, intake: SignalIntake) -> None:
         settings = parts.settings.signals
         self._parts = parts
-        self._seen = seen
-        self._told = told
+        self._intake = intake
         self._options = WatchOptions(
             burst=settings.burst_ms / 1_000,
             bulk_files=settings.bulk_files,
@@ -62,12 +55,15 @@ class Watching:
         thread = WatchThread("hunchd-watch", failed=lambda: self._on_loop(self._blind.set))
         return thread, spool.SpoolWatcher(self._parts.places.spool, self._news, thread=thread)
 
-    def open(self) -> None:
+    def start(self, tasks: Tasks) -> None:
         spool.prepare(self._parts.places.spool)
         self._thread.start()
         self._letterbox.start()
+        tasks.start("eyes", self.keep_watching)
+        tasks.start("watching", self.take_in)
+        tasks.start("letterbox", self.empty_letterbox)
 
-    def watch(self, project: Project) -> None:
+    def on_project_opened(self, project: Project) -> None:
         """Start watching a project; a large tree is scanned in the background."""
         files, git = None, None
         if self._parts.settings.signals.watch_files:
@@ -80,7 +76,7 @@ class Watching:
         self._watchers[project.id] = (files, git)
         self._projects[project.id] = project
 
-    def unwatch(self, project: Project) -> None:
+    def on_project_closed(self, project: Project) -> None:
         """Stop watching a project."""
         self._projects.pop(project.id, None)
         for watcher in self._watchers.pop(project.id, ()):
@@ -98,7 +94,7 @@ class Watching:
             self._thread.start()
             self._letterbox.start()
             for project in list(self._projects.values()):
-                self.watch(project)
+                self.on_project_opened(project)
                 # What happened meanwhile nobody saw.
                 self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
         await self._blind.wait()
@@ -108,7 +104,7 @@ class Watching:
         """Pass observed signals on, forever."""
         while True:
             batch = await self._feed.batch()
-            await self._until_kept(partial(self._seen, batch))
+            await self._until_kept(partial(self._intake.accept_observed, batch))
             self._feed.done(len(batch))
 
     async def empty_letterbox(self) -> None:
@@ -123,7 +119,7 @@ class Watching:
             entries = await asyncio.to_thread(list, drain)
             letters = [{"event_id": f"spool:{entry.name}", **entry.raw} for entry in entries if entry.raw is not None]
             for start in range(0, len(letters), LETTERS):
-                answer = await self._until_kept(partial(self._told, letters[start : start + LETTERS]))
+                answer = await self._until_kept(partial(self._intake.accept, letters[start : start + LETTERS]))
                 for refused in answer["rejected"]:
                     # Shells and hooks for all repositories tell of unknown ones too: that is no trouble.
                     unknown = refused["error"].get("code") == "not_found"
@@ -145,19 +141,20 @@ class Watching:
                 told = True
             await asyncio.sleep(AGAIN)
 
-    def status(self, project: Project) -> dict[str, Any]:
+    def project_status(self, project: Project) -> dict[str, Any]:
         """Return how the project is watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
-            "files": files.status() if files is not None else None,
-            "git": git.status() if git is not None else None,
+            "watching": {
+                "files": files.status() if files is not None else None,
+                "git": git.status() if git is not None else None,
+            }
         }
 
-    @property
-    def pending(self) -> int:
+    def pending_signals(self) -> int:
         return len(self._feed)
 
-    def close(self) -> None:
+    async def stop(self) -> None:
         self._letterbox.stop()
         self._watchers.clear()
         self._thread.stop()

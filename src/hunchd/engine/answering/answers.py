@@ -24,10 +24,14 @@ from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import predicted_errors
+from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
 from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
+from hunchd.engine.keeping.health import Health
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.feature import AppliedSignal, Feature, Features
 from hunchd.engine.state.known_errors import candidates
+from hunchd.engine.state.parts import Tasks
 from hunchd.engine.state.project import Own, Project, Tree
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.outputs import unprefixed
@@ -65,11 +69,8 @@ class Wish:
     path: str
 
 
-class Answers:
-    """Service that answers context and prediction requests.
-
-    `answered` is called with each bundle that was returned to a client, and its project id.
-    """
+class Answers(Feature):
+    """Feature that answers context and prediction requests and prefetches bundles."""
 
     def __init__(
         self,
@@ -80,8 +81,9 @@ class Answers:
         *,
         secret: bytes,
         now: Callable[[], datetime],
-        degraded: Callable[[Project], tuple[str, ...]],
-        answered: Callable[[Bundle, str], None],
+        health: Health,
+        features: Features,
+        scoreboard_file: Path,
     ) -> None:
         self._settings = settings
         self._hot = hot
@@ -89,10 +91,10 @@ class Answers:
         self._own = own
         self._secret = secret
         self._now = now
-        self._degraded = degraded
-        self._answered = answered
+        self._health = health
+        self._features = features
+        self._board_file = scoreboard_file
         self.board = scoreboard.Scoreboard()
-        self._board_file: Path | None = None  # kept nowhere until it is taken up
         self.bundles = Bundles(dropped=lambda size: self.board.wasted(size, self._now().timestamp()))
         self._wish: Wish | None = None
         self._wished = asyncio.Event()
@@ -111,7 +113,7 @@ class Answers:
         if not _is_wanting(bundle, project):
             self.board.asked(self._now().timestamp(), warm=warm)
             self.bundles.answered(warm=warm, seconds=time.perf_counter() - began)
-            self._answered(bundle, project.id)
+            self._features.on_bundle_served(bundle, project.id)
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: Tree) -> dict[str, Any]:
@@ -170,11 +172,11 @@ class Answers:
             if self.board.due(self._now().timestamp()):
                 await self.keep_board()
 
-    def take_up_board(self, path: Path) -> None:
-        """Load the prefetch metrics from `path` and store them there from now on."""
-        self._board_file, self.board = path, scoreboard.Scoreboard.load(path)
+    def start(self, tasks: Tasks) -> None:
+        self.board = scoreboard.Scoreboard.load(self._board_file)
+        tasks.start("prefetch", self.build_ahead)
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         """Count unused prefetched bundles as wasted and store the metrics."""
         self.bundles.drop()
         await self.keep_board()
@@ -182,24 +184,32 @@ class Answers:
     async def keep_board(self) -> None:
         """Write the prefetch metrics to their file."""
         told = self.board.told(self._now().timestamp())
-        if told is not None and self._board_file is not None:
+        if told is not None:
             try:
                 await asyncio.to_thread(scoreboard.keep, self._board_file, told)
             except (OSError, HunchError) as error:
                 logger.warning("the scoreboard could not be kept: %s", error)
 
-    def noticed(self, signal: Signal, project: Project, tree: Tree) -> None:
-        """Record whether an opened file was predicted.
-
-        Call before the signal is absorbed.
-        """
+    def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
+        """Record whether an opened file was predicted."""
         if isinstance(signal, FileOpened) and signal.path not in tree.opened:
             self.board.opened(project.id, signal.path, self._now().timestamp())
 
-    def forget(self, project: str) -> None:
-        """Drop the state of a project that is removed."""
-        self.bundles.forget(project)
-        self.board.forget(project)
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.wish(applied.project, applied.tree, applied.effect.prefetch)
+
+    def on_model_updated(self, project: Project) -> None:
+        self.wish(project, project.main, next(reversed(project.main.opened), ""))
+
+    async def forget_project(self, project_id: str) -> None:
+        self.bundles.forget(project_id)
+        self.board.forget(project_id)
+
+    def status(self) -> dict[str, Any]:
+        return {"prefetch": prefetch_status(self.bundles, self.board, self._now().timestamp())}
+
+    def metrics(self) -> str:
+        return prefetch_metrics(self.bundles, self.board, self._now().timestamp())
 
     async def _warm(self, wish: Wish) -> None:
         project, tree = wish.project, wish.tree
@@ -255,7 +265,7 @@ class Answers:
 
     def _key(self, focus: Focus, budget: int, project: Project) -> Key:
         moment = int(self._now().timestamp()) // MOMENT
-        return Key(focus, budget, project.revision, moment, self._degraded(project))
+        return Key(focus, budget, project.revision, moment, self._health.list_problems([project]))
 
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()

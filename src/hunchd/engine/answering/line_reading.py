@@ -10,6 +10,8 @@ import logging
 from typing import Final
 
 from hunchd.domain.errors import RepositoryError
+from hunchd.engine.state.feature import AppliedSignal, Feature
+from hunchd.engine.state.parts import Tasks
 from hunchd.engine.state.project import Project, Tree
 from hunchd.prediction.pages import Reading, reading
 from hunchd.repository.authorship import written
@@ -20,12 +22,22 @@ logger = logging.getLogger(__name__)
 QUIET: Final = 1.0  # seconds; who leafs through files does not work on each
 
 
-class LineReading:
+class LineReading(Feature):
     """Background reader of line authorship."""
 
     def __init__(self) -> None:
         self._wanted: tuple[Project, Tree] | None = None
         self._work = asyncio.Event()
+
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("line reading", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        if applied.effect.prefetch:
+            self.note(applied.project, applied.tree)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.note(project, project.main)
 
     def note(self, project: Project, tree: Tree) -> None:
         """Request a reading of the open files; the newest request wins."""

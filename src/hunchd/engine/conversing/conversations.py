@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,10 +15,11 @@ from typing import Any
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
 from hunchd.assembly.history import History, View
 from hunchd.domain.errors import HunchError, NotFound
-from hunchd.domain.facts import is_told
+from hunchd.domain.facts import Change, is_told
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, turns_of
+from hunchd.domain.signal import SessionEnded
 from hunchd.engine.answering.searching import Searching
 from hunchd.engine.conversing.extracting import Extract, episode_id, extracted, facts_in, finished
 from hunchd.engine.conversing.known import (
@@ -34,6 +35,9 @@ from hunchd.engine.conversing.reading import Reading
 from hunchd.engine.conversing.sessions import Sessions, head_json, title_of_session
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import Head, Log, head_id, message_of_memory, session_tag
+from hunchd.engine.state.feature import AppliedSignal, Feature
+from hunchd.engine.state.parts import Tasks
+from hunchd.engine.state.project import Project
 from hunchd.ingestion.digesting import digested
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.requests import Depth, SearchRequest
@@ -91,7 +95,7 @@ class _Background:
     lines: tuple[str, ...]
 
 
-class Conversations:
+class Conversations(Feature):
     """Service that the session routes call."""
 
     def __init__(
@@ -119,7 +123,6 @@ class Conversations:
         self._grown: set[str] = set()
         self._ending: set[str] = set()
         self._wake = asyncio.Event()
-        sessions.grown = self._note
 
     # The doors
 
@@ -200,11 +203,21 @@ class Conversations:
         self._backgrounds.clear()  # what it stated is told in other sessions
         return erased
 
-    def forgotten(self, identifiers: Collection[str]) -> None:
-        """Drop cached background facts that were forgotten."""
-        for session, known in list(self._backgrounds.items()):
-            if not known.facts.isdisjoint(identifiers):
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("condensing", self.keep_condensing)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        if isinstance(applied.signal, SessionEnded) and applied.signal.session:
+            self.wish_end(applied.signal.session)
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+        self._sessions.changed(change)
+        for session, known in list(self._backgrounds.items()):  # a prompt shows nothing that was deleted
+            if not known.facts.isdisjoint(change.deletions):
                 del self._backgrounds[session]
+
+    async def forget_project(self, project_id: str) -> None:
+        self._sessions.forget_project(project_id)
 
     async def retell(self, memory: Memory) -> None:
         """Rewrite title and summary of a session without a message that is about to be forgotten."""
@@ -353,7 +366,7 @@ class Conversations:
 
     # In the background
 
-    def _note(self, session: str) -> None:
+    def on_session_grown(self, session: str) -> None:
         self._grown.add(session)
         self._wake.set()
 

@@ -21,7 +21,8 @@ from hunchd.engine.conversing.sessions import Sessions
 from hunchd.engine.conversing.spending import Ledger, Prices
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import Head, head_id, session_tag
-from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.feature import Feature
+from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.ingestion.quoted import Claim, checked, stretch_text
 from hunchd.ingestion.redaction import redact
 from hunchd.language.asking import Answer, Failure, Question, Used
@@ -55,7 +56,7 @@ class _Stretch:
         return self.turns[-1].number
 
 
-class Reading:
+class Reading(Feature):
     """Background reader: `note` queues a session, `run` reads it."""
 
     def __init__(
@@ -88,8 +89,14 @@ class Reading:
         self._waiting[session] = None
         self._wake.set()
 
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("reading", self.run)
+
     def status(self) -> dict[str, Any]:
-        """Return model, cost of today and problems for `hunch status`."""
+        """Return what is switched on and what today has cost."""
+        return {"language": self._figures()}
+
+    def _figures(self) -> dict[str, Any]:
         today = self._ledger.today
         return {
             "model": self._settings.model,

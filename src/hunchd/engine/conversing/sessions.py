@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,6 +31,7 @@ from hunchd.engine.keeping.session_log import (
     session_tag,
 )
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.state.feature import Features
 from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.protocol.answers import iso, page_json
 from hunchd.protocol.decoding import no_cursor
@@ -72,6 +73,7 @@ class Sessions:
         memories: Memories,
         *,
         now: Callable[[], datetime],
+        features: Features,
     ) -> None:
         self._journal = journal
         self._hot = hot
@@ -79,12 +81,11 @@ class Sessions:
         self._writer = writer
         self._memories = memories
         self._now = now
+        self._features = features
         self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
         self._ready = asyncio.Event()
         self._own: set[str] = set()  # ids of what is being kept or forgotten by us
         self.heads: dict[str, Head] = {}
-        self.grown: Callable[[str], None] = lambda session: None  # told of each session that has new messages
-        self.gone: Callable[[Sequence[str]], Awaitable[None]] | None = None  # waits until ids stand nowhere else
 
     # What is known at the start, and what changes behind our back
 
@@ -161,7 +162,7 @@ class Sessions:
             if fresh:
                 await self._keep(log, fresh)
         if fresh:
-            self.grown(session)
+            self._features.on_session_grown(session)
         answer: dict[str, Any] = {"session": session, "accepted": len(fresh), "ids": ids}
         return answer | ({"rejected": list(request.rejected)} if request.rejected else {})
 
@@ -365,8 +366,7 @@ class Sessions:
                 gone = await self._taken_out(session, promises)
             await asyncio.gather(*(self._memories.purges.purge(owner) for owner in gone))
             ids = [one for of_owner in gone.values() for one in of_owner]
-            if self.gone is not None:
-                await self.gone(ids)
+            await self._features.forget_memories(ids)
         return {"erased": session, "memories": len(ids)}
 
     async def _taken_out(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:

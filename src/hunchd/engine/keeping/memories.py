@@ -45,7 +45,7 @@ from hunchd.store.journal.journal import Journal
 
 
 class Memories(Kept):
-    """Service that changes memories; `noticed` is called with every durable change."""
+    """Service that changes memories; `on_changed` is called with every durable change."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Memories(Kept):
         *,
         now: Callable[[], datetime],
         unfinished: Unfinished,
-        noticed: Callable[[Change], None] = lambda _: None,
+        on_changed: Callable[[Change], None] = lambda _: None,
     ) -> None:
         super().__init__(hot, store, writer)
         self._journal = journal
         self._rulings = Rulings(self)
         self.now = now
-        self._noticed = noticed
+        self._on_changed = on_changed
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
         self.purges = Purges(store)
         self.unfinished = unfinished
@@ -133,7 +133,7 @@ class Memories(Kept):
         deletions = tuple((change.project, identifier) for identifier in change.deletions)
         self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
         if not change.silent:
-            self._noticed(change)
+            self._on_changed(change)
 
     # Changed
 
@@ -261,7 +261,7 @@ class Memories(Kept):
             for sequence, one in zip(sequences, identifiers, strict=True):
                 self._hot.tombstone(one)
                 self._writer.add(Write(sequence, deletions=((project, one),)))
-            self._noticed(Change(deletions=tuple(identifiers), project=project))
+            self._on_changed(Change(deletions=tuple(identifiers), project=project))
 
         await self._writer.accept(records, queue)
         return last

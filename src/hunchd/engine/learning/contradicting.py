@@ -33,6 +33,9 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.judging import Judging
+from hunchd.engine.state.feature import Feature
+from hunchd.engine.state.parts import Tasks
+from hunchd.engine.state.project import Project
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 
@@ -55,7 +58,7 @@ KINDS: Final = (Kind.FACT, Kind.EPISODE)
 Candidate: TypeAlias = tuple[Memory, float | None]  # and how alike both are in meaning (cosine), where that is known
 
 
-class Contradicting:
+class Contradicting(Feature):
     """Background task that compares memories and opens contradictions."""
 
     def __init__(
@@ -78,7 +81,10 @@ class Contradicting:
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
 
-    def note(self, change: Change) -> None:
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("contradictions", self.run)
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
         """Queue changed memories for comparison."""
         for identifier in change.deletions:
             self._waiting.pop(identifier, None)

@@ -22,7 +22,8 @@ from hunchd.domain.facts import Change
 from hunchd.domain.memory import Memory
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.past_fixing import PastFixing
-from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.feature import AppliedSignal, Feature
+from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.engine.state.project import Project
 from hunchd.engine.state.runs import Committed, Failed, Happened, Mended, Passed, Runs
 from hunchd.ingestion.errors import understood
@@ -41,7 +42,7 @@ FRESH: Final = timedelta(seconds=30)
 COMMITTED_WITHIN: Final = timedelta(days=14)
 
 
-class Fixing:
+class Fixing(Feature):
     """Background task that learns fixes."""
 
     def __init__(
@@ -59,6 +60,20 @@ class Fixing:
         self._work = asyncio.Event()
         self._runs: dict[str, Runs] = {}
         self._looked: tuple[str, datetime, Picture | None] | None = None  # the last picture: of which tree, when
+
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("fixes", self.run)
+        tasks.start("past fixes", self.past.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.note(applied.project, applied.effect.happened)
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+        if project is not None:
+            self.past.remember_deleted(project, change)
+
+    async def forget_project(self, project_id: str) -> None:
+        self.past.forget_project(project_id)
 
     def note(self, project: Project, happened: Happened | None) -> None:
         """Queue an event."""

@@ -19,7 +19,8 @@ from hunchd.domain.facts import Change, revised, withdrawn
 from hunchd.domain.memory import Memory, Status
 from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
 from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.feature import AppliedSignal, Feature
+from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.engine.state.project import Project, Tree
 from hunchd.engine.state.routine import Routine
 from hunchd.ingestion.workflows import log as logs
@@ -35,7 +36,7 @@ SLICE: Final = 25  # commands taught before the loop gets a turn: about 3 ms
 MINING: Final = 60.0  # seconds that the indexer may take
 
 
-class Habits:
+class Habits(Feature):
     """Background task that learns habits; commands in `private` folders are ignored."""
 
     def __init__(
@@ -63,10 +64,18 @@ class Habits:
             case CommandFinished() if not self._is_private(signal.project):
                 self._ran(project, tree, signal)
 
-    def noticed(self, project: Project) -> None:
-        """Schedule an update if a workflow was forgotten."""
-        if project.routine.changed:
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("habits", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.note(applied.project, applied.tree, applied.signal)
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+        if project is not None and project.routine.changed:  # a workflow was deleted
             self.look_at(project)
+
+    def on_project_restored(self, project: Project) -> None:
+        self.look_at(project)
 
     def _ran(self, project: Project, tree: Tree, signal: CommandFinished) -> None:
         routine = project.routine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ from hunchd.engine.learning.rewriting import drop_episodes, move_episodes, move_
 from hunchd.engine.learning.shared import Shared
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.feature import Features
 from hunchd.engine.state.project import Project
 from hunchd.ingestion.conventions import speaks
 from hunchd.ingestion.workflows.places import is_script
 from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.child import Child
 from hunchd.protocol.memories import memory_from_json, memory_json
@@ -51,7 +53,7 @@ class Indexing:
         memories: Memories,
         events: Events,
         settings: IndexSettings,
-        loaded: Callable[[Project], None],
+        features: Features,
     ) -> None:
         self._indexer = indexer
         self._store = store
@@ -60,10 +62,9 @@ class Indexing:
         self._shared = Shared(memories)
         self._events = events
         self._settings = settings
-        self._loaded = loaded  # told when a project has a new model
+        self._features = features
         self._packing = asyncio.Lock()
         self._removed: set[str] = set()  # episodes of commits that were rewritten, which are barred until they are back
-        self.learnt: Callable[[Sequence[Unit]], None] = lambda _: None  # told what was committed while we looked
 
     def recall(self, project: Project) -> None:
         """Load model, code cache and conventions of the last run.
@@ -80,7 +81,7 @@ class Indexing:
             project.predictor = Predictor.load(model)
             project.commits.done = project.commits.total = len(project.predictor)
             project.files.done = project.files.total = told.get("files", 0)
-            self._loaded(project)
+            self._announce_model(project)
             project.whole = True
         except FileNotFoundError:
             project.learnt = None
@@ -156,7 +157,7 @@ class Indexing:
         await self._learn(project, units)
         if project.learnt in answer.get("gone", ()):  # a reset: what it took away is news if it comes back
             project.learnt = answer["head"]
-        self.learnt(units)
+        self._features.on_commits_learned(units)
         await self._store_episodes(answer["episodes"])
         await self._rewrite(project, moved, answer.get("gone", ()))
         await self._claims.said_by_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
@@ -226,7 +227,7 @@ class Indexing:
                 project.predictor = await asyncio.to_thread(Predictor.load, Path(step["model"]))
                 project.learnt = step["learnt"]
                 project.touch()
-                self._loaded(project)
+                self._announce_model(project)
             case "episodes":
                 await self._store_episodes(step["episodes"])
                 project.embeddings.total = step["total"]
@@ -236,6 +237,14 @@ class Indexing:
                 project.unread = step["why"]
                 logger.warning("%s: %s", project.name, project.unread)
         self._events.tell("progress", project=project.id, stage=step["stage"], **project.json()["progress"])
+
+    def _announce_model(self, project: Project) -> None:
+        """Teach a new model the running session, which it does not know, and tell the features about it."""
+        if project.predictor is not None:
+            for tree in project.trees.values():
+                for path, at in tree.opened.items():
+                    project.predictor.note(SessionEvent("opened", int(at.timestamp()), path))
+        self._features.on_model_loaded(project)
 
     async def _conventions(self, project: Project) -> None:
         project.reached("asked what its files say")

@@ -21,7 +21,8 @@ from hunchd.engine.keeping.forgotten import Forgotten
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.state.absorbing import Effect
 from hunchd.engine.state.events import Events
-from hunchd.engine.state.parts import Parts
+from hunchd.engine.state.feature import AppliedSignal, Feature
+from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.engine.state.project import Project
 from hunchd.patterns.memories import gone, memory_of, pattern_id, renewed
 from hunchd.patterns.pattern import Pattern, pattern_from
@@ -37,7 +38,7 @@ STRENGTHS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
 WEAKEST: Final = 0.25
 
 
-class Mining:
+class Mining(Feature):
     """Background task that mines code patterns."""
 
     def __init__(
@@ -58,6 +59,27 @@ class Mining:
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
 
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("patterns", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.note(applied.project, applied.effect)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.note(project)
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+        """Remember for good which patterns their owner deleted; called before the project drops them."""
+        if project is None:
+            return
+        deleted = [identifier for identifier in change.deletions if identifier in project.patterns]
+        if deleted:
+            self._forgotten.add(project.id, deleted)
+
+    async def forget_project(self, project_id: str) -> None:
+        self._waiting.pop(project_id, None)
+        self._forgotten.drop(project_id)
+
     def note(self, project: Project, effect: Effect | None = None) -> None:
         """Queue changed code of a project (`effect`), or all of it."""
         if not self._settings.patterns:
@@ -72,17 +94,6 @@ class Mining:
                     self._waiting[project.id] = None
         if project.id in self._waiting:
             self._work.set()
-
-    def noticed(self, project: Project, change: Change) -> None:
-        """Record deleted patterns as tombstones; call before the project forgets them."""
-        gone = [identifier for identifier in change.deletions if identifier in project.patterns]
-        if gone:
-            self._forgotten.add(project.id, gone)
-
-    def forget_project(self, identifier: str) -> None:
-        """Drop the state of a project that is removed."""
-        self._waiting.pop(identifier, None)
-        self._forgotten.drop(identifier)
 
     async def run(self) -> None:
         """Mine queued projects one at a time, each when it is quiet, forever."""

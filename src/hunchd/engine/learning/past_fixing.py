@@ -57,7 +57,7 @@ class PastFixing:
             self._waiting.append((project.id, happened))
             self._work.set()
 
-    def noticed(self, project: Project, change: Change) -> None:
+    def remember_deleted(self, project: Project, change: Change) -> None:
         """Record deleted fixes as tombstones; call before the project forgets them."""
         known = {fix.id for fix in project.fixes.all() if fix.is_past}
         if gone := known.intersection(change.deletions):

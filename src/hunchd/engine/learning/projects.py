@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from hunchd.config.places import expanded, make_private
 from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.facts import Change
 from hunchd.engine.learning.indexing import Indexing
-from hunchd.engine.state.parts import Parts
-from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.feature import Feature, Features
+from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.project import Own, Project, Tree
 from hunchd.repository import layout as layouts
 from hunchd.repository.layout import Layout
 from hunchd.store.registry import Project as ProjectRecord
@@ -19,16 +21,14 @@ from hunchd.store.registry import Project as ProjectRecord
 ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
 
 
-class Projects:
+class Projects(Feature):
     """Open projects by id and path."""
 
-    def __init__(
-        self, parts: Parts, indexing: Indexing, watch: Callable[[Project], None], unwatch: Callable[[Project], None]
-    ) -> None:
+    def __init__(self, parts: Parts, indexing: Indexing, features: Features) -> None:
         self._parts = parts
         self._indexing = indexing
-        self._watch = watch
-        self._unwatch = unwatch
+        self._features = features
+        self.own = Own()
         self._projects: dict[str, Project] = {}
         self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
         self._caches = parts.places.cache / "projects"
@@ -42,6 +42,30 @@ class Projects:
     @property
     def ids(self) -> list[str]:
         return list(self._projects)
+
+    def start(self, tasks: Tasks) -> None:
+        self.open_all()
+
+    async def stop(self) -> None:
+        """Save the models, so that the next start does not compute them again."""
+        for project in self:
+            if project.predictor is not None and not project.indexing:
+                await asyncio.to_thread(self._indexing.remember, project)
+            if project.code is not None:
+                project.code.close()
+
+    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+        """Show the change in the next bundle: of its project, or of all if it is the user's own."""
+        if project is not None:
+            project.notice(change)
+        elif change.project is None:
+            self.own.notice(change)
+            for each in self:
+                each.touch()
+
+    def id_of(self, named: str) -> str:
+        """Return the id of the project that an id or a path names. Raises NotFound."""
+        return self.find(named)[0].id
 
     def roots(self) -> list[Path]:
         """Return the root folders of the projects that are not missing."""
@@ -89,13 +113,13 @@ class Projects:
 
         Its own folder was deleted or moved; it may have been a linked worktree.
         """
-        self._unwatch(project)
+        self._features.on_project_closed(project)
         project.trees.pop(project.root, None)
         project.main = tree
         self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not project}
         project.touch()
         self.index(project)
-        self._watch(project)
+        self._features.on_project_opened(project)
 
     def _refuse_everything(self, layout: Layout) -> None:
         """Reject the file system root and the home folder, which would never finish indexing.
@@ -193,7 +217,7 @@ class Projects:
         self._projects[project.id] = project
         self._indexing.recall(project)
         self.index(project)
-        self._watch(project)
+        self._features.on_project_opened(project)
         return project
 
     def index(self, project: Project) -> None:

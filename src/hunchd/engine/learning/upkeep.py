@@ -9,33 +9,41 @@ from collections.abc import Callable
 from hunchd.domain.errors import HunchError
 from hunchd.engine.learning.indexing import Indexing
 from hunchd.engine.state.absorbing import Effect
+from hunchd.engine.state.feature import AppliedSignal, Feature, Features
+from hunchd.engine.state.parts import Tasks
 from hunchd.engine.state.project import Project
 
 logger = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Upkeep(Feature):
     """Background task that updates outdated models."""
 
     def __init__(
         self,
         indexing: Indexing,
         find: Callable[[str | None], Project | None],
-        renewed: Callable[[Project], None],
-        changed: Callable[[Project, Effect], None],
+        features: Features,
     ) -> None:
         self._indexing = indexing
         self._find = find
-        self._renewed = renewed  # told when a project's models are true again
-        self._changed = changed  # told whatever may have changed code or history
+        self._features = features
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
         self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → old and new commit, exactly or roughly
         self._work = asyncio.Event()
 
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("upkeep", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.note(applied.project, applied.effect)
+
+    def on_head_moved(self, project: Project) -> None:
+        self.note(project, Effect(catch_up=True))
+
     def note(self, project: Project, effect: Effect) -> None:
         """Queue the work that `effect` requires."""
-        self._changed(project, effect)
         if effect.refresh:
             self._stale[project.id] = None
         elif effect.parse:
@@ -74,4 +82,4 @@ class Upkeep:
         except HunchError as error:  # the next change tries again; until then answers say that they are behind
             project.index_error = f"not up to date: {error.message}"
             logger.warning("%s: %s", project.name, project.index_error)
-        self._renewed(project)
+        self._features.on_model_updated(project)

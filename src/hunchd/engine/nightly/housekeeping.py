@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -25,10 +25,12 @@ from hunchd.engine.nightly.carrying_out import CarryingOut
 from hunchd.engine.nightly.consolidating import Consolidation
 from hunchd.engine.nightly.making import Making
 from hunchd.engine.nightly.usage import Usage, keep
+from hunchd.engine.state.activity import ActivityClock
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.feature import Feature
 from hunchd.engine.state.owners import Owner
 from hunchd.engine.state.parts import Parts, Tasks
-from hunchd.engine.state.project import Project
+from hunchd.engine.state.project import Project, Tree
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.run_log import RunLog
@@ -43,7 +45,7 @@ LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; a machine that is never idle is ti
 CATCH_UP_AFTER: Final = 300.0  # seconds
 
 
-class Housekeeping:
+class Housekeeping(Feature):
     """Service that tracks usage and runs the nightly maintenance."""
 
     def __init__(
@@ -54,17 +56,15 @@ class Housekeeping:
         writer: Writer,
         events: Events,
         indexing: Indexing,
-        *,
-        idle: Callable[[], float],
+        activity: ActivityClock,
     ) -> None:
         self._file = parts.places.state / USAGE_FILE
         self._own_cache = parts.places.cache / "user" / CODE  # no code: beside it lies what was compared
         self._birth = parts.places.data / "secret"  # made with the first start
         self._projects = projects
-        self._idle = idle
+        self._activity = activity
         self._shown = ""  # etag of the bundle that was noted last
         self._remember = indexing.remember
-        indexing.learnt = self.learnt
         self._store = parts.store
         self._hot = parts.hot
         self._kept = parts.settings.store
@@ -89,7 +89,7 @@ class Housekeeping:
         )
         self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
 
-    def open(self, tasks: Tasks) -> None:
+    def start(self, tasks: Tasks) -> None:
         """Start the background tasks."""
         tasks.start("consolidation", self.runs.keep_going)
         tasks.start("catching up", self.catch_up)
@@ -97,7 +97,7 @@ class Housekeeping:
 
     # What happens
 
-    def showed(self, bundle: Bundle, project: str) -> None:
+    def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
         """Record which memories a requested bundle shows.
 
         A repeated bundle is skipped by its etag. Items that are not memories have ids with a prefix before a colon,
@@ -106,14 +106,14 @@ class Housekeeping:
         if bundle.etag != self._shown:
             self._shown = bundle.etag
             items = ((item.id, _paths_in(item.source)) for item in bundle.items if ":" not in item.id)
-            self.usage.shown(items, self._now(), project)
+            self.usage.shown(items, self._now(), project_id)
 
     def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
         """Record the results of a query and return the answer."""
         self.usage.asked(query, project, [result["id"] for result in answer["results"]], self._now())
         return answer
 
-    def happened(self, signal: Signal) -> None:
+    def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
         """Record the usage that a signal implies."""
         match signal:
             case FileOpened(path=path, source=source):
@@ -130,7 +130,7 @@ class Housekeeping:
                 memory = self._hot.get(identifier)
                 self.usage.used(identifier, signal.at, paths_of(memory) if memory is not None else ())
 
-    def learnt(self, units: Sequence[Unit]) -> None:
+    def on_commits_learned(self, units: Sequence[Unit]) -> None:
         """Record new commits: they contain, or revert, work based on memories."""
         for unit in units:
             for sha in reverted_commits(f"{unit.subject}\n{unit.body}"):
@@ -150,19 +150,19 @@ class Housekeeping:
             "changes": await self.runs.changes_of(memory.id),
         }
 
-    async def forgotten(self, identifiers: Sequence[str]) -> None:
+    async def forget_memories(self, ids: Sequence[str]) -> None:
         """Remove erased memories from usage data and run logs."""
-        self.usage.forget(identifiers)
-        await self.runs.forgotten(identifiers)
+        self.usage.forget(ids)
+        await self.runs.forgotten(ids)
         await self.keep()
 
-    async def leave(self, project: str) -> None:
+    async def leave_project(self, project_id: str) -> None:
         """Prepare the removal of a project."""
-        await self.runs.leave(project)
+        await self.runs.leave(project_id)
 
-    async def forgotten_project(self, project: str) -> None:
-        self.usage.forget_project(project)
-        await self.runs.forgotten((), project)
+    async def forget_project(self, project_id: str) -> None:
+        self.usage.forget_project(project_id)
+        await self.runs.forgotten((), project_id)
         await self.keep()
 
     # Kept
@@ -185,9 +185,12 @@ class Housekeeping:
             await asyncio.sleep(KEPT_EVERY)
             await self.keep()
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         await self.runs.close()
         await self.keep()
+
+    def status(self) -> dict[str, Any]:
+        return {"consolidation": self.runs.status()}
 
     # At night
 
@@ -203,7 +206,7 @@ class Housekeeping:
     async def consolidate_when_idle(self) -> None:
         """Wait until the daemon is idle, then consolidate."""
         waited = 0.0
-        while self._idle() < self._settings.idle_minutes * 60 and waited < LONGEST_WAIT:
+        while self._activity.idle_seconds < self._settings.idle_minutes * 60 and waited < LONGEST_WAIT:
             await asyncio.sleep(IDLE_LOOK)
             waited += IDLE_LOOK
         try:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from hunchd.domain.facts import Change
 from hunchd.domain.memory import Kind
-from hunchd.engine.accepting import Accepting
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.records import change_of
 from hunchd.engine.keeping.writing import Write, Writer
-from hunchd.engine.learning.learning import Learning
 from hunchd.engine.learning.projects import Projects
+from hunchd.engine.signal_intake import SignalIntake
 from hunchd.engine.state.absorbing import recall_errors
-from hunchd.engine.state.project import Own
+from hunchd.engine.state.feature import Features
 from hunchd.protocol.messages import signal_from_json
 from hunchd.store.journal.journal import Journal, Record
 
@@ -25,16 +24,15 @@ REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resuming:
+class Recovery:
     """Service that recovers the state of the last run."""
 
     journal: Journal
     writer: Writer
     memories: Memories
     projects: Projects
-    own: Own
-    accepting: Accepting
-    learning: Learning
+    intake: SignalIntake
+    features: Features
 
     async def replay(self) -> None:
         """Replay the journal in slices, so that requests are answered meanwhile.
@@ -60,7 +58,7 @@ class Resuming:
             self.memories.apply(sequence, change, replayed=True)
         elif record.type == "signal" and (project := self.projects.known(record.project)) is not None:
             signal = signal_from_json(record.data)
-            self.accepting.absorb(sequence, record, signal, project, project.tree_of(signal.project))
+            self.intake.apply(sequence, record, signal, project, project.tree_of(signal.project))
         else:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
             logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
             self.writer.add(Write(sequence))
@@ -71,10 +69,10 @@ class Resuming:
             memories = await self.memories.warm(identifier)
             project = self.projects.known(identifier)
             if project is None:
-                self.own.notice(Change(tuple(memories)))
+                self.projects.own.notice(Change(tuple(memories)))
             else:
                 project.facts = {memory.id: memory for memory in memories if memory.kind is Kind.FACT}
                 project.notice(Change(tuple(memories), project=project.id))
                 recall_errors(project, memories)
-                self.learning.recalled(project)
+                self.features.on_project_restored(project)
                 project.touch()

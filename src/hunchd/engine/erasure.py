@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hunchd.config.places import make_private
@@ -15,44 +14,39 @@ from hunchd.domain.errors import HunchError
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.learning.projects import Projects
-from hunchd.engine.nightly.housekeeping import Housekeeping
+from hunchd.engine.state.feature import Features
 from hunchd.engine.state.parts import Parts
 from hunchd.engine.state.project import Project
-from hunchd.engine.watching import Watching
 
 logger = logging.getLogger(__name__)
 
 
-class Erasing:
-    """Service that erases projects; `forgetting` callbacks receive the project id."""
+class ProjectEraser:
+    """Service that erases projects, from memory and from disk."""
 
     def __init__(
         self,
         parts: Parts,
         projects: Projects,
-        watching: Watching,
         writer: Writer,
         memories: Memories,
-        housekeeping: Housekeeping,
-        *,
-        forgetting: Sequence[Callable[[str], None]],
+        features: Features,
     ) -> None:
         self._begun = parts.places.data / "erasing"  # a file for each project whose erasure has begun
         self._store = parts.store
         self._journal = parts.journal
         self._projects = projects
-        self._watching = watching
         self._writer = writer
         self._memories = memories
-        self._housekeeping = housekeeping
-        self._forgetting = forgetting
+        self._hot = parts.hot
+        self._features = features
 
     async def erase(self, project: Project) -> None:
         """Erase a project; return when nothing of it is left."""
         make_private(self._begun)
         (self._begun / project.id).touch(mode=0o600)
-        self._watching.unwatch(project)
-        await self._housekeeping.leave(project.id)
+        self._features.on_project_closed(project)
+        await self._features.leave_project(project.id)
         await self._writer.drained()  # or it is refused here, with nothing lost yet
         await self._projects.remove(project.id)
         await self._writer.leave(project.id)
@@ -75,7 +69,7 @@ class Erasing:
             ids = list(dict.fromkeys(one for _, of_note in notes for one in of_note))
             try:
                 if project is None or self._projects.known(project) is not None:  # else it went with its project
-                    await self._housekeeping.forgotten(await self._memories.finish_erasing(ids, project))
+                    await self._features.forget_memories(await self._memories.finish_erasing(ids, project))
             except HunchError as error:  # nothing shows it; the next start tries again
                 logger.warning("what was forgotten before the last stop is not off the disk yet: %s", error.message)
                 continue
@@ -85,9 +79,8 @@ class Erasing:
     async def _clear(self, identifier: str) -> None:
         if self._projects.known(identifier) is not None:
             await self._projects.remove(identifier)  # begun by an earlier run
-        for forget in self._forgetting:
-            forget(identifier)
-        await self._housekeeping.forgotten_project(identifier)
+        self._hot.forget_project(identifier)
+        await self._features.forget_project(identifier)
         await self._store.erase(identifier)
         await self._journal.erase_project(identifier)
         await asyncio.to_thread(self._projects.clear_cache, identifier)  # of what was still being written there

@@ -10,38 +10,25 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hunchd.domain.errors import HunchError
-from hunchd.engine.answering.answers import Answers
-from hunchd.engine.answering.scoreboard import DAY, WEEK
-from hunchd.engine.conversing.reading import Reading
+from hunchd.engine.keeping.health import Health, list_project_problems
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.learning.projects import Projects
+from hunchd.engine.state.feature import Features
 from hunchd.engine.state.parts import Parts
 from hunchd.engine.state.project import Project
-from hunchd.engine.watching import Watching
 from hunchd.store.files import Files
 
 PATIENCE = 0.1  # seconds that a status waits for the store's figures
 STANDSTILL = 5.0  # seconds that a disk may take for one write before somebody is told
-SPANS = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
-FORESIGHT = {
-    "opened": ("hunchd_foresight_opened", "Files opened while something was suggested"),
-    "hit_rate": ("hunchd_foresight_hit_ratio", "Of those, among the ten files suggested just before"),
-    "precision": ("hunchd_foresight_precision_ratio", "Of the files suggested with confidence, opened in half an hour"),
-    "lead_seconds": ("hunchd_foresight_lead_seconds", "Mean time from the suggestion of a file to its opening"),
-    "warm_rate": ("hunchd_foresight_warm_ratio", "Of the bundles asked for, ready when asked"),
-    "ahead_bytes": ("hunchd_foresight_ahead_bytes", "Bundles built before they were asked for"),
-    "wasted_bytes": ("hunchd_foresight_wasted_bytes", "Of those, dropped unasked"),
-}
 SIZE_HOLDS = 10.0  # seconds: hundreds of files are looked at to measure it
 
 
-class Vitals:
+class StatusReporter:
     """Collector of status and metrics."""
 
     def __init__(
@@ -49,37 +36,34 @@ class Vitals:
         parts: Parts,
         projects: Projects,
         writer: Writer,
-        answers: Answers,
-        watching: Watching,
-        reading: Reading | None,
+        health: Health,
+        features: Features,
     ) -> None:
         self._parts = parts
         self._projects = projects
         self._writer = writer
-        self._answers = answers
-        self._watching = watching
-        self._reading = reading
+        self._health = health
+        self._features = features
         self._started = time.monotonic()
         self._on_disk = (-SIZE_HOLDS, 0)  # (when it was measured, bytes)
 
-    async def status(self, *, degraded: Sequence[str], consolidation: dict[str, Any] | None) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return the answer to GET /status."""
         projects = await self.projects()
         store = self._parts.store.last_stats
-        trouble = list(degraded) + list(store.get("degraded", ()))
+        trouble = [*self.degraded(), *store.get("degraded", ())]
         return {
             "status": "degraded" if trouble else "ok",
             "degraded": trouble,
-            "projects": [told | {"watching": self._watching.status(project)} for project, told in projects],
+            "projects": [shown | self._features.project_status(project) for project, shown in projects],
             "queues": self.queues(),
             "store": {
                 "bytes": await self._bytes_on_disk(),
                 "running": self._parts.store_process.pid is not None,
                 **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
             },
-            "consolidation": consolidation,
-            "prefetch": self._prefetch(),
-            "language": self._reading.status() if self._reading is not None else None,
+            "language": None,
+            **self._features.status(),
             "resources": await self.resources(),
             "tasks": self._parts.tasks.status(),
             "uptime_seconds": round(time.monotonic() - self._started),
@@ -103,6 +87,10 @@ class Vitals:
             with suppress(TimeoutError, HunchError):
                 async with asyncio.timeout(PATIENCE):
                     await self._parts.store.stats()
+
+    def degraded(self) -> tuple[str, ...]:
+        """Return what is broken or still loading anywhere."""
+        return (*self._health.list_problems(()), *self.trouble(), *list_project_problems(self._projects))
 
     def trouble(self) -> list[str]:
         """Describe the problems of the components."""
@@ -129,7 +117,7 @@ class Vitals:
     def queues(self) -> dict[str, int]:
         """Return the counts of accepted records that are not yet searchable in the store."""
         return {
-            "journal": self._parts.journal.pending + self._watching.pending,
+            "journal": self._parts.journal.pending + self._features.pending_signals(),
             "writer": self._writer.pending,
             "embedding": self._parts.store.to_embed,
         }
@@ -152,12 +140,8 @@ class Vitals:
 
     async def metrics(self) -> str:
         """Return the metrics as Prometheus text."""
-        tally, resources = self._answers.bundles.tally, await self.resources()
+        resources = await self.resources()
         figures: list[tuple[str, str, str, float]] = [
-            ("hunchd_bundle_hits_total", "counter", "Answers from a warm bundle", tally.hits),
-            ("hunchd_bundle_misses_total", "counter", "Answers built on request", tally.misses),
-            ("hunchd_bundles_ahead_total", "counter", "Bundles built before they were asked for", tally.built_ahead),
-            ("hunchd_bundles_wasted_total", "counter", "Of those, dropped unused", tally.wasted),
             ("hunchd_memory_bytes", "gauge", "Memory of all processes", resources["memory_bytes"]),
             ("hunchd_cpu_seconds_total", "counter", "CPU time of the front process", resources["cpu_seconds"]),
             ("hunchd_processes", "gauge", "Processes", resources["processes"]),
@@ -167,12 +151,8 @@ class Vitals:
                 for name, value in self.queues().items()
             ),
         ]
-        return (
-            "".join(
-                f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures
-            )
-            + self._foresight()
-        )
+        own = (f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures)
+        return "".join(own) + self._features.metrics()
 
     async def _bytes_on_disk(self) -> int:
         measured, size = self._on_disk
@@ -181,49 +161,11 @@ class Vitals:
             self._on_disk = (time.monotonic(), size)
         return size
 
-    def _prefetch(self) -> dict[str, Any]:
-        tally = self._answers.bundles.tally
-        asked = tally.hits + tally.misses
-        now = self._parts.now().timestamp()
-        return {
-            "answers": asked,
-            "warm": tally.hits,
-            "hit_rate": round(tally.hits / asked, 3) if asked else None,
-            "built_ahead": tally.built_ahead,
-            "wasted": tally.wasted,
-            "answer_ms": quantiles(self._answers.bundles.latencies),
-            "depth": self._answers.board.depth(now),
-            **{name: self._answers.board.over(hours, now).figures() for name, hours in SPANS.items()},
-        }
-
-    def _foresight(self) -> str:
-        """Render the prefetch metrics as Prometheus gauges, labelled with their time span."""
-        now = self._parts.now().timestamp()
-        told = {name: self._answers.board.over(hours, now).figures() for name, hours in SPANS.items()}
-        lines = []
-        for figure, (metric, text) in FORESIGHT.items():
-            known = [(span, figures[figure]) for span, figures in told.items() if figures[figure] is not None]
-            if known:
-                lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]
-                lines += [f'{metric}{{over="{span}"}} {value:g}' for span, value in known]
-        return "".join(f"{line}\n" for line in lines)
-
     def _failing(self) -> list[str]:
         """Return the tasks that wait after a failure, without indexing tasks, which their projects report."""
         told = {f"index:{project.id}" for project in self._projects if project.index_error}
         resting = (str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting")
         return [name for name in resting if name not in told]
-
-
-def quantiles(seconds: Iterable[float]) -> dict[str, float]:
-    """Return median and 95th percentile in milliseconds; empty for no values."""
-    ordered = sorted(seconds)
-    if not ordered:
-        return {}
-    return {
-        name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000, 3)
-        for name, share in (("p50", 0.5), ("p95", 0.95))
-    }
 
 
 def folder_bytes(folder: Path) -> int:
