@@ -58,7 +58,7 @@ def test_a_folder_below_another_users_is_not_trusted(tmp_path: Path) -> None:
     os.chown(tmp_path / "data", 12345, -1)
     with pytest.raises(ConfigError) as refused:
         make_private(tmp_path / "data")
-    assert refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. HUNCHD_HOME names another place."
+    assert refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. Set HUNCHD_HOME to use another folder."
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

@@ -371,7 +371,7 @@ def test_neither_all_of_a_machine_nor_all_of_a_home_is_a_project(daemon: Running
         status, answer = daemon.request("POST", "/projects", {"path": str(everything)})
         assert (status, answer["error"]["field"]) == (422, "path")
         assert answer["error"]["message"].startswith(f"{everything} is {what}")
-        assert answer["error"]["hint"] == "name a git working tree, or a folder inside"
+        assert answer["error"]["hint"] == "name a git working tree, or a folder inside it"
     status, answer = daemon.request("POST", "/projects", {"path": "~nobody-is-called-so/notes"})
     assert (status, answer["error"]["message"]) == (422, "'path' must be absolute")
     assert daemon.get("/projects")["total"] == 0

@@ -226,8 +226,8 @@ def test_nothing_private_is_ever_written(people: tuple[Person, Person]) -> None:
     ada.daemon.post("/signals", {"signals": [error]})
 
     said = ada.hunch("share", mine, "python", "no such thing", fails=True)
-    assert "about a person" in said
-    assert "everybody has it: pyproject.toml says so" in said
+    assert "which is personal" in said
+    assert "everybody has it: pyproject.toml states it" in said
     assert "there is no such memory" in said
     assert not (ada.clone / ".hunch").exists()
     ada.hunch("share", "--all")

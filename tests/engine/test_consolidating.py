@@ -261,7 +261,7 @@ async def test_what_waits_for_room_is_gone_on_with_however_long_that_takes(tmp_p
     run = began(log, NOW - timedelta(hours=3)) if undoes else ""
     work.ends = work.refuses = StorageFull("the disk is full: nothing was accepted")
     asked = consolidation(log, work)
-    with pytest.raises(StorageFull, match="waits where it is"):
+    with pytest.raises(StorageFull, match="is paused"):
         await (asked.undo(run) if undoes else asked.consolidate(ConsolidateRequest()))
 
     for _ in range(3 * MOST_TRIES):

@@ -110,7 +110,7 @@ async def test_an_answer_that_ran_out_of_tokens_is_no_answer() -> None:
     async with messages_api(says({"facts": []}, stop="max_tokens")) as api:
         outcome = await asked(QUESTION, access(api.url))
 
-    assert outcome == Failure("cut short", "the answer ended before it was whole", used=Used(1_000, 50))
+    assert outcome == Failure("cut short", "the answer ended before it was complete", used=Used(1_000, 50))
 
 
 @pytest.mark.parametrize(

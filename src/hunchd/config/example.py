@@ -18,7 +18,7 @@ from hunchd.config.settings import Settings
 
 _HEAD = """\
 # Settings of hunchd. Copy what you want to change to the file that `hunch doctor` names under "settings".
-# Every key is shown with its default; leaving it out means the same. A key that does not exist is refused.
+# Every key is shown with its default; leaving it out means the same. An unknown key is an error.
 """
 
 

@@ -18,7 +18,7 @@ from hunchd.config.places import expanded
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
-# What a value may be, beyond its type: key → (lowest, highest).
+# Allowed ranges: key → (lowest, highest).
 _RANGES: Mapping[str, tuple[float, float]] = {
     "serving.port": (0, 65_535),
     "serving.max_body_bytes": (1_024, 1_073_741_824),
@@ -93,7 +93,7 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
     built = {}
     for name, content in table.items():
         if not isinstance(content, Mapping):
-            raise ConfigError(f"{file}: '{name}' is a section: write [{name}]")
+            raise ConfigError(f"{file}: '{name}' is a section; write [{name}]")
         built[name] = _section(sections[name], name, content, file)
     settings = Settings(**built)
     if settings.serving.host not in _LOOPBACK:
@@ -101,7 +101,7 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
     if not _is_safe(settings.language.base_url):
         raise ConfigError(f"{file}: [language] base_url must begin with https:// (http:// on this machine only)")
     for folder in settings.shell.private_folders:
-        if not expanded(folder).is_absolute():  # it would be no folder of anybody's, and nothing would stay private
+        if not expanded(folder).is_absolute():  # an unexpanded ~ matches no folder, so nothing would be private
             raise ConfigError(
                 f"{file}: [shell] private_folders must be absolute, or begin with ~ or ~NAME of a user, not {folder!r}"
             )

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from platformdirs import PlatformDirs
 
 
-# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, with a closing zero.
+# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
 LONGEST_SOCKET_PATH = 103  # bytes
 
 
-class Places(NamedTuple):  # every command asks for it: quicker to load than a dataclass
+class Places(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
     """Folders of one user.
 
     With HUNCHD_HOME all of them are below that folder.
     """
 
     config: Path  # config.toml
-    data: Path  # what must not be lost: journal, store, projects
+    data: Path  # data that must not be lost: journal, store, projects
     state: Path  # logs, spool
-    cache: Path  # what can be made again: models of the history, parsed code
+    cache: Path  # data that can be rebuilt: models of the history, parsed code
     runtime: Path  # rendezvous file, locks
-    socket_file: Path  # in `runtime`, or where that is too deep for a socket, in a short place of this user's
+    socket_file: Path  # in `runtime`, or in a folder with a shorter path if that is too long for a socket
 
     @property
     def config_file(self) -> Path:
@@ -100,7 +100,7 @@ def _socket_in(runtime: Path, xdg: str | None) -> Path:
     usual = runtime / "hunchd.sock"
     if os.name != "posix" or _fits(usual):
         return usual
-    import hashlib  # seldom needed
+    import hashlib  # rarely needed
 
     name = f"{hashlib.blake2b(os.fsencode(runtime), digest_size=8).hexdigest()}.sock"
     in_session = Path(xdg) / "hunchd" / name if xdg and Path(xdg).is_dir() else None
@@ -121,7 +121,7 @@ def expanded(path: str) -> Path:
 
 def hint_of_foreign(folder: Path) -> str:
     """Return the hint for a folder that belongs to another user."""
-    return f"If it is yours: sudo chown -R {os.getuid()} {folder}. HUNCHD_HOME names another place."
+    return f"If it is yours: sudo chown -R {os.getuid()} {folder}. Set HUNCHD_HOME to use another folder."
 
 
 def is_private(folder: Path) -> bool:

@@ -33,7 +33,7 @@ class FileOutline:
 
     path: str
     blob: str  # git blob id of the bytes that were parsed
-    language: str  # "" when no grammar knows it
+    language: str  # "" without a grammar
     size: int  # bytes
     lines: int
     symbols: tuple[Symbol, ...] = ()
@@ -43,13 +43,13 @@ class FileOutline:
     doc: str = ""  # the first line of the file's own documentation
 
 
-class ViewLine(NamedTuple):  # many are read for every answer: quicker to make than a dataclass
+class ViewLine(NamedTuple):  # NamedTuple: many are created for every answer, faster than a dataclass
     """Line of a file that may be shown to a reader."""
 
     text: str
-    name: str  # of what it defines
-    weight: float  # how likely it is what the reader came for
-    outer: int = -1  # index of the line that it stands below and is never shown without; -1: none
+    name: str  # of the definition
+    weight: float  # probability that the reader needs it
+    outer: int = -1  # index of the enclosing line, which must be shown too; -1: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +62,5 @@ class FileView:
     path: str
     blob: str
     lines: tuple[ViewLine, ...] = ()
-    more: int = 0  # definitions that have no line here
+    more: int = 0  # number of definitions left out
     doc: str = ""

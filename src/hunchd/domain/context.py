@@ -24,8 +24,8 @@ class Focus:
 
     project: str  # project id
     file: str | None = None
-    open_files: tuple[str, ...] = ()  # before their eyes: never suggested
-    visited: tuple[str, ...] = ()  # where they were before `file`, and may go again
+    open_files: tuple[str, ...] = ()  # visible to the user, so never suggested
+    visited: tuple[str, ...] = ()  # opened before `file`; may be suggested again
     branch: str = ""
     activity: Activity = ""
     query: str = ""
@@ -83,8 +83,8 @@ class Piece:
     reasons: tuple[str, ...] = ()
     source: Mapping[str, Any] = field(default_factory=dict)
     trust: Trust = Trust.PROJECT
-    about: tuple[str, ...] = ()  # paths it speaks of: two pieces that say the same are not both served
-    rank: int = 0  # its place among its like, for an order where values hardly differ
+    about: tuple[str, ...] = ()  # paths it is about, so that duplicates are not both selected
+    rank: int = 0  # rank among its kind, as a tie-breaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

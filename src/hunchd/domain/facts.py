@@ -20,26 +20,26 @@ from typing import Final, Protocol
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
-# Below these a fact is not worth keeping: a guess, or a trifle.
+# Facts below these limits are discarded as guesses or trivia.
 LEAST_CONFIDENCE: Final = 0.4
 LEAST_IMPORTANCE: Final = 0.2
-_SAME: Final = 1e-9  # of two confidences
+_SAME: Final = 1e-9  # tolerance when comparing confidences
 _VERSION: Final = re.compile(r"(?:>=\s*)?v?(\d+(?:\.\d+)*)(?:\+|\s+or newer)?")
-_CLOCK_WRONG: Final = timedelta(hours=1)  # further ahead than clocks of one machine differ by themselves
-_ENDED: Final = "ended_otherwise"  # source field: what `valid_to` said before changes cut it, the last one last
-_MOVED: Final = "moved_from"  # link: what was given another place, to the place it had
-_WITHDRAWN: Final = "withdrawn"  # source field: the value was taken back, nothing took its place
+_CLOCK_WRONG: Final = timedelta(hours=1)  # more than clocks of one machine can drift apart
+_ENDED: Final = "ended_otherwise"  # source field: values of `valid_to` before cuts, newest last
+_MOVED: Final = "moved_from"  # link type: from a moved memory to its former slot
+_WITHDRAWN: Final = "withdrawn"  # source field: the value was withdrawn without a replacement
 
 
 class Verdict(StrEnum):
     """Outcome of a claim."""
 
     NEW = "new"
-    SAME = "same"  # it holds already
-    CONFIRMED = "confirmed"  # it holds already, now with more confidence or another wording
+    SAME = "same"  # already valid
+    CONFIRMED = "confirmed"  # already valid; confidence or wording was updated
     REPLACED = "replaced"
-    REJECTED = "rejected"  # what holds is more certain; the claim is kept beside it
-    EARLIER = "earlier"  # it held before what holds now
+    REJECTED = "rejected"  # the current value has more confidence; the claim is stored beside it
+    EARLIER = "earlier"  # valid before the current value
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Change:
     memories: tuple[Memory, ...] = ()
     deletions: tuple[str, ...] = ()
     project: str | None = None
-    silent: bool = False  # nothing that a bundle tells is other than before: warm ones stay right
+    silent: bool = False  # no bundle changes, so cached ones stay valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Ruling:
     memory: Memory
     change: Change
     against: Memory | None = None
-    conflicting: bool = False  # equally certain, from another source: somebody should look at it
+    conflicting: bool = False  # same confidence, other source: a person should decide
 
 
 def place_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
@@ -102,7 +102,7 @@ def same_value(one: Memory, other: Memory) -> bool:
     return " ".join(mine).casefold() == " ".join(others).casefold()
 
 
-# Keys of a choice between two, of which one is the value: they may be turned round.
+# Keys of a choice between two values: they can be reversed.
 _CHOICES: Final = ("in place of ", "name of ")
 
 
@@ -178,7 +178,7 @@ def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: da
     to a
     claim about the time before it.
     """
-    begins = since(claim) if claim.valid_to is None else min(since(claim), claim.valid_to)  # over before it was told of
+    begins = since(claim) if claim.valid_to is None else min(since(claim), claim.valid_to)  # it ended before
     claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
     if head is None:
         return Ruling(Verdict.NEW, claim, Change((claim,), project=claim.project))
@@ -273,7 +273,7 @@ def revised(head: Memory, changed: Memory, now: datetime) -> Change:
     """
     stated = changed.valid_from if changed.valid_from != head.valid_from else None
     begins = stated or max(now, since(head))
-    if changed.valid_to is not None and changed.valid_to <= begins:  # over by now: said of the time that it had
+    if changed.valid_to is not None and changed.valid_to <= begins:  # over by now, so it describes the past period
         begins = since(head)
     before = retired(head, max(begins, since(head)), now)
     after = replace(changed, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
@@ -293,7 +293,7 @@ def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, 
     if before is None:
         nothing = replace(head, status=Status.ARCHIVED, valid_to=since(head), updated=now)
         return nothing, Change((nothing,), project=head.project)
-    if not _is_version(before, head):  # a memory of its own, with an id of its own
+    if not _is_version(before, head):  # an independent memory with its own id
         gone = replace(head, status=Status.ARCHIVED, supersedes=None, valid_to=since(head), updated=now)
         back = brought_back(before, now)
         return back, Change((gone, back), project=head.project)
@@ -468,7 +468,7 @@ def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datet
     following = versions[place]
     covering = versions[place + 1] if place + 1 < len(versions) else None
     covered = covering is not None and covering.status is not Status.ARCHIVED and valid_at(covering, since(claim))
-    covered = covered and claim.valid_to != since(claim)  # what held no time takes none
+    covered = covered and claim.valid_to != since(claim)  # a claim with an empty period replaces nothing
     if covering is not None and covered:
         if same_value(claim, covering):
             return Ruling(Verdict.SAME, covering, Change(project=claim.project), covering)

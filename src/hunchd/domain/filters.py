@@ -19,15 +19,15 @@ class Filters:
     kinds: tuple[Kind, ...] = ()
     scopes: tuple[Scope, ...] = ()
     statuses: tuple[Status, ...] = (Status.ACTIVE,)
-    branch: str | None = None  # memories of this branch and those of none
-    tags: tuple[str, ...] = ()  # all of them
+    branch: str | None = None  # memories of this branch or of none
+    tags: tuple[str, ...] = ()  # all must match
     category: str | None = None
     key: str | None = None
-    path_prefix: str | None = None  # of the path a document, episode or fact is about
+    path_prefix: str | None = None  # of a path that the memory is about
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None  # valid at that moment
-    family: str | None = None  # the memory of this id and everything kept under it: versions, chunks, claims
+    family: str | None = None  # this id and everything stored under it: versions, chunks, claims
 
 
 def matches(memory: Memory, filters: Filters) -> bool:

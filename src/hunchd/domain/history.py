@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 ChangeStatus = Literal["A", "M", "D", "R", "C", "T"]
 
-LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, as late as anything kept may be
+LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, the latest time accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Change:
     old_path: str | None = None
     old_blob: str = ""  # git blob id before and after; empty where there is none
     new_blob: str = ""
-    added: int = 0  # lines; both are 0 when nobody counted
+    added: int = 0  # lines; both are 0 if not counted
     deleted: int = 0
 
 
@@ -33,14 +33,14 @@ class Unit:
 
     sha: str
     parents: tuple[str, ...]
-    author: str  # of what was merged, who wrote its last commit
+    author: str  # for a merge, the author of its last commit
     email: str
     at: int  # author time, seconds since the epoch (UTC)
     subject: str
     body: str = ""
     changes: tuple[Change, ...] = ()
     tags: tuple[str, ...] = ()
-    branch: str = ""  # the merged branch's name where the subject of the merge tells it
+    branch: str = ""  # name of the merged branch, if the subject contains it
     coauthors: tuple[str, ...] = ()
 
 

@@ -19,7 +19,7 @@ class Kind(StrEnum):
     WORKFLOW = "workflow"
     DOCUMENT = "document"
     MESSAGE = "message"
-    CONTRADICTION = "contradiction"  # two others cannot both hold
+    CONTRADICTION = "contradiction"  # two other memories contradict each other
 
 
 class Scope(StrEnum):
@@ -79,8 +79,8 @@ class Usage:
     cited: int = 0
     ignored: int = 0
     wrong: int = 0
-    missed: int = 0  # it was wanted and not shown
-    last: datetime | None = None  # when it was shown, used or wanted last, aware
+    missed: int = 0  # needed but not shown
+    last: datetime | None = None  # last time shown, used or needed; aware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Characters without a blank, of which the middle is left out: no path is as long, encoded data and minified code are.
+# Runs without blanks from this length on are shortened: no path is as long, but encoded data and minified code are.
 LONGEST_RUN: Final = 400
 _RUN = re.compile(rf"(?<!\S)\S{{{LONGEST_RUN},}}")
 _GAP = re.compile(r"[^\S\n]{100,}")

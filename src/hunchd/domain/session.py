@@ -23,8 +23,8 @@ class Event(StrEnum):
 class Message:
     """Entry of a session's append-only log; its number and text never change."""
 
-    number: int  # its place in the log, from 1
-    id: str  # of the memory that keeps it
+    number: int  # position in the log, from 1
+    id: str  # of its memory
     event: Event
     text: str
     at: datetime
@@ -120,8 +120,8 @@ class Point:
     kind: PointKind
     text: str  # one line
     turn: int
-    message: str  # id of the memory that keeps the message it was said in
-    weight: float  # how much would be lost without it, 0..1
+    message: str  # id of the memory of the quoted message
+    weight: float  # importance, 0..1
     by_user: bool = False
 
 
@@ -132,7 +132,7 @@ class Digest:
     first: int
     last: int
     points: tuple[Point, ...]
-    tokens: int  # of the turns themselves
+    tokens: int  # of the original turns
 
     def joined(self, other: Digest) -> Digest:
         """Merge this digest with the one of the turns that follow."""

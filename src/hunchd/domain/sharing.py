@@ -11,10 +11,10 @@ from typing import Final
 from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
-FOLDER: Final = ".hunch"  # at the root of the repository
-SHARED: Final = "shared"  # source type of what was read there
+FOLDER: Final = ".hunch"  # folder at the root of the repository
+SHARED: Final = "shared"  # source type of memories read from there
 KINDS: Final = (Kind.FACT, Kind.WORKFLOW)
-# A folder below `FOLDER` for each category of a fact, and for workflows.
+# Subfolder of `FOLDER` → category of its facts.
 FOLDERS: Final[dict[str, str | None]] = {
     "decisions": "decision",
     "conventions": "convention",
@@ -23,7 +23,7 @@ FOLDERS: Final[dict[str, str | None]] = {
     "facts": None,
 }
 WORKFLOWS: Final = "workflows"
-_PERSONAL: Final = ("identity", "preference")  # categories that speak of a person
+_PERSONAL: Final = ("identity", "preference")  # categories about a person
 
 
 def is_shared(memory: Memory) -> bool:
@@ -35,23 +35,23 @@ def why_not(memory: Memory, *, project: str, branch: str | None, now: datetime) 
     """Return the reason why a memory is not shared with `project`, or ""."""
     source = memory.source
     if memory.kind not in KINDS:
-        return f"it is of the kind {memory.kind}; shared are facts, decisions and workflows"
+        return f"its kind is {memory.kind}; only facts, decisions and workflows are shared"
     if memory.project is None or memory.scope is not Scope.PROJECT:
-        return "it is yours, not the project's"
+        return "it belongs to you, not to the project"
     if memory.project != project:
         return "it belongs to another project"
     if memory.category in _PERSONAL:
-        return f"it is filed as {memory.category}, which is about a person"
+        return f"its category is {memory.category}, which is personal"
     if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
-        return "it holds no more"
+        return "it is no longer valid"
     if is_shared(memory):
         return f"it is shared already: {source.get('path')}"
     if source.get("sha"):
-        return f"everybody has it: commit {str(source['sha'])[:8]} says so"
+        return f"everybody has it: commit {str(source['sha'])[:8]} states it"
     if source.get("path"):
-        return f"everybody has it: {source['path']} says so"
+        return f"everybody has it: {source['path']} states it"
     if memory.trust is Trust.UNTRUSTED:
-        return "nobody vouches for it"
+        return "its source is untrusted"
     if memory.branch not in (None, branch):
-        return f"it holds on the branch {memory.branch} only: check that out first"
+        return f"it is valid on branch {memory.branch} only: check out that branch first"
     return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-BY_AGENT: Final = "agent"  # the source of what an agent's hooks tell
+BY_AGENT: Final = "agent"  # source of signals from agent hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Event:
 
     project: str
     at: datetime
-    id: str = ""  # chosen by the client or at acceptance: replays are recognised by it
+    id: str = ""  # chosen by the client or at acceptance; identifies replays
     source: str = "client"  # editor, agent, hook, watcher, cli, ...
 
 

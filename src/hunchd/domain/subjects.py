@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" tell nothing
+SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" are not descriptive
 
 _MERGE = re.compile(
     r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge"
     r"|merge commit (?:from fork$|'?[\da-f]{7,40}\b)",
     re.IGNORECASE,
 )
-# Work on how the code looks, not on what it does.
+# Formatting changes: they affect the appearance of code, not its behaviour.
 _COSMETIC = re.compile(
     r"\b(?:re)?format(?:s|ted|ting)?\b.*\b(?:code|codebase|files|everything|all|with|using)\b"
     r"|\b(?:typos?|whitespace|spelling)\b"
@@ -21,7 +21,7 @@ _COSMETIC = re.compile(
     re.IGNORECASE,
 )
 
-# What only says that somebody was at it, or that all began with it.
+# Subjects without content, such as "cleanup", "updates" or "initial commit".
 _EMPTY = re.compile(
     r"^(?:(?:minor|misc\w*|small|some|more|various|general|code|consistency|a few)\s+)*"
     r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
@@ -33,7 +33,7 @@ _EMPTY = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-FEWEST_OF_SUBJECT = 2  # words, where they stand apart: the name of a ticket is none of them
+FEWEST_OF_SUBJECT = 2  # words, in scripts with spaces; a ticket number is not a word
 
 
 def tells(subject: str) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hunchd.domain.history import Unit
 
-LARGEST_UNIT = 30  # files; what touches more is maintenance, and predicts nothing
+LARGEST_UNIT = 30  # files; larger units are maintenance and have no predictive value
 
 _NUMBERS = re.compile(r"\s*(?:\((?:#|gh-|!)\d+\)|(?<!\w)(?:gh-|#|!)\d+)", re.IGNORECASE)
 _REFERENCE = re.compile(r"^\s*(?:\w+\s+)?(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?)\s*:?\s*#\d+\s*[:,-]?\s*", re.I)
@@ -36,7 +36,7 @@ _FORWARD_PORT = re.compile(
 )
 
 
-@lru_cache(maxsize=8)  # asked several times of the same unit
+@lru_cache(maxsize=8)  # called several times for the same unit
 def plain_title(subject: str) -> str:
     """Strip the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
     shorter = _REFERENCE.sub("", subject)

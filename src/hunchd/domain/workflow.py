@@ -16,8 +16,8 @@ class Step:
 
     template: str
     command: str
-    name: str = ""  # what the file calls it
-    after: tuple[str, ...] = ()  # templates that may have to be done before, where the order is not that of the list
+    name: str = ""  # its name in the file
+    after: tuple[str, ...] = ()  # templates of prerequisites, if the order is not that of the list
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Trigger:
 
     cause: Cause
     value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"
-    share: float = 1.0  # of the runs
-    usual: float = 0.0  # of all commands
+    share: float = 1.0  # share of the workflow's runs
+    usual: float = 0.0  # share among all commands
 
     @property
     def words(self) -> str:
@@ -74,11 +74,11 @@ class Workflow:
     steps: tuple[Step, ...]
     origin: Literal["habit", "script", "ci", "hook"]
     triggers: tuple[Trigger, ...] = ()
-    path: str = ""  # of the file that says so
-    line: int = 0  # in it, from 1
-    about: str = ""  # what the file says it is for
+    path: str = ""  # of the defining file
+    line: int = 0  # line in that file, from 1
+    about: str = ""  # description in the file
     purpose: str = ""  # test, lint, format, types, build, release, docs, …
     runs: int = 0
-    cohesion: float = 1.0  # how seldom something else came in between, 0..1
+    cohesion: float = 1.0  # 0..1; lower if other commands came in between
     first: float = 0.0  # seconds since the epoch: the first and the last run
     last: float = 0.0

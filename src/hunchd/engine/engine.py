@@ -54,7 +54,7 @@ from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.paths import relative_prefix
 from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
 
-SETTLE = 0.8  # seconds that a stop waits for the store
+SETTLE = 0.8  # seconds that a shutdown waits for the store
 
 
 class Engine:
@@ -181,7 +181,7 @@ class Engine:
         """Seconds since the last request of a client."""
         return self._activity.idle_seconds
 
-    # Life
+    # Lifecycle
 
     def open(self) -> None:
         """Start the features; the daemon may answer from here on, while the journal is still being replayed."""
@@ -240,13 +240,13 @@ class Engine:
         """Raise NotFound if `project` names no project."""
         self._projects.find(project)
 
-    # The write path
+    # Write path
 
     async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Accept valid signals and report invalid ones; return when they are durable."""
         return await self._intake.accept(raw)
 
-    # The read path
+    # Read path
 
     async def context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request."""
@@ -290,7 +290,7 @@ class Engine:
 
     async def _expanded_where_known(self, request: ExpandRequest) -> dict[str, Any]:
         """Expand a pointer without a project, trying the projects most recently used first."""
-        unknown = NotFound("no project is known that could tell it", hint="POST /projects (`hunch add`) first")
+        unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.asked)):
             try:
                 return await self._expanded(request, project)
@@ -347,7 +347,7 @@ class Engine:
             done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
             await self._features.forget_memories(meant)
             for failure in done:
-                if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # gone already
+                if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
                     raise failure
 
     async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
@@ -377,7 +377,7 @@ class Engine:
     def _on_memory_changed(self, change: Change) -> None:
         self._features.on_memory_changed(change, self._projects.known(change.project))
 
-    # Everything else
+    # Transfer and status
 
     def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
         """Yield all memories, or those of a project, as export lines."""

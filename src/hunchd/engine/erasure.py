@@ -32,7 +32,7 @@ class ProjectEraser:
         memories: Memories,
         features: Features,
     ) -> None:
-        self._begun = parts.places.data / "erasing"  # a file for each project whose erasure has begun
+        self._begun = parts.places.data / "erasing"  # one file for each erasure in progress
         self._store = parts.store
         self._journal = parts.journal
         self._projects = projects
@@ -83,5 +83,5 @@ class ProjectEraser:
         await self._features.forget_project(identifier)
         await self._store.erase(identifier)
         await self._journal.erase_project(identifier)
-        await asyncio.to_thread(self._projects.clear_cache, identifier)  # of what was still being written there
+        await asyncio.to_thread(self._projects.clear_cache, identifier)  # removes what was written there meanwhile
         (self._begun / identifier).unlink(missing_ok=True)

@@ -19,10 +19,10 @@ from hunchd.ingestion.logged import ended, errors_in
 
 logger = logging.getLogger(__name__)
 
-LOOK: Final = 2.0  # seconds between two looks: a few calls of stat
-MOST_FILES: Final = 50  # of one project
-MOST_READ: Final = 1 << 20  # bytes of a file in one look; of more the end is read
-MOST_ERRORS: Final = 10  # told of one file in one look, the newest: a storm is one error many times
+LOOK: Final = 2.0  # seconds between two polls, which cost a few stat calls
+MOST_FILES: Final = 50  # a project
+MOST_READ: Final = 1 << 20  # bytes read from a file in one poll; only the end of more is read
+MOST_ERRORS: Final = 10  # newest errors reported from a file in one poll: a burst is one error many times
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class _Read:
 
     inode: int
     offset: int
-    half: bytes = b""  # of a line
-    block: list[str] = field(default_factory=list)  # of an error that may go on
+    half: bytes = b""  # incomplete last line
+    block: list[str] = field(default_factory=list)  # lines of an error that may continue
 
 
 class Logs(Feature):
@@ -48,7 +48,7 @@ class Logs(Feature):
         self._roots = roots
         self._tell = tell
         self._read: dict[Path, _Read] = {}
-        self._known: set[Path] = set()  # roots that were looked at before
+        self._known: set[Path] = set()  # roots that were polled before
 
     def start(self, tasks: Tasks) -> None:
         if self._patterns:
@@ -61,8 +61,8 @@ class Logs(Feature):
             if told:
                 try:
                     await self._tell(told)
-                except HunchError as error:  # a full disk or queue: the log itself still has it
-                    logger.warning("errors of a log file could not be kept: %s", error.message)
+                except HunchError as error:  # full disk or queue: the error is still in the log file
+                    logger.warning("errors of a log file could not be stored: %s", error.message)
             await asyncio.sleep(LOOK)
 
     def look(self) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ class Logs(Feature):
             if not stat.S_ISREG(found.st_mode):
                 return []
             read = self._read.get(file)
-            if read is None or read.inode != found.st_ino or read.offset > found.st_size:  # new, or begun anew
+            if read is None or read.inode != found.st_ino or read.offset > found.st_size:  # new or truncated
                 seen = found.st_size if read is None and from_end else 0
                 read = self._read[file] = _Read(found.st_ino, seen)
             if found.st_size == read.offset:

@@ -20,7 +20,7 @@ from hunchd.store.journal.journal import Journal, Record
 
 logger = logging.getLogger(__name__)
 
-REPLAY_SLICE = 100  # records absorbed before questions get a turn: about 5 ms
+REPLAY_SLICE = 100  # records applied before yielding to requests: about 5 ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class Recovery:
                 break
             try:
                 self._absorb(sequence, record)
-            except Exception:  # one record that nobody understands must not keep all others from the store
-                logger.exception("a record of type %r in the journal is passed over", record.type)
+            except Exception:  # one invalid record must not block all others
+                logger.exception("journal record of type %r is skipped", record.type)
                 self.writer.add(Write(sequence))
             if number % REPLAY_SLICE == REPLAY_SLICE - 1:
                 await asyncio.sleep(0)

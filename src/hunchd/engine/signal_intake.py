@@ -24,7 +24,7 @@ from hunchd.protocol.paths import relative_path
 from hunchd.store.hot import HotTier
 from hunchd.store.journal.journal import Record
 
-UNDERSTOOD_AT_ONCE: Final = 50  # signals of one request before questions get a turn: about 5 ms
+UNDERSTOOD_AT_ONCE: Final = 50  # signals parsed before yielding to other requests: about 5 ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class SignalIntake:
 
     def apply(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
         """Apply a durable signal, once."""
-        if self.writer.knows(sequence):  # sent twice: it happened once
+        if self.writer.knows(sequence):  # duplicates count once
             return
         effect = absorb(signal, project, tree)
         for memory in effect.memories:

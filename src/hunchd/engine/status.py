@@ -94,14 +94,14 @@ class StatusReporter:
 
     def trouble(self) -> list[str]:
         """Describe the problems of the components."""
-        told = [f"{name} fails and is started again" for name in self._failing()]
+        told = [f"{name} failed and is being restarted" for name in self._failing()]
         journal = self._parts.journal
         if journal.failure is not None:
             told.append(journal.failure)
         if journal.standstill >= STANDSTILL:
-            told.append(f"the disk has been at one write for {journal.standstill:.0f} s: what is accepted waits for it")
+            told.append(f"a disk write has taken {journal.standstill:.0f} s so far; new records wait for it")
         if journal.set_aside:
-            told.append(f"{journal.set_aside} damaged stretches of the journal were set aside")
+            told.append(f"{journal.set_aside} damaged parts of the journal were quarantined")
         if self._parts.registry.warning:
             told.append(self._parts.registry.warning)
         if (full := self._little_room()) is not None:
@@ -112,7 +112,7 @@ class StatusReporter:
         """Return a warning if disk space is low, before the store refuses writes."""
         data, least = self._parts.places.data, self._parts.settings.store.min_free_mib
         free = Files().free_bytes(data) // (1024 * 1024)
-        return None if free >= least else f"{free} MiB are free for {data}, less than {least}: make room"
+        return None if free >= least else f"{free} MiB are free for {data}, less than {least}: free some disk space"
 
     def queues(self) -> dict[str, int]:
         """Return the counts of accepted records that are not yet searchable in the store."""
@@ -127,7 +127,7 @@ class StatusReporter:
         own = os.getpid()
         children = [pid for pid in (child.pid for child in self._parts.helpers) if pid is not None]
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        # The system walks every page of a process to tell its size: 10 to 30 ms each, in which nobody else may wait.
+        # In a thread: the kernel walks every page of a process to compute its size, 10 to 30 ms each.
         front, *others = await asyncio.to_thread(lambda: [memory_of(pid) for pid in (own, *children)])
         return {
             "pid": own,

@@ -24,8 +24,8 @@ from hunchd.signals.watching import WatchThread
 
 logger = logging.getLogger(__name__)
 
-AGAIN = 1.0  # seconds until what the journal refused is offered again: nobody else can be told to come back
-LETTERS = 200  # handed on at once, so that questions get a turn in between
+AGAIN = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
+LETTERS = 200  # messages passed on at once, so that requests are served in between
 
 Kept = TypeVar("Kept")
 
@@ -47,7 +47,7 @@ class Watching(Feature):
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
         self._projects: dict[str, Project] = {}
         self._letters = asyncio.Event()
-        self._blind = asyncio.Event()  # the thread ended by itself
+        self._blind = asyncio.Event()  # set when the thread died
         self._loop = asyncio.get_running_loop()
         self._thread, self._letterbox = self._eyes()
 
@@ -98,7 +98,7 @@ class Watching(Feature):
                 # What happened meanwhile nobody saw.
                 self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
         await self._blind.wait()
-        raise Unavailable("the watching thread ended; the log says why")
+        raise Unavailable("the watch thread ended; see the log for the cause")
 
     async def take_in(self) -> None:
         """Pass observed signals on, forever."""
@@ -121,9 +121,9 @@ class Watching(Feature):
             for start in range(0, len(letters), LETTERS):
                 answer = await self._until_kept(partial(self._intake.accept, letters[start : start + LETTERS]))
                 for refused in answer["rejected"]:
-                    # Shells and hooks for all repositories tell of unknown ones too: that is no trouble.
+                    # Global shell and git hooks report unknown repositories too, which is normal.
                     unknown = refused["error"].get("code") == "not_found"
-                    logger.log(logging.DEBUG if unknown else logging.WARNING, "a letter was refused: %s", refused)
+                    logger.log(logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", refused)
             await asyncio.to_thread(drain.acknowledge)
 
     async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
@@ -137,7 +137,7 @@ class Watching(Feature):
                 return await keep()
             except (Overloaded, StorageFull, StoreError) as error:
                 if not told:
-                    logger.warning("what was seen has to wait: %s", error.message)
+                    logger.warning("observed signals have to wait: %s", error.message)
                 told = True
             await asyncio.sleep(AGAIN)
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-# busy: told to come again later. refused: not without another key, model or setting. unreachable: nobody answers.
-# cut short: the answer ended before it was whole. nonsense: an answer, but none to what was asked.
+# busy: retry later. refused: needs another key, model or setting. unreachable: no server answers.
+# cut short: the answer is incomplete. nonsense: the answer does not match the request.
 Trouble = Literal["busy", "refused", "unreachable", "cut short", "nonsense"]
 
 
@@ -24,7 +24,7 @@ class Question:
     system: str
     text: str
     schema: Mapping[str, Any]
-    most: int  # tokens of the answer
+    most: int  # maximum tokens of the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Used:
 class Answer:
     """Answer of a language model."""
 
-    content: Mapping[str, Any]  # not checked yet: a model may say anything
+    content: Mapping[str, Any]  # not validated yet
     used: Used = Used()
 
 
@@ -49,7 +49,7 @@ class Failure:
 
     trouble: Trouble
     message: str
-    retry_after: float | None = None  # seconds, where the other side named a time
+    retry_after: float | None = None  # seconds, if the server named a time
     used: Used = Used()
 
 
@@ -80,6 +80,6 @@ def outcome_of(raw: Mapping[str, Any]) -> Answer | Failure:
 class Prompt:
     """Named text for the model; results record the name of their prompt."""
 
-    name: str  # changes with every change of the text or the schema
+    name: str  # changes whenever the text or the schema does
     system: str
     schema: Mapping[str, Any] = field(default_factory=dict)

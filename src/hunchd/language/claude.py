@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 _TOOL: Final = "keep"
-# What a status says about trying again. Whatever is not here is worth another try later.
+# HTTP statuses by kind of failure; any other status is worth a retry.
 _REFUSED: Final = frozenset({400, 401, 402, 403, 404, 413, 422})
 _BUSY: Final = frozenset({408, 409, 429, 529})
-_LONGEST_MESSAGE: Final = 300  # characters of what a server says about itself
+_LONGEST_MESSAGE: Final = 300  # characters of a server's error message
 
 
 class NoKey(Exception):
@@ -41,7 +41,7 @@ async def asked(question: Question, access: Access) -> Answer | Failure:
         import anthropic
     except ImportError:
         return Failure("refused", "the package 'anthropic' is not installed: pip install 'hunchd[claude]'")
-    # Trying again is for the caller to decide, who knows what is left to spend.
+    # No retries here: the caller decides, as it knows the remaining budget.
     client = anthropic.AsyncAnthropic(
         api_key=key, base_url=access.base_url, max_retries=0, timeout=access.timeout, open_telemetry=False
     )
@@ -51,7 +51,7 @@ async def asked(question: Question, access: Access) -> Answer | Failure:
         async with client, asyncio.timeout(access.timeout):
             return _answer(await _message(client, question, access.model, used, said), "".join(said))
     except TimeoutError:
-        return Failure("cut short", f"no whole answer within {access.timeout:.0f} s", used=Used(**used))
+        return Failure("cut short", f"no complete answer within {access.timeout:.0f} s", used=Used(**used))
     except anthropic.APIStatusError as error:
         return _refusal(error, key, Used(**used))
     except anthropic.APITimeoutError:
@@ -59,8 +59,8 @@ async def asked(question: Question, access: Access) -> Answer | Failure:
     except anthropic.APIConnectionError as error:
         where: Trouble = "cut short" if used else "unreachable"
         return Failure(where, _shown(f"{access.base_url}: {error.__cause__ or error}", key), used=Used(**used))
-    except Exception as error:  # a stream that breaks off or is none fails in as many ways as there are parsers
-        logger.exception("the language model's answer cannot be read")
+    except Exception as error:  # a broken stream can raise any parser's exception
+        logger.exception("the answer of the language model is not readable")
         return Failure("cut short" if used else "nonsense", _shown(str(error), key), used=Used(**used))
 
 
@@ -72,16 +72,16 @@ def key_of(access: Access) -> str:
     if not access.key_file:
         if key := os.environ.get(KEY_VARIABLE, "").strip():
             return key
-        raise NoKey(f"there is no key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file")
+        raise NoKey(f"there is no API key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file")
     path = expanded(access.key_file)
     try:
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise NoKey(f"{path} can be read by others; run: chmod 600 {path}")
         key = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise NoKey(f"the key cannot be read: {error}") from error
+        raise NoKey(f"the API key cannot be read: {error}") from error
     if not key or len(key.split()) != 1:
-        raise NoKey(f"{path} does not hold a key and nothing else")
+        raise NoKey(f"{path} must contain the API key and nothing else")
     return key
 
 
@@ -114,7 +114,7 @@ async def _message(client: Any, question: Question, model: str, used: dict[str, 
 def _answer(message: Any, said: str) -> Answer | Failure:
     used = Used(message.usage.input_tokens or 0, message.usage.output_tokens or 0)
     if message.stop_reason in (None, "max_tokens", "pause_turn", "model_context_window_exceeded"):
-        return Failure("cut short", "the answer ended before it was whole", used=used)
+        return Failure("cut short", "the answer ended before it was complete", used=used)
     if message.stop_reason == "refusal":
         return Failure("nonsense", "the model declined to answer", used=used)
     try:
@@ -122,7 +122,7 @@ def _answer(message: Any, said: str) -> Answer | Failure:
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        return Failure("nonsense", "the answer does not have the shape that was asked for", used=used)
+        return Failure("nonsense", "the answer does not match the requested schema", used=used)
     return Answer(given, used)
 
 

@@ -12,7 +12,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.language.asking import Access, Answer, Failure, Question, outcome_of
 from hunchd.protocol.child import Child
 
-_GRACE: Final = 15.0  # seconds beyond the time for an answer: to start the process and load the library
+_GRACE: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
 
 
 class LanguageClient:

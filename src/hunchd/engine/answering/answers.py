@@ -44,15 +44,15 @@ from hunchd.store.hot import HotHit, HotTier
 
 logger = logging.getLogger(__name__)
 
-MOMENT = 600  # seconds for which ages in words are right
-LONGEST_UNREST = 0.5  # seconds after which they are built although opens go on: a tool is sweeping, not a person
-QUIET = 0.06  # seconds without a further open before bundles are built ahead: a person cannot ask sooner
-FOUND = 4  # memories that a query may bring in
-LOOKED_AT = 24  # … of the best of those that share a word with it
-NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # words of its title that a question has to say
-SURE = 0.5  # confidence from which a predicted file keeps its own reasons
-HOT_SCORE = 6.0  # BM25 score of a memory that plainly matches; relevance is the part of it that was reached
-# One that says half of the question answers it as far as its score says; what says a fourth of it has a word in common.
+MOMENT = 600  # seconds for which relative ages stay valid
+LONGEST_UNREST = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
+QUIET = 0.06  # seconds without another open before bundles are prefetched: a person cannot ask sooner
+FOUND = 4  # memories that a query may add
+LOOKED_AT = 24  # … out of this many best matches
+NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
+SURE = 0.5  # confidence from which a predicted file is not replaced
+HOT_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
+# Share of the query's terms from which the score counts fully, and below which a match is ignored.
 WHOLE_SHARE = 0.5
 LEAST_SHARE = 0.25
 
@@ -128,7 +128,7 @@ class Answers(Feature):
             file_called="file_opened",
         )
         focus = self._focus(asked, project, tree)
-        if focus.file and not request.open_files:  # what was opened earlier may be opened again
+        if focus.file and not request.open_files:  # files opened earlier may be opened again
             focus = replace(focus, open_files=(), visited=focus.open_files)
         prediction = with_companions(self._prediction(focus, project, request.k), focus, project, request.k)
         found = [
@@ -188,7 +188,7 @@ class Answers(Feature):
             try:
                 await asyncio.to_thread(scoreboard.keep, self._board_file, told)
             except (OSError, HunchError) as error:
-                logger.warning("the scoreboard could not be kept: %s", error)
+                logger.warning("prefetch metrics could not be saved: %s", error)
 
     def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
         """Record whether an opened file was predicted."""
@@ -226,7 +226,7 @@ class Answers(Feature):
             if self._wish is not wish:  # the developer has moved on
                 return
             self._warm_one(Wish(project, tree, path), (*(open for open in opened if open != path), path))
-        if not wish.path and opened:  # on another branch the open files need other things
+        if not wish.path and opened:  # a branch switch changes what the open files need
             self._warm_one(Wish(project, tree, opened[-1]), opened)
 
     def _warm_one(self, wish: Wish, opened: tuple[str, ...]) -> Bundle:
@@ -299,14 +299,14 @@ class Answers(Feature):
             key.budget,
             focus.activity,
             degraded=key.degraded,
-            topics=() if key.told else project.topics,  # they are told first
+            topics=() if key.told else project.topics,  # they were in the first bundle
             secret=self._secret,
         )
 
     def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:
         if project.predictor is None:
             return Prediction()
-        if focus.branch == project.main.trunk:  # its name tells nothing of the work: `devel`, `unstable`
+        if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
             focus = replace(focus, branch="")
         return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
 

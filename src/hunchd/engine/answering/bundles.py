@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hunchd.domain.context import Bundle, Focus
 
-KEPT = 256  # bundles of about 40 kB: 10 MB at the very most
+KEPT = 256  # bundles of about 40 kB: 10 MB at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Key:
     revision: int
     moment: int
     degraded: tuple[str, ...] = ()
-    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of what is left out
+    told: frozenset[tuple[str, str]] = frozenset()  # (id, title) of items that the reader has already
 
 
 @dataclass(slots=True)
 class _Kept:
     bundle: Bundle
-    ahead: bool  # built before it was asked for
+    ahead: bool  # True if prefetched
     served: int = 0
 
 
@@ -54,7 +54,7 @@ class Bundles:
         self._dropped = dropped
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self.tally = Tally()
-        self.latencies: deque[float] = deque(maxlen=1_000)  # seconds an answer took, newest last
+        self.latencies: deque[float] = deque(maxlen=1_000)  # seconds for each answer, newest last
 
     def __len__(self) -> int:
         return len(self._kept)

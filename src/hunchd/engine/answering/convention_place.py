@@ -14,9 +14,9 @@ from hunchd.ingestion.languages import language_of
 from hunchd.ingestion.manifests.reading import reader_of
 from hunchd.ingestion.manifests.tools import languages_of
 
-MOST_PARTS: Final = 4  # that are told of where nobody is in one of them: more are a list of the project's folders
+MOST_PARTS: Final = 4  # parts shown without a current file; more would be a list of the project's folders
 _COMMAND: Final = re.compile(r"`([^`]+)`")
-# What matters only to who builds and ships it, or changes how that is done.
+# Conventions that matter only for building and releasing.
 _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
 
 
@@ -81,7 +81,7 @@ def _speaking(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
     Instructions of a part, or of a rule for some files, apply only there.
     """
 
-    @cache  # most rules ask for several things
+    @cache  # most rules yield several facts
     def names(part: str, told: tuple[str, ...]) -> bool:
         below = [path for path in at_hand if _is_above(part, path)]
         inside = [path.removeprefix(f"{part}/") for path in below] if part else []

@@ -13,8 +13,8 @@ from hunchd.ingestion.skeleton import skeleton
 from hunchd.ingestion.topics import files_about
 from hunchd.protocol.requests import ExpandRequest
 
-SYMBOLS = 12  # definitions shown of a topic
-FILES, FILE_LINES = 6, 5  # … and files, with lines of each
+SYMBOLS = 12  # definitions shown for a topic
+FILES, FILE_LINES = 6, 5  # files shown, and lines of each
 OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
@@ -37,7 +37,7 @@ def expanded(request: ExpandRequest, project: Project, found: Sequence[Mapping[s
     if found:
         lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in found)]
     if len(lines) == 1:
-        raise NotFound(f"nothing is known of '{topic}'", field="topic", hint=_others(project))
+        raise NotFound(f"nothing is known about '{topic}'", field="topic", hint=_others(project))
     return {"topic": topic, "level": request.level, "project": project.id, "text": "\n".join(lines)}
 
 
@@ -51,13 +51,13 @@ def _in_short(path: str, project: Project) -> list[str]:
 def _file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:
     outline = project.code.get(path) if project.code is not None else None
     if outline is None:
-        raise NotFound(f"{redact(path).text} is not a file that was read", field="id")
+        raise NotFound(f"{redact(path).text} is not an indexed file", field="id")
     text = skeleton(outline, max_lines=OUTLINE_LINES[request.level])
     return {"id": f"file:{path}", "title": path, "level": request.level, "project": project.id, "text": text}
 
 
 def _others(project: Project) -> str | None:
-    return f"ask for one of: {', '.join(project.topics[:12])}" if project.topics else None
+    return f"known topics: {', '.join(project.topics[:12])}" if project.topics else None
 
 
 def memory_at(memory: Memory, level: str) -> dict[str, Any]:

@@ -18,43 +18,43 @@ from hunchd.engine.answering.convention_place import commands_told, narrowness, 
 from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import is_on_demand
 
-# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
-DECISION_HERE = 0.8  # a decision that speaks of the current file
+# Value of each kind, relative to a file that will certainly be needed (1.0).
+DECISION_HERE = 0.8  # a decision about the current file
 DECISION_ELSEWHERE = 0.3
-TOLD_BY_USER = 0.7  # what the user asked to remember: rarely wrong to repeat
-TOLD_HERE = 0.85  # … and what speaks of the file or the task at hand comes first
+TOLD_BY_USER = 0.7  # stated by the user: rarely wrong to repeat
+TOLD_HERE = 0.85  # … and about the current file or task
 CONVENTION = 0.35
-DOUBTED = 0.6  # what lost its ground is half as likely to hold, and worth a look
+DOUBTED = 0.6  # factor for doubtful facts: half as likely to be valid, but worth a look
 
 MOST_CONVENTIONS = 12
-MOST_SENTENCES = 4  # of them, in a guide's own words
-MOST_SHARED = 6  # of them, of what colleagues wrote down: it does not push away what the tools enforce
-MOST_DECISIONS = 3  # decisions of the project's own records that are shown; the others are found by asking
-OUTDATED = timedelta(days=3 * 365)  # what tools and versions a project takes seldom holds longer
+MOST_SENTENCES = 4  # of those, sentences of a guide
+MOST_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
+MOST_DECISIONS = 3  # decisions shown; others are found by search
+OUTDATED = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
 _OF_ITS_DAY = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
-CONTRADICTION_HERE = 0.75  # an open contradiction that speaks of the current file
+CONTRADICTION_HERE = 0.75  # an open contradiction about the current file
 CONTRADICTION_ELSEWHERE = 0.4
-PROFILE_HERE = 0.5  # a line of the profile that speaks of what is at hand
-PROFILE_ALWAYS = 0.25  # … and one that says how its owner wants things done, wherever that is
+PROFILE_HERE = 0.5  # a profile line about the current work
+PROFILE_ALWAYS = 0.25  # … and a general preference
 
-LEAST_IMPORTANCE = 0.5  # of what the user told: the rest is found by asking
+LEAST_IMPORTANCE = 0.5  # of the user's statements; others are found by search
 MOST_CONTRADICTIONS = 3
 MOST_OF_PROFILE = 4  # lines
 LONGEST_LINE = 240  # characters of the profile; longer ones are stories
 _PREFERENCES = "/profile/preferences"
 _GONE = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
-# A name in camel case is several words; so is `HTTPServer`.
+# Splits camel case into words, also `HTTPServer`.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORTEST_WORD = 4  # letters
-# Words of paths and sentences that stand for nothing in particular.
+# Stop words in paths and sentences.
 _EVERYWHERE = frozenset(
     """
     main master test tests index init file files code core utils docs that this with from have than when what into not
     which should will would only must more does instead because where their them they been were there
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-_RUN = 3  # words in a row by which a fact quotes an error
-_QUOTED = 2  # words in common that this is worth: it stands at the top
+_RUN = 3  # consecutive words by which a fact quotes an error
+_QUOTED = 2  # bonus for that, in shared words: it ranks first
 _DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -122,7 +122,7 @@ def _that_quote(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str
 
 def _quotes_one(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
     folded = text.casefold()
-    near = {run for run in runs if all(word in folded for word in run)}  # of most texts none, and they are not read
+    near = {run for run in runs if all(word in folded for word in run)}  # usually none, which saves scanning the text
     return bool(near) and not near.isdisjoint(_runs(text))
 
 
@@ -187,7 +187,7 @@ def _is_forgotten_name(fact: Memory, spoken: str, now: datetime) -> bool:
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
         return False
     names = ((fact.value or "").casefold(), (fact.key or "").removeprefix("name of ").casefold())
-    near = [name for name in names if name and name in spoken]  # of most facts none, and no pattern is made of it
+    near = [name for name in names if name and name in spoken]  # usually none, which saves compiling a pattern
     return not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spoken) for name in near)
 
 
@@ -278,7 +278,7 @@ def _most_telling(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memo
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     told = commands_told(facts)
     asked = [fact for fact in best if _is_sentence(fact) and not is_shared(fact) and not says_again(fact.content, told)]
-    asked = sorted(asked, key=lambda fact: -narrowness(fact))[:MOST_SENTENCES]  # first what is asked for right here
+    asked = sorted(asked, key=lambda fact: -narrowness(fact))[:MOST_SENTENCES]  # most specific first
     shared = sorted(filter(is_shared, best), key=lambda fact: -len(at_hand & words_in(f"{fact.title} {fact.content}")))
     enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
     kept = {fact.id for fact in (*enforced, *asked, *shared[:MOST_SHARED])}

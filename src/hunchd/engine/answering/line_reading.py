@@ -19,7 +19,7 @@ from hunchd.repository.git import Git
 
 logger = logging.getLogger(__name__)
 
-QUIET: Final = 1.0  # seconds; who leafs through files does not work on each
+QUIET: Final = 1.0  # seconds; a file that is only glanced at is skipped
 
 
 class LineReading(Feature):
@@ -66,6 +66,6 @@ class LineReading(Feature):
 def _read_in(tree: Tree, path: str) -> Reading:
     try:
         return reading(written(Git(tree.root), path))
-    except (RepositoryError, OSError) as error:  # until its next unit it counts as read: asking again would not help
-        logger.info("who wrote the lines of %s/%s is not known: %s", tree.root, path, error)
+    except (RepositoryError, OSError) as error:  # counts as read until its next unit: a retry would not help
+        logger.info("git blame of %s/%s failed: %s", tree.root, path, error)
         return reading(())

@@ -26,26 +26,26 @@ from hunchd.prediction.files import ALWAYS_HUB, CODE, GENERATED, told_apart, tra
 from hunchd.prediction.reasons import LATELY
 from hunchd.protocol.answers import iso
 
-# How much each kind helps when it is the right one, against a file that will certainly be needed (1.0).
+# Value of each kind, relative to a file that will certainly be needed (1.0).
 ERROR_HERE = 0.95  # a recent error that names the current file
 ERROR_ELSEWHERE = 0.6
-OLDER = 0.01  # less, for each error seen since: the newest is what somebody is at
-OLDEST = 8  # … up to so many
-GLOSSARY = 0.2  # of the abbreviations in what is shown
-EPISODE = 0.6  # times the confidence that this past work matters now
-NARROW = 0.5  # … and half of that if it touched one file only, or
-WIDEST = 40  # more than so many
+OLDER = 0.01  # subtracted for each newer error: the newest is the current one
+OLDEST = 8  # … at most this many times
+GLOSSARY = 0.2  # abbreviations used in shown memories
+EPISODE = 0.6  # times the unit's confidence
+NARROW = 0.5  # … factor if it changed only one file, or
+WIDEST = 40  # more than this many
 
-# A file without an outline begins with a sentence that says what it is, or with the first of its entries.
+# A file without an outline begins with a sentence that describes it, or with its first entry.
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
 _SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
-_TALLY = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # of a run of tests, at its end
+_TALLY = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
 
-HEADLINES = 3  # errors of which what was said is looked for
-TRACE_LINES = 12  # lines of a trace that are shown
-FULL_LINES, SUMMARY_LINES = 14, 5  # … and of a file
+HEADLINES = 3  # errors whose quotes in facts are searched
+TRACE_LINES = 12  # lines shown of a trace
+FULL_LINES, SUMMARY_LINES = 14, 5  # lines shown of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Known:
     focus: Focus
     prediction: Prediction
     views: Mapping[str, FileView]
-    used: Collection[str]  # names that the file at hand uses and does not define
+    used: Collection[str]  # names that the current file uses and does not define
     errors: Sequence[SeenError]
     facts: Sequence[Memory]
-    found: Sequence[tuple[Memory, float]]  # memories that a query or a file's name found, with relevance 0..1
+    found: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
     now: datetime
     past_units: int  # episodes shown at most
     conflicts: Sequence[Memory] = ()  # open contradictions
-    profile: Sequence[Memory] = ()  # pages that say who the user is
-    fixes: Mapping[str, Fix] = field(default_factory=dict)  # the surest of each error, by the error's memory
-    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what an error may be, if its end is known
+    profile: Sequence[Memory] = ()  # pages about the user
+    fixes: Mapping[str, Fix] = field(default_factory=dict)  # best fix by error memory id
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # possible errors, by error memory id
 
 
 def pieces(known: Known) -> list[Piece]:
@@ -247,7 +247,7 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     text = memory.levels.summary or memory.content
     forms: list[tuple[Level, str]] = []
     shown_as = memory.source.get(SHOWN_AS)
-    is_hint = memory.kind is Kind.PATTERN  # its template can be asked for
+    is_hint = memory.kind is Kind.PATTERN  # its template can be requested
     if shown_as is None and len(memory.content) < 2_000 and not is_hint:
         forms.append(("full", memory.content))
     if shown_as != "compressed" or not memory.levels.compressed:
@@ -255,7 +255,7 @@ def _found(memory: Memory, relevance: float, known: Known) -> Piece:
     else:
         forms.append(("compressed", memory.levels.compressed))
     forms.append(("index", memory.title))
-    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # the others are as old as their last reading
+    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # others are as old as their last indexing
     return Piece(
         id=memory.id,
         kind=str(memory.kind),

@@ -13,37 +13,37 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.config.places import make_private
-from hunchd.prediction.calibration import SILENCE  # from there on a suggestion counts as made
+from hunchd.prediction.calibration import SILENCE  # suggestions below this confidence do not count
 
 HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
-WINDOW = 1_800.0  # seconds: a suggestion that was not taken up for so long was none
-RANKS = 10  # places of a suggestion that are told apart
-UNSAVED = 600.0  # seconds of use that may be lost with a crash
+WINDOW = 1_800.0  # seconds after which an unused suggestion counts as wrong
+RANKS = 10  # ranks counted separately
+UNSAVED = 600.0  # seconds of data that a crash may lose
 
-# How deep to build ahead. A bundle costs some 10 ms of a core and 20 kB: worth it where one open in 16 goes there.
+# Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: worth it if one open in 16 goes there.
 WORTH = 0.06
 DEEPEST = 6
-# Before this user has shown anything: about how often the next file opened is at each rank in replayed histories.
+# Prior: how often the next opened file is at each rank in replayed histories.
 EXPECTED = (0.22, 0.11, 0.07, 0.05, 0.04, 0.03)
-BELIEF = 40.0  # opens that the expectation weighs
-FORGETTING = 0.995  # weight left of an open after one more: the last 200 count
-MOST_WASTED = 20_000_000  # bytes of bundles in an hour that nobody asked for; above it only the nearest file is built
+BELIEF = 40.0  # weight of the prior, in opens
+FORGETTING = 0.995  # decay for each further open: about the last 200 count
+MOST_WASTED = 20_000_000  # bytes of unused bundles in an hour; above it only one file is prefetched
 
 
 @dataclass(slots=True)
 class Counts:
     """Counters of one hour, or of several."""
 
-    opened: int = 0  # files that were not open before, while there were suggestions
+    opened: int = 0  # newly opened files while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
-    suggested: int = 0  # made with confidence, and half an hour ago
+    suggested: int = 0  # confident suggestions whose window has passed
     taken: int = 0  # of those, opened within the window
-    lead: float = 0.0  # seconds that a file was expected until it was opened, summed over `foreseen`
-    asked: int = 0  # bundles asked for
-    warm: int = 0  # of those, ready
-    ahead_bytes: int = 0  # bundles built before they were asked for
-    wasted_bytes: int = 0  # of those, dropped unasked
+    lead: float = 0.0  # seconds from suggestion to opening, summed over `foreseen`
+    asked: int = 0  # bundles requested
+    warm: int = 0  # of those, cached
+    ahead_bytes: int = 0  # bytes of prefetched bundles
+    wasted_bytes: int = 0  # of those, evicted unused
 
     def add(self, other: Counts) -> None:
         for each in fields(self):
@@ -67,7 +67,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Suggested:
-    first: float  # when it was suggested first, or opened since
+    first: float  # time of the first suggestion, or of the last open
     last: float
     sure: bool
     taken: bool = False
@@ -82,8 +82,8 @@ class Scoreboard:
     def __init__(self, hours: dict[int, Counts] | None = None, ranks: Sequence[float] = (), seen: float = 0.0) -> None:
         self._hours = hours or {}
         self._ranks = list(ranks) or [0.0] * RANKS
-        self._seen = seen  # opens that the ranks are counted over, faded alike
-        self._lists: dict[str, tuple[float, list[str]]] = {}  # by project: the newest list, and when it was made
+        self._seen = seen  # number of opens, decayed like the ranks
+        self._lists: dict[str, tuple[float, list[str]]] = {}  # by project: time and files of the newest suggestion
         self._pending: dict[tuple[str, str], _Suggested] = {}
         self._saved = 0.0
         self._changed = False
@@ -115,7 +115,7 @@ class Scoreboard:
             counts.foreseen += 1
             counts.lead += now - pending.first if pending is not None else 0.0
         if pending is not None:
-            pending.taken, pending.first = True, now  # from now on it is expected to be opened again
+            pending.taken, pending.first = True, now  # it counts as suggested again from now on
 
     def asked(self, now: float, *, warm: bool) -> None:
         counts = self._at(now, now)
@@ -176,7 +176,7 @@ class Scoreboard:
                     counts.suggested += 1
                     counts.taken += pending.taken
 
-    # Kept
+    # Storing
 
     def due(self, now: float) -> bool:
         """Return True if enough has changed since the last save."""

@@ -22,15 +22,15 @@ from hunchd.store.client import StoreClient
 from hunchd.store.database.hits import Hit
 from hunchd.store.hot import HotTier
 
-PATIENCE = 6.0  # seconds to wait for a store process that has just been started; afterwards memory alone answers
-FINALISTS = 40  # memories that the store finds, at least, and that are compared by what they say
-# Of what has no neighbours so many more than are asked for will do: each costs a fifth of a millisecond. Of messages
-# forty are worth it: with thirty the right one is missed by one question in eighty (five results, LoCoMo 0 to 2).
+PATIENCE = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
+FINALISTS = 40  # minimum number of candidates from the store that are re-ranked by content
+# For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
+# with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
 FEW = 12
-AT_HAND = 20  # the same of memory
-BESIDE = 2  # messages on either side of one that is compared
-SPARE = 5  # results that are asked for beside, should some be gone by now
-MODEL_PATIENCE = 4.0  # seconds of that for a model that is being loaded; afterwards words alone are searched
+AT_HAND = 20  # candidates from the cache
+BESIDE = 2  # neighbouring messages on either side
+SPARE = 5  # extra results, in case some were deleted meanwhile
+MODEL_PATIENCE = 4.0  # seconds to wait for the embedding model; then the search is lexical only
 
 
 class Searching:
@@ -58,7 +58,7 @@ class Searching:
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
         query, now = cleaned(request.query), self._now()
-        waiting = self._at_hand(query, filters, waiting=True)  # asked first: what the store takes in now is seen twice
+        waiting = self._at_hand(query, filters, waiting=True)  # first: moving records must not be missed
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._store.answer(

@@ -16,16 +16,16 @@ from hunchd.ingestion.workflows.memories import hint_of, workflow_from
 from hunchd.ingestion.workflows.triggers import branch_kind, file_kind
 from hunchd.prediction.next_step import Expected
 
-# How much each helps when it is the right one, against a file that will certainly be needed (1.0).
+# Value of each, relative to a file that will certainly be needed (1.0).
 NEXT_STEP: Final = 0.6  # times its probability
-DUE: Final = 0.45  # a habit whose trigger is there
-USUAL: Final = 0.3  # one whose trigger is not, or unknown
-SCRIPT_HERE: Final = 0.3  # a script beside the file at hand
+DUE: Final = 0.45  # a habit whose trigger applies
+USUAL: Final = 0.3  # a habit whose trigger does not apply or is unknown
+SCRIPT_HERE: Final = 0.3  # a script near the current file
 SCRIPT: Final = 0.2
 MOST_HABITS: Final = 3
 MOST_SCRIPTS: Final = 2
-RECENT: Final = 900.0  # seconds in which a step may be what comes before
-# What somebody who opens a file may want to run; the rest is found by asking.
+RECENT: Final = 900.0  # seconds in which a command counts as the previous step
+# Purposes of scripts shown unasked; others are found by search.
 _EVERYDAY: Final = ("test", "check", "lint", "format", "build", "run")
 
 
@@ -139,7 +139,7 @@ def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus, told: Collectio
         where = workflow.path.rpartition("/")[0]
         here = bool(where) and (folder == where or folder.startswith(f"{where}/"))
         if where and not here:
-            continue  # of another part of the project
+            continue  # belongs to another part of the project
         ranked.append((not here, _EVERYDAY.index(workflow.purpose), len(workflow.name), memory.id, memory, workflow))
     purposes = {workflow.purpose for _, workflow in known if plain_command(workflow.name) in told}
     left = MOST_SCRIPTS

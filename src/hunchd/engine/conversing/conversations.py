@@ -45,13 +45,13 @@ from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest
 from hunchd.store.hot import HotTier
 
 DEFAULT_HISTORY = int(HISTORY * DESIGN)  # tokens
-VIEWS = 32  # histories that are kept folded
-MANY = 50  # messages to fold at once: more are folded in a thread
-FOUND = 8  # results that a prompt may show of the project, and of the user's own
-SEARCH_WITHIN = 3.0  # seconds; afterwards the prompt goes out without what was not found yet
+VIEWS = 32  # cached histories
+MANY = 50  # messages folded on the event loop; more are folded in a thread
+FOUND = 8  # search results in a prompt, for the project and for the user each
+SEARCH_WITHIN = 3.0  # seconds; then the prompt is compiled without the missing results
 EPISODE_EVERY = 20  # turns
-IDLE = timedelta(hours=12)  # a session that is not ended and not used for so long has ended
-SWEEP = 3_600.0  # seconds between two looks for idle sessions
+IDLE = timedelta(hours=12)  # a session unused for this long is ended
+SWEEP = 3_600.0  # seconds between two checks for idle sessions
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class Conversations(Feature):
         self._searching = searching
         self._hot = hot
         self._secret = secret
-        self._project_id = project_id  # of a path or an id; raises NotFound
+        self._project_id = project_id  # maps a path or id to a project id; raises NotFound
         self._now = now
         self._reading = reading
         self._folded: OrderedDict[tuple[str, int], _Folded] = OrderedDict()
@@ -124,7 +124,7 @@ class Conversations(Feature):
         self._ending: set[str] = set()
         self._wake = asyncio.Event()
 
-    # The doors
+    # API
 
     async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
         """Store messages: durable when this returns, searchable at once."""
@@ -200,7 +200,7 @@ class Conversations(Feature):
         name = redacted_name(session)
         for key in [key for key in self._folded if key[0] == name]:
             del self._folded[key]
-        self._backgrounds.clear()  # what it stated is told in other sessions
+        self._backgrounds.clear()  # other sessions' prompts may contain its facts
         return erased
 
     def start(self, tasks: Tasks) -> None:
@@ -275,14 +275,14 @@ class Conversations(Feature):
                 task=request.task,
             ),
         )
-        # What does not fit is folded anew, more tightly.
+        # A history that does not fit is folded again with a smaller budget.
         prompt = compiling() if len(log.messages) <= MANY else await asyncio.to_thread(compiling)
-        if whole in folded and self._folded.get((session, whole)) is folded[whole]:  # not compacted or erased meanwhile
+        if whole in folded and self._folded.get((session, whole)) is folded[whole]:  # neither compacted nor erased
             for tokens, one in folded.items():
                 self._remember((session, tokens), one)
         return _prompt_json(prompt, found, degraded)
 
-    # What a prompt is made of
+    # Prompt sections
 
     async def _view(self, log: Log, budget: int) -> View:
         """Fold the history of a held log up to its end."""
@@ -309,7 +309,7 @@ class Conversations(Feature):
             return ()
         known = self._backgrounds.get(session)
         if known is None or known.compactions != view.compactions:
-            own = session_tag(session)  # what this session stated is in its history, or found when it is asked for
+            own = session_tag(session)  # facts of this session are in its history, or found by search
             listed = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
             facts = [fact for fact in listed if own not in fact.tags and is_told(fact, self._now())]
             ids = frozenset(fact.id for fact in facts)
@@ -340,13 +340,13 @@ class Conversations(Feature):
                 async with asyncio.timeout(SEARCH_WITHIN):
                     answer = await self._searching.search(asked, owner)
             except TimeoutError:
-                degraded.append("memory did not answer in time")
+                degraded.append("the memory search did not finish in time")
                 continue
             degraded += answer["degraded"]
             results = worth_showing(answer["results"], shown, heads)
             memories = await self._sessions.memories([str(result["id"]) for result in results], owner)
             for result in results:
-                if (memory := memories.get(str(result["id"]))) is not None:  # not forgotten a moment ago
+                if (memory := memories.get(str(result["id"]))) is not None:  # skip if forgotten meanwhile
                     text = found_text(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
                     found.append((dict(result), text))
         found.sort(key=lambda one: -float(one[0]["score"]))
@@ -364,7 +364,7 @@ class Conversations(Feature):
     def _owner(self, named: str | None) -> str | None:
         return self._project_id(named) if named else None
 
-    # In the background
+    # Background work
 
     def on_session_grown(self, session: str) -> None:
         self._grown.add(session)
@@ -397,7 +397,7 @@ class Conversations(Feature):
                     await does(session)
                 except NotFound:  # erased meanwhile
                     continue
-                except HunchError:  # whoever runs this starts it again after a pause
+                except HunchError:  # the supervisor restarts this task after a pause
                     waiting.add(session)
                     self._wake.set()
                     raise

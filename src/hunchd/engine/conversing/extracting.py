@@ -23,17 +23,17 @@ from hunchd.ingestion.chapters import Chapter, chapters_of, outcome_of
 from hunchd.ingestion.digesting import digested
 from hunchd.protocol.memories import MemoryDraft, title_of
 
-FACTS_A_HUNDRED = 15  # turns
+FACTS_A_HUNDRED = 15  # facts in a hundred turns
 FEWEST_FACTS = 3
 FACT_KINDS = ("decision", "instruction", "preference")
-# What the user says is meant; what an assistant says it will do may have been a thought.
+# The user's statements are deliberate; an assistant's may be mere considerations.
 SAID_BY_USER = 0.9
 SAID_BY_ASSISTANT = 0.6
-LEAST_WEIGHT = 0.5  # of a point that becomes a fact: below it nobody decided anything
-# Twenty to one: what is injected of a session takes a twentieth of its tokens, but never too few to say anything.
-RATIO = 26  # of an episode; its facts take the rest
+LEAST_WEIGHT = 0.5  # minimum weight of a point that becomes a fact
+# Compression of about 20:1: what prompts show of a session takes a twentieth of its tokens, with a minimum.
+RATIO = 26  # for an episode; its facts take the rest
 SHORTEST_SUMMARY, LONGEST_SUMMARY = 32, 480  # tokens
-NARRATIVE = 2_000  # tokens of the longest form, which is kept and not injected
+NARRATIVE = 2_000  # tokens of the longest form, which is stored but not put into prompts
 COMPRESSED = 160  # characters
 
 

@@ -15,12 +15,12 @@ from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import holds_everywhere
 
 PROFILE_PREFIX: Final = "/profile/"
-LEAST_IMPORTANCE: Final = 0.5  # of a fact that is shown unasked
-WHOLE: Final = 160  # tokens: a text up to this length is shown whole when it was found
-SNIPPET: Final = 300  # characters of a longer one
+LEAST_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
+WHOLE: Final = 160  # tokens: search results up to this length are shown whole
+SNIPPET: Final = 300  # characters shown of a longer one
 LINE: Final = 240  # characters of a fact
 
-# Questions about what was: they are looked up more thoroughly.
+# Questions about the past get a deep search.
 _LOOKING_BACK: Final = re.compile(
     r"\b(?:decid\w*|decision|agreed|settled|earlier|before|previous\w*|remember|recall|"
     r"last (?:time|session|week|month)|why (?:did|do|don't|is|are|was|were|not)|when did|what did we|what was|did we|"
@@ -82,7 +82,7 @@ def found_text(memory: Memory, snippet: str, *, now: datetime, secret: bytes) ->
     provenance = f"{memory.kind}, {when}, {memory.id}"
     told = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
     if memory.kind is Kind.FACT:
-        # In the words in which it was said: they tell why, and instead of what.
+        # Verbatim: the wording gives the reason and the alternative.
         return f"{_line(memory, memory.content)} ({when}, {memory.id})"
     if count(told) > WHOLE:
         told = snippet or told[:SNIPPET]
@@ -127,7 +127,7 @@ def worth_showing(
     seen: set[str] = set()
     kept = []
     for result in results:
-        # Of past work the snippet is what the title does not say: many a commit changed README.md.
+        # Compare episodes by title too: snippets such as "README.md" are common to many commits.
         title = f"{result['title']} " if result["kind"] == Kind.EPISODE else ""
         identifier, wording = str(result["id"]), " ".join(f"{title}{result['snippet']}".lower().split())
         if identifier not in visible_messages and identifier not in heads and wording not in seen:

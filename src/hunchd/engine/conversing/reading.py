@@ -39,9 +39,9 @@ ABOVE: Final = 1.25
 AROUND: Final = 600  # tokens
 FIRST_PAUSE: Final = 10.0  # seconds after a failure, doubled each time
 LONGEST_PAUSE: Final = 3_600.0  # seconds
-BREAKER: Final = 5  # failures in a row after which nothing is asked for the longest pause
-HOPELESS: Final = 3  # answers without sense about one stretch, after which it is passed over
-# What a model claims never takes the place of what was said outright and understood by rule.
+BREAKER: Final = 5  # consecutive failures after which it waits LONGEST_PAUSE
+HOPELESS: Final = 3  # invalid answers about one range after which it is skipped
+# Below the confidences of rule-based facts, so that a model's claim never replaces one.
 SAID_BY_USER: Final = 0.75
 SAID_BY_ASSISTANT: Final = 0.5
 
@@ -74,12 +74,12 @@ class Reading(Feature):
         self._client = client
         self._ledger = ledger
         self._settings = settings
-        self._rest = rest  # for so many seconds
-        self._waiting: dict[str, None] = {}  # sessions, in the order in which they were noted
+        self._rest = rest  # sleep function
+        self._waiting: dict[str, None] = {}  # queued sessions, as an ordered set
         self._wake = asyncio.Event()
-        self._failures = 0  # in a row
-        self._senseless = 0  # answers without sense about the stretch at hand
-        self.trouble = ""  # why nothing is asked just now; "" when all is well
+        self._failures = 0  # consecutive
+        self._senseless = 0  # invalid answers about the current range
+        self.trouble = ""  # reason for a pause; "" if there is none
 
     def note(self, session: str) -> None:
         """Queue a session.
@@ -154,7 +154,7 @@ class Reading(Feature):
         """
         worst = await asyncio.to_thread(worst_of, question)
         if not self._ledger.reserve(*worst):
-            self.trouble = f"today's limit of {self._settings.daily_limit_usd:.2f} $ is reached"
+            self.trouble = f"today's limit of ${self._settings.daily_limit_usd:.2f} is reached"
             await self._rest(self._ledger.seconds_to_midnight())
             return False
         outcome = await self._client.ask(question)
@@ -176,21 +176,21 @@ class Reading(Feature):
         if failure.trouble in ("nonsense", "cut short"):
             self._senseless += 1
             if self._senseless >= HOPELESS:
-                logger.warning("a stretch of a session is passed over: %s", failure.message)
+                logger.warning("part of a session is skipped: %s", failure.message)
                 self._senseless = 0
                 return True
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
         if failure.trouble == "refused" or self._failures >= BREAKER:
             pause = LONGEST_PAUSE
         pause = max(pause, min(failure.retry_after or 0.0, LONGEST_PAUSE))
-        logger.warning("the language model does not help (%s); trying again in %.0f s", self.trouble, pause)
+        logger.warning("language model request failed (%s); retrying in %.0f s", self.trouble, pause)
         await self._rest(pause)
         return False
 
     async def _keep(self, answer: Answer, stretch: _Stretch) -> None:
         found = checked(answer.content, stretch.turns)
         if found.refused:
-            logger.info("claims of the language model thrown away: %s", dict(found.refused))
+            logger.info("rejected claims of the language model: %s", dict(found.refused))
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return

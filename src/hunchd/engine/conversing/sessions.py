@@ -44,9 +44,9 @@ from hunchd.store.journal.journal import Journal
 logger = logging.getLogger(__name__)
 
 HELD = 16  # sessions whose messages stay in memory
-HELD_BYTES = 32 * 1024 * 1024  # of their texts together, about
-BEGUN_WITHIN = 30.0  # seconds that a client waits for a daemon that has just been started
-# Longer texts are searched for secrets and counted in a thread, so that other questions get their turn.
+HELD_BYTES = 32 * 1024 * 1024  # approximate total size of their texts
+BEGUN_WITHIN = 30.0  # seconds that a client waits for a starting daemon
+# Longer texts are redacted and tokenized in a thread, so that other requests are not blocked.
 LONG = 32 * 1024  # characters
 
 
@@ -84,10 +84,10 @@ class Sessions:
         self._features = features
         self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
         self._ready = asyncio.Event()
-        self._own: set[str] = set()  # ids of what is being kept or forgotten by us
+        self._own: set[str] = set()  # ids that this object is storing or deleting
         self.heads: dict[str, Head] = {}
 
-    # What is known at the start, and what changes behind our back
+    # Loading, and changes made elsewhere
 
     async def warm(self, projects: Sequence[str | None]) -> None:
         """Load the heads of all sessions.
@@ -144,9 +144,9 @@ class Sessions:
             async with asyncio.timeout(BEGUN_WITHIN):
                 await self._ready.wait()
         except TimeoutError:
-            raise Unavailable("the sessions of earlier runs are still being read") from None
+            raise Unavailable("sessions are still being loaded") from None
 
-    # The log
+    # Log
 
     async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
         """Store messages durably; one with a known ref changes nothing.
@@ -190,7 +190,7 @@ class Sessions:
     async def _keep(self, log: Log, fresh: Sequence[Message]) -> None:
         now, head = self._now(), log.head
         kept = [memory_of_message(message, head.session, head.project, now) for message in fresh]
-        if head.session not in self.heads or head.ended is not None:  # a session may be taken up again
+        if head.session not in self.heads or head.ended is not None:  # an ended session may be continued
             head = replace(head, title=head.title or title_of_session(fresh), ended=None, outcome=None)
             kept.insert(0, memory_of_head(head, now))
         await self._keep_own(kept)
@@ -213,10 +213,10 @@ class Sessions:
             self._shelves.move_to_end(session)
             async with shelf.lock:
                 if self._shelves.get(session) is not shelf:
-                    continue  # put away while this waited: whoever comes now has another
+                    continue  # evicted while waiting: use the new entry
                 head = self.heads.get(session)
                 if head is None and not new:
-                    raise NotFound(f"there is no session '{session}'")  # it was erased while this waited
+                    raise NotFound(f"there is no session '{session}'")  # erased while waiting
                 if shelf.log is None or head is None:
                     began = Head(session=session, project=project, began=self._now())
                     shelf.log = Log(began) if head is None else await self._read(head)
@@ -255,7 +255,7 @@ class Sessions:
                 total -= sizes[session]
                 del self._shelves[session]
 
-    # What clients ask
+    # Queries
 
     async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
         """Return a page of the log, oldest first."""
@@ -378,7 +378,7 @@ class Sessions:
             await self._writer.drained()
             gone: dict[str | None, list[str]] = {}
             last = 0
-            # What a session tells of the user is kept beside the project, with the user's own.
+            # Statements about the user are stored with the user's own memories, not the project's.
             for owner in dict.fromkeys((log.head.project, None)):
                 filters = Filters(project=owner, tags=(session_tag(session),), statuses=())
                 async with self._memories.changing:

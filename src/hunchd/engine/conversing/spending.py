@@ -54,7 +54,7 @@ class Ledger:
         self._prices = prices
         self._now = now
         self._days: dict[str, Spent] = {}
-        self.since: datetime = now()  # when asking was switched on first
+        self.since: datetime = now()  # when the feature was first used
         self._read()
 
     @property
@@ -106,7 +106,7 @@ class Ledger:
         try:
             replace_file(Files(), self._path, json.dumps(told).encode())
         except OSError as error:
-            raise StoreError(f"what the language model costs cannot be written down: {error}") from error
+            raise StoreError(f"cost of the language model could not be saved: {error}") from error
         self._days = kept
 
     def _read(self) -> None:
@@ -117,8 +117,8 @@ class Ledger:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            # As if today's money were gone: rather nothing for a day than twice the limit.
-            logger.exception("%s cannot be read: the language model is asked nothing more today", self._path)
+            # Assume today's budget is spent: better no requests for a day than twice the limit.
+            logger.exception("%s is not readable; the language model is not used any more today", self._path)
             self._days = {self._day(): Spent(usd=self._limit)}
 
 

@@ -57,7 +57,7 @@ def without_secrets(memory: Memory) -> Memory:
 
     The id stays: it is generated, or a hash of a ref that cannot be reversed.
     """
-    stated, _ = redact_values({memory.key or "": memory.value})  # a value is judged by the key it is kept under
+    stated, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
     [(key, value)] = stated.items()
 
     def kept(text: str) -> str:
@@ -65,7 +65,7 @@ def without_secrets(memory: Memory) -> Memory:
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = kept(memory.content)
-    # A title that is the beginning of the content may end in half a secret, which nobody would recognise.
+    # A title cut from the content may end in part of a secret, which would not be detected.
     cut_from_content = memory.title == title_of(memory.content)
     return replace(
         memory,

@@ -27,7 +27,7 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
         return draft
     if draft.key is not None:
         value = draft.value if draft.value is not None else _value_in(draft.content, draft.key)
-        key = redact(draft.key).text  # its beginning may hold half a secret
+        key = redact(draft.key).text  # its beginning may contain part of a secret
         return replace(draft, key=key, value=value, levels=_levels(draft.levels, key, value))
     voice: Voice | None = "turn" if draft.source.get("type") == "session" else _VOICES.get(draft.trust)
     if voice is None or draft.value is not None:

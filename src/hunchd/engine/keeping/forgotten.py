@@ -29,7 +29,7 @@ class Forgotten:
         except FileNotFoundError:
             return frozenset()
         except (OSError, ValueError, TypeError):
-            logger.warning("what was forgotten of %s cannot be read", project, exc_info=True)
+            logger.warning("tombstones of project %s are not readable", project, exc_info=True)
             return frozenset()
 
     def add(self, project: str, ids: Iterable[str]) -> None:

@@ -12,8 +12,8 @@ from hunchd.engine.keeping.writing import Writer
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 
-WARM = 2_000  # memories of a project and kind that are brought into memory at the start
-FAMILY_PAGE = 1_000  # versions, chunks and claims of one memory fetched at once
+WARM = 2_000  # memories of a project and kind that are cached at the start
+FAMILY_PAGE = 1_000  # memories fetched at once
 
 
 class Kept:

@@ -66,9 +66,9 @@ class Memories(Kept):
         self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
         self.purges = Purges(store)
         self.unfinished = unfinished
-        self._newer: set[str] = set()  # ids written since the start, while an earlier run's are still being read
+        self._newer: set[str] = set()  # ids written since the start, while the journal is still being replayed
 
-    # Kept
+    # Storing
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
         """Store `drafts`, each for its project id.
@@ -135,7 +135,7 @@ class Memories(Kept):
         if not change.silent:
             self._on_changed(change)
 
-    # Changed
+    # Changing
 
     async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
         """Change the given fields; the text is redacted like a new one.
@@ -149,12 +149,12 @@ class Memories(Kept):
             _refuse_version(memory)
             _refuse_what_is_past(memory, patch)
             if patch.get("status") is Status.ACTIVE and is_over(memory, now):
-                patch = {"valid_to": None, **patch}  # it holds again
+                patch = {"valid_to": None, **patch}  # valid again
             changed = without_secrets(replace(memory, **patch, updated=now))
             if changed.valid_to is not None and changed.valid_to < since(changed):
                 raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
             place = place_of(changed)
-            if place is None or place == place_of(memory):  # what was imported may lie under another id than its place
+            if place is None or place == place_of(memory):  # an imported memory may have an id other than its slot's
                 change = revised(memory, changed, now)
                 result = next(one for one in change.memories if one.id == memory.id)
             else:
@@ -173,7 +173,7 @@ class Memories(Kept):
             memory, now = await self.get(identifier, projects), self.now()
             _refuse_version(memory)
             if memory.status is Status.ARCHIVED and memory.supersedes is None:
-                raise Conflict("there is nothing to take back")
+                raise Conflict("there is nothing to undo")
             if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
                 restored, change = await self._returned(memory, now)
             else:
@@ -203,20 +203,20 @@ class Memories(Kept):
         """
         by = memory.superseded_by or ""
         other = (await self.known([by], memory.project)).get(by)
-        if other is None:  # forgotten since
+        if other is None:  # the other was forgotten
             back = brought_back(memory, now)
             return back, Change((back,), project=memory.project)
         restored, change = await self._stepped_back(other, now) if other.status is Status.ACTIVE else (other, Change())
         if restored.id == memory.id:
             return restored, change
         raise Conflict(
-            f"'{memory.id}' gave way to '{by}'",
-            hint=f"'hunch why {memory.id}' tells how: take back that run, that contradiction, or what '{by}' says now",
+            f"'{memory.id}' was replaced by '{by}'",
+            hint=f"'hunch why {memory.id}' shows how: undo that run, that contradiction, or the value of '{by}'",
         )
 
     async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
         """Count feedback on memories; return those that exist, by id."""
-        changed: dict[str, Memory] = {}  # one may be named twice
+        changed: dict[str, Memory] = {}  # an id may occur twice
         async with self.changing:
             for item in items:
                 with suppress(NotFound):
@@ -226,7 +226,7 @@ class Memories(Kept):
                 await self.keep(list(changed.values()))
         return changed
 
-    # Forgotten
+    # Forgetting
 
     async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
         """Remove a memory and everything stored under it from all answers.
@@ -240,7 +240,7 @@ class Memories(Kept):
             gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
             for conflict in await self.conflicts_about(gone, memory.project):
                 gone[conflict.id] = conflict
-            if "." in identifier:  # a version: what was said before it and after it stays
+            if "." in identifier:  # a version: those before and after it stay
                 await self.relink([memory], memory.project)
             last = await self.bury(tuple(gone), memory.project)
             return memory, last
@@ -277,7 +277,7 @@ class Memories(Kept):
             memory, sequence = await self.forget(identifier, projects)
             await self._writer.drained()
             told = [memory.id]
-            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # its title may have been what was said
+            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # the session's title may quote it
                 told.append(head_id(str(memory.source["session"]), memory.project))
             signals = (
                 await self._drop_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
@@ -340,7 +340,7 @@ class Memories(Kept):
 def _refuse_version(memory: Memory) -> None:
     if "." in memory.id:
         raise Conflict(
-            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before: history is not changed",
+            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before; history cannot be changed",
             hint="change or undo the memory itself",
         )
 
@@ -349,13 +349,13 @@ def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
     """Reject a change of a memory that is not valid: it would have no visible effect."""
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
-            f"'{memory.id}' is a contradiction: it is settled, not changed",
+            f"'{memory.id}' is a contradiction; resolve it instead of editing it",
             hint=f"hunch contradictions resolve {memory.id}",
         )
     if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
         raise Conflict(
-            f"'{memory.id}' does not hold any more: it is {memory.status}",
-            hint=f"'hunch undo {memory.id}' may bring it back; or say it anew",
+            f"'{memory.id}' is no longer valid: it is {memory.status}",
+            hint=f"'hunch undo {memory.id}' may restore it; or state it again",
         )
 
 
@@ -365,7 +365,7 @@ def _counted(usage: Usage, outcome: Outcome) -> Usage:
             return replace(usage, cited=usage.cited + 1)
         case "ignored":
             return replace(usage, ignored=usage.ignored + 1)
-        case "wrong":  # it stands in the way as what is ignored does
+        case "wrong":  # counts as ignored too
             return replace(usage, ignored=usage.ignored + 1, wrong=usage.wrong + 1)
         case "missed":
             return replace(usage, missed=usage.missed + 1)

@@ -12,7 +12,7 @@ from typing import Final
 
 from hunchd.store.client import StoreClient
 
-# Longer than it takes to forget dozens; nobody who came first waits much longer for those behind.
+# Longer than dozens of deletions take, short enough for the first caller.
 GATHERED_WITHIN: Final = 2.0  # seconds
 
 
@@ -21,10 +21,10 @@ class Purges:
 
     def __init__(self, store: StoreClient) -> None:
         self._store = store
-        self._coming = 0  # callers who forget something first
+        self._coming = 0  # callers that are still deleting
         self._arrived = asyncio.Event()
         self._arrived.set()
-        self._gathering: dict[str | None, asyncio.Task[None]] = {}  # by project: not begun yet
+        self._gathering: dict[str | None, asyncio.Task[None]] = {}  # by project: purges not begun yet
 
     @contextmanager
     def coming(self) -> Iterator[None]:
@@ -57,5 +57,5 @@ class Purges:
                 async with asyncio.timeout(GATHERED_WITHIN):
                     await self._arrived.wait()
         finally:
-            del self._gathering[project]  # whoever asks from now on may have deleted more
+            del self._gathering[project]  # later callers may have deleted more
         await self._store.purge(project)

@@ -37,7 +37,7 @@ class Rulings:
         """Resolve `claims` in order; nothing is written."""
         heads = await self._heads(claims)
         said = self._said(claims)
-        written: dict[str, Memory] = {}  # by the rulings so far
+        written: dict[str, Memory] = {}  # by the resolutions so far
         rulings = []
         for claim in claims:
             again = said.setdefault(told, claim) if (told := _statement(claim)) is not None else claim
@@ -54,7 +54,7 @@ class Rulings:
     async def _by_place(self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime) -> Ruling:
         if place_of(claim) is None:
             memory = claim if head is None else _renewed(head, claim)
-            if memory is head:  # sent again as it was
+            if memory is head:  # sent again unchanged
                 return Ruling(Verdict.SAME, memory, Change((), project=memory.project), against=head)
             if head is not None and _says_else(head, memory):
                 change = revised(head, memory, now)
@@ -71,7 +71,7 @@ class Rulings:
         said = ruling.memory if ruling.verdict is Verdict.REPLACED else claim
         asked = [conflict_of(ruling.against, said, now)] if ruling.conflicting and ruling.against is not None else []
         asked = [*await self._unasked(asked), *await self.overtaken(said, now)]
-        conflicts = {one.id: one for one in asked}  # two ways lead to the same question
+        conflicts = {one.id: one for one in asked}  # the same conflict may be found twice
         return replace(
             ruling,
             conflicting=any(one.status is Status.ACTIVE for one in asked),
@@ -158,7 +158,7 @@ def _renewed(known: Memory, memory: Memory) -> Memory:
     Unchanged it stays as it is, changed it keeps its past.
     """
     renewed = replace(memory, created=known.created, at=memory.at if memory.at != memory.created else known.at)
-    says_more = memory.content != known.content and known.superseded_by is not None  # it is no duplicate any more
+    says_more = memory.content != known.content and known.superseded_by is not None  # it is not a duplicate any more
     status = memory.status if says_more else known.status
     renewed = replace(renewed, usage=known.usage, updated=known.updated, status=status)
     renewed = replace(renewed, supersedes=memory.supersedes or known.supersedes)

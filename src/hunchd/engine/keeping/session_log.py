@@ -37,13 +37,13 @@ class Head:
     summary: str = ""
     ended: datetime | None = None
     outcome: str | None = None
-    messages: int = 0  # when the head was written last
+    messages: int = 0  # count when the head was last written
     last: datetime | None = None
-    episodes: int = 0  # that were made of it
-    facts: int = 0  # likewise
-    told: int = 0  # number of the last turn that facts were looked for in
-    read: int = 0  # number of the last turn that a language model was asked about
-    compactions: tuple[int, ...] = ()  # numbers of the messages behind which the history was condensed on demand
+    episodes: int = 0  # episodes created from it
+    facts: int = 0  # facts created from it
+    told: int = 0  # number of the last turn processed by the fact rules
+    read: int = 0  # number of the last turn read by a language model
+    compactions: tuple[int, ...] = ()  # numbers of the messages after which the history was condensed on demand
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ class Unfinished:
         try:
             await asyncio.to_thread(self._note, note, told)
         except OSError as error:
-            logger.warning("what is being forgotten could not be noted: %s", error)
+            logger.warning("erasure in progress could not be recorded: %s", error)
         yield
         note.unlink(missing_ok=True)
 
@@ -51,7 +51,7 @@ class Unfinished:
                 noted = json.loads(note.read_bytes())
                 told.append((note, noted["project"], [str(one) for one in noted["ids"]]))
             except (OSError, ValueError, TypeError, KeyError):
-                logger.warning("%s cannot be read: what was being forgotten may not be off the disk yet", note)
+                logger.warning("%s is not readable: erased memories may still be on disk", note)
                 note.unlink(missing_ok=True)
         return told
 

@@ -21,14 +21,14 @@ from hunchd.store.journal.journal import Journal, Record
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = 0.5  # seconds before a refused batch is tried again; doubled each time
-LONGEST_PAUSE = 5.0  # seconds: work goes on within ten of whatever ends the trouble
-# Each commit costs the store the more, the more there were since it tidied up: what streams in shares them. So many
-# times as long as a first record waits for others.
+FIRST_PAUSE = 0.5  # seconds before a failed batch is retried; doubled each time
+LONGEST_PAUSE = 5.0  # seconds: writing resumes within ten seconds after the problem ends
+# A commit costs the store more, the more there were since its last compaction, so streams are batched: this factor
+# times the delay that a first record waits for others.
 STREAMING = 4
-# A client waits no longer; a full queue takes half a minute on a slow machine.
+# Longest wait of a client; a full queue takes half a minute on a slow machine.
 DRAINED_WITHIN = 60.0  # seconds
-# When to come back: the store takes some hundred records a second at least.
+# The store writes at least some hundred records a second.
 RETRY_AFTER = 2.0  # seconds
 
 
@@ -58,15 +58,15 @@ class Writer:
         self._batch = batch
         self._gather = gather  # seconds
         self._most = most
-        self._arriving = 0  # records on their way into the journal
+        self._arriving = 0  # records being appended to the journal
         self._waiting: deque[Write] = deque()
         self._seen: set[int] = set()  # accepted since the last checkpoint
         self._accepting: set[asyncio.Task[None]] = set()
-        self._gone: set[str] = set()  # projects that were removed; their ids never come back
+        self._gone: set[str] = set()  # removed projects; their ids are never reused
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
         self._moved = asyncio.Event()
-        self._awaited = 0  # callers who wait for all of it
+        self._awaited = 0  # callers that wait for the queue to drain
         self._hurry = asyncio.Event()
         self.trouble = ""
 
@@ -159,10 +159,10 @@ class Writer:
 
     async def run(self) -> None:
         """Write batches forever."""
-        # What came since the start waits in front of what was read from the journal: the last word would not be last.
+        # Records accepted since the start are queued before those read from the journal: restore the order.
         self._waiting = deque(sorted(self._waiting, key=lambda write: write.sequence))
         self._begun.set()
-        self._wake.set()  # a run that failed may have left something
+        self._wake.set()  # a failed run may have left records
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -186,14 +186,14 @@ class Writer:
             try:
                 await self._commit(batch)
                 break
-            except (InvalidInput, NotFound, TooLarge) as error:  # no later try can do better
+            except (InvalidInput, NotFound, TooLarge) as error:  # retrying is pointless
                 if len(batch) == 1:
-                    logger.error("record %d can never be stored and is passed over: %s", batch[0].sequence, error)
+                    logger.error("record %d cannot be stored; skipping it: %s", batch[0].sequence, error)
                     break
-                batch = batch[:1]  # find the one that is wrong
-            except Exception as error:  # whatever is wrong with the store, what was accepted stays and waits
-                self.trouble = f"the store does not take what was accepted: {error}"
-                logger.exception("writing %d records failed; trying again in %.1f s", len(batch), pause)
+                batch = batch[:1]  # isolate the invalid record
+            except Exception as error:  # accepted records stay queued, whatever the store's problem
+                self.trouble = f"writing to the store failed: {error}"
+                logger.exception("writing %d records failed; retrying in %.1f s", len(batch), pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
         self.trouble = ""
@@ -231,7 +231,7 @@ class Writer:
         reached = min((write.sequence for write in self._waiting), default=max(self._seen, default=0) + 1) - 1
         try:
             await self._journal.checkpoint(reached)
-        except HunchError as error:  # the next batch tries again; what is replayed meanwhile changes nothing
-            logger.warning("the journal could not be told what is stored: %s", error.message)
+        except HunchError as error:  # the next batch retries; replaying is idempotent
+            logger.warning("journal checkpoint failed: %s", error.message)
         else:
             self._seen = {sequence for sequence in self._seen if sequence > reached}

@@ -15,10 +15,10 @@ from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.projects import Projects
 from hunchd.protocol.memories import MemoryDraft
 
-Owned = tuple[MemoryDraft, str | None]  # and the id of its project
+Owned = tuple[MemoryDraft, str | None]  # (draft, project id)
 
 _STANDING = (Status.ACTIVE, Status.SUSPECT)
-# What was said is kept as it was said, and a question is settled: nothing takes their place.
+# Messages and contradictions cannot be replaced.
 _IRREPLACEABLE = (Kind.MESSAGE, Kind.CONTRADICTION)
 
 
@@ -73,14 +73,14 @@ class Admitting:
         try:
             memory = await self._memories.get(named, self._projects.ids)
         except NotFound as error:
-            raise NotFound(error.message, field=field, hint="leave it out where nothing is replaced") from error
+            raise NotFound(error.message, field=field, hint="omit it if nothing is replaced") from error
         why = ""
         if memory.project != owner:
-            why = "belongs to another project than what is to take its place"
+            why = "belongs to another project than its replacement"
         elif "." in named:
-            why = f"is what '{named.partition('.')[0]}' said before: history is not changed"
+            why = f"is what '{named.partition('.')[0]}' said before; history cannot be changed"
         elif memory.kind in _IRREPLACEABLE:
-            why = f"is a {memory.kind}: nothing takes its place"
+            why = f"is a {memory.kind}, which cannot be replaced"
         if why:
             raise Conflict(f"'{named}' {why}", field=field)
 
@@ -97,7 +97,7 @@ def _with_one_place(draft: MemoryDraft, told: MemoryDraft, memory: Memory, holde
         return told if told.supersedes is not None else replace(told, supersedes=holder.id)
     has = f"the fact with the key {holder.key!a}" if place_of(holder) else "another memory"
     raise Conflict(
-        f"the ref {draft.ref!a} is that of {has}, and not of one with the key {draft.key!a}",
+        f"the ref {draft.ref!a} belongs to {has}, not to one with the key {draft.key!a}",
         field=draft.called("ref"),
-        hint=f"PATCH /memories/{holder.id} gives that one another key; or send this one under another ref",
+        hint=f"PATCH /memories/{holder.id} changes the key of that one; or send this one with another ref",
     )

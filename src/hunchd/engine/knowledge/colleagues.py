@@ -12,7 +12,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from hunchd.domain.sharing import why_not
 from hunchd.engine.keeping.memories import Memories
 
-COLLEAGUE = "colleague"  # source type begins with it: two colleagues are two voices
+COLLEAGUE = "colleague"  # prefix of the source type: each colleague is a source of its own
 
 
 class Colleagues:
@@ -51,14 +51,14 @@ class Colleagues:
                 reason = f"{told.source['by']} says something else of '{told.key}'"
                 ruling = contested(told, head, now)
                 conflict = conflict_of(head, ruling.memory, now, reason=reason)
-                if await self._memories.known([conflict.id], told.project):  # asked already, or answered
+                if await self._memories.known([conflict.id], told.project):  # open or answered already
                     return "known"
                 await self._memories.commit([replace(ruling.change, memories=(*ruling.change.memories, conflict))])
                 return "contradictions"
             if head is None:
                 await self._memories.commit([Change((told,), project=told.project)])
                 return "memories"
-        # Something held here once, and holds no more, or is the colleague's own word.
+        # The slot held an ended value, or an earlier one of this colleague.
         await self._memories.claim([told])
         return "memories"
 

@@ -23,7 +23,7 @@ from hunchd.protocol.answers import part_json
 from hunchd.protocol.memories import memory_json
 from hunchd.protocol.requests import ConflictsRequest, OpposeRequest, Resolution
 
-TOLD: Final = 0.9  # how sure we are of what somebody says who knows both
+TOLD: Final = 0.9  # confidence of a client's report
 REASON: Final = "who knows both says that they cannot both hold"
 
 
@@ -65,7 +65,7 @@ class Contradictions:
             if one.id == other.id:
                 raise Conflict("'a' and 'b' are the same memory", field="b")
             if one.project != other.project:
-                raise Conflict("'a' and 'b' belong to different projects, where both may hold", field="b")
+                raise Conflict("'a' and 'b' belong to different projects, so both may be true", field="b")
             reason = redact(asked.note).text or REASON
             conflict = conflict_of(*in_order(one, other), self._now(), reason=reason, confidence=TOLD)
             before = (await self._memories.known([conflict.id], conflict.project)).get(conflict.id)
@@ -86,7 +86,7 @@ class Contradictions:
             if named[side.id] >= MOST_OF_ONE:
                 raise Conflict(
                     f"'{side.id}' is in {MOST_OF_ONE} open contradictions already",
-                    hint="settle one of them first: hunch contradictions",
+                    hint="resolve one of them first: hunch contradictions",
                 )
 
     async def _side(self, identifier: str, field: str) -> Memory:
@@ -96,9 +96,9 @@ class Contradictions:
             raise NotFound(f"there is no memory '{identifier}'", field=field) from None
         if not states(memory):
             raise Conflict(
-                f"'{identifier}' states nothing that holds now: it is a {memory.kind}, {memory.status}",
+                f"'{identifier}' makes no valid statement: it is a {memory.kind}, {memory.status}",
                 field=field,
-                hint="facts, and episodes that somebody told, can contradict each other",
+                hint="only facts and reported episodes can contradict each other",
             )
         return memory
 
@@ -119,7 +119,7 @@ class Contradictions:
         async with self._memories.changing:
             conflict = await self._conflict(identifier)
             present = await self._concerned(conflict)
-            # The value is judged by its key too.
+            # The value is checked together with its key.
             [value] = redact_values({conflict.key or "": redact(asked.value).text})[0].values()
             asked = replace(asked, note=redact(asked.note).text, value=value)
             closed, change = settled(conflict, asked, present, self._now())

@@ -24,9 +24,9 @@ from hunchd.protocol.answers import part_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
 from hunchd.protocol.memories import title_of
 
-# What a prompt can carry of who somebody is, all pages of the profile together.
+# Limit of all profile pages together, as they go into prompts.
 PROFILE_TOKENS: Final = 5_000
-DOCUMENT: Final = "document"  # category of a page that was put by path
+DOCUMENT: Final = "document"  # category of a document stored by path
 
 
 def document_id(path: str) -> str:
@@ -48,7 +48,7 @@ class Documents:
         The same text changes nothing. Raises TooLarge if the profile would exceed PROFILE_TOKENS.
         """
         if redacted_name(draft.path) != draft.path:
-            raise InvalidInput("the path holds what looks like a secret, which is not kept", field="path")
+            raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")
         async with self._memories.changing:
             now = self._now()
             head = await self._head(draft.path)
@@ -122,7 +122,7 @@ class Documents:
         async with self._memories.changing:
             page = await self._memories.get(page.id, self._projects.ids)
             if page.status is Status.ARCHIVED:
-                raise Conflict("there is nothing to take back")
+                raise Conflict("there is nothing to undo")
             before = await self._memories.known([page.supersedes], page.project) if page.supersedes else {}
             restored, change = undone(page, before.get(page.supersedes or ""), self._now())
             await self._memories.commit([await self._with_chunks(restored, change)])
@@ -134,7 +134,7 @@ class Documents:
             return await self._memories.get(document_id(path), self._projects.ids)
         except NotFound:
             pass
-        for owner in (None, *self._projects.ids):  # what sessions and imports have put there
+        for owner in (None, *self._projects.ids):  # documents stored by sessions and imports
             filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), key=path)
             if found := await self._memories.all_of(filters):
                 return max(found, key=lambda page: page.updated)
@@ -159,9 +159,9 @@ class Documents:
         total = count(page.content) + sum(count(one.content) for one in others)
         if total > PROFILE_TOKENS:
             raise TooLarge(
-                f"the profile would have {total:,} tokens; it may have {PROFILE_TOKENS:,}, as it goes into prompts",
+                f"the profile would have {total:,} tokens; the limit is {PROFILE_TOKENS:,}, as it goes into prompts",
                 field="content",
-                hint="shorten it, or keep the rest below /reference",
+                hint="shorten it, or move the rest below /reference",
             )
 
     async def _with_chunks(self, page: Memory, change: Change) -> Change:

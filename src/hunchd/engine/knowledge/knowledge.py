@@ -29,7 +29,7 @@ from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
 from hunchd.retrieval.wording import terms
 
-MOST_MEANT: Final = 3  # facts whose history a question about a change is answered with
+MOST_MEANT: Final = 3  # facts whose history answers a question about a change
 _WHEN: Final = re.compile(
     r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
     r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
@@ -83,7 +83,7 @@ class Knowledge:
         memory = await self._memories.get(identifier, self._projects.ids)
         if message_of_memory(memory) is not None or head_of_memory(memory) is not None:
             raise Conflict(
-                f"'{identifier}' is part of a session's log, which is kept as it was said",
+                f"'{identifier}' is part of a session's log, which cannot be changed",
                 hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
             )
         if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
@@ -93,7 +93,7 @@ class Knowledge:
     async def undo(self, identifier: str) -> Memory:
         """Undo the last change of a memory or document, or the resolution of a contradiction."""
         memory = await self._memories.get(identifier, self._projects.ids)
-        if restored(memory) is not None:  # archived for want of use
+        if restored(memory) is not None:  # archived because it was not used
             return await self._bring_back(identifier)
         if memory.kind is Kind.CONTRADICTION:
             await self.contradictions.unresolve(identifier)
@@ -106,7 +106,7 @@ class Knowledge:
         async with self._memories.changing:
             memory = await self._memories.get(identifier, self._projects.ids)
             if (back := restored(memory)) is None:
-                return memory  # somebody did it a moment ago
+                return memory  # restored meanwhile
             used = replace(back, usage=replace(back.usage, last=self._now()))
             await self._memories.keep([used])
             return used
@@ -126,7 +126,7 @@ class Knowledge:
         memory = await self._memories.get(identifier, self._projects.ids)
         held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
         if held is None:
-            raise NotFound(f"'{identifier}' said nothing on {moment:%Y-%m-%d}", field="as_of")
+            raise NotFound(f"'{identifier}' has no value on {moment:%Y-%m-%d}", field="as_of")
         return held
 
     # Facts
@@ -156,7 +156,7 @@ class Knowledge:
                     "changes": changes(head, family),
                     "rejected": [memory_json(one) for one in family if _was_rejected(one)],
                 }
-        raise NotFound(f"nothing is known of {request.key!r}", field="key")
+        raise NotFound(f"nothing is known about {request.key!r}", field="key")
 
     async def with_moments(
         self, request: SearchRequest, found: dict[str, Any], facts: Iterable[Memory]

@@ -45,7 +45,7 @@ class Sharing:
             reason = (
                 _refusal(memory, project, tree, self._memories.now())
                 if memory is not None
-                else "there is no such memory, and no such key"
+                else "there is no memory with this id or key"
             )
             if memory is None or reason:
                 refused.append({"name": name, "reason": reason})
@@ -78,9 +78,9 @@ class Sharing:
 
 def _refusal(memory: Memory, project: Project, tree: Tree, now: datetime) -> str:
     if len(memory.content) > TEXT_LIMIT:
-        return f"it is longer than {TEXT_LIMIT:,} characters: a page of documentation"
+        return f"it is longer than {TEXT_LIMIT:,} characters"
     if taken_out("", without_secrets(memory).value or ""):
-        return "its value was a secret, which is not kept"
+        return "its value was a secret, which is not stored"
     return why_not(memory, project=project.id, branch=tree.branch or None, now=now)
 
 

@@ -28,7 +28,7 @@ from hunchd.store.client import StoreClient
 
 logger = logging.getLogger(__name__)
 
-BATCH = 256  # memories that share one sync of the journal
+BATCH = 256  # memories for one journal sync
 _COUNTED = ("projects", "memories", "signals", "known", "skipped")
 
 
@@ -36,14 +36,14 @@ _COUNTED = ("projects", "memories", "signals", "known", "skipped")
 class _Taken:
     """State of an import in progress."""
 
-    owners: dict[str, str] = field(default_factory=dict)  # project id there → project id here
-    memories: list[tuple[int, Memory]] = field(default_factory=list)  # with the numbers of their lines
+    owners: dict[str, str] = field(default_factory=dict)  # project id in the export → local project id
+    memories: list[tuple[int, Memory]] = field(default_factory=list)  # with their line numbers
     signals: list[dict[str, Any]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
     def pass_over(self, line: int, error: HunchError) -> None:
-        logger.warning("line %d of an import is passed over: %s", line + 1, redact(error.message).text)
+        logger.warning("line %d of an import is skipped: %s", line + 1, redact(error.message).text)
         self.counts["skipped"] += 1
         if len(self.rejected) < NAMED_REJECTIONS:
             self.rejected.append(rejection_json(line, error))
@@ -92,7 +92,7 @@ class Transfer:
         async for line in lines:
             try:
                 self._sort(line, taken)
-            except (InvalidInput, NotFound) as error:  # a folder that can be no project, or a project that is not known
+            except (InvalidInput, NotFound) as error:  # invalid folder, or unknown project
                 taken.pass_over(line["line"], error)
             if len(taken.memories) + len(taken.signals) >= BATCH:
                 await self._keep(taken)
@@ -111,7 +111,7 @@ class Transfer:
                 said.append(without_secrets(memory_from_json(line["data"])))
         theirs = {memory.project for memory in said if memory.project is not None}
         if len(theirs) > 1:
-            raise InvalidInput("the export is of several projects", hint="hunch export --project . writes one")
+            raise InvalidInput("the export contains several projects", hint="hunch export --project . writes one")
         told = [replace(memory, project=owner) if memory.project is not None else memory for memory in said]
         return {**await self._colleagues.take(told, name)}
 
@@ -228,7 +228,7 @@ def _elsewhere(memory: Memory, owner: Project | None) -> Conflict:
     return Conflict(
         f"'{memory.id}' is the id of a memory {whose} already",
         field="data.id",
-        hint="an id is one memory's: give it another, or leave the memory where it is",
+        hint="an id belongs to one memory: assign another one, or omit this memory",
     )
 
 

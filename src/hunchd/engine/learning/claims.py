@@ -25,7 +25,7 @@ from hunchd.repository.layout import default_branch, resolve
 
 logger = logging.getLogger(__name__)
 
-CLAIMED_AT_ONCE: Final = 100  # facts; the loop gets a turn in between
+CLAIMED_AT_ONCE: Final = 100  # facts; yields to the event loop in between
 BY_FILES: Final = "convention"  # source type
 
 
@@ -47,14 +47,14 @@ class Claims:
         facts = [on_line(fact, line) for fact in said]
         places = [fact.id for fact in facts] + [fact.id for fact in said]
         claims, changes, stated = list[Memory](), list[Change](), set[str]()
-        async with self._memories.changing:  # what somebody says meanwhile is said behind it
+        async with self._memories.changing:  # later statements come after it
             heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
             for fact, elsewhere in zip(facts, said, strict=True):
                 head = heads.get(fact.id)
-                if fact.status is not Status.ACTIVE:  # a decision that stands no more
+                if fact.status is not Status.ACTIVE:  # a withdrawn decision
                     changes += _laid_down(fact, head)
                 elif line is not None and _is_said_there(fact, heads.get(elsewhere.id)):
-                    continue  # as on the main line
+                    continue  # same as on the main line
                 elif head is not None and _says_it_elsewhere(fact, head):
                     changes.append(Change((_said_elsewhere(fact, head, self._memories.now()),), project=project.id))
                 elif head is None or not await is_no_news(self._memories, fact, head):
@@ -84,13 +84,13 @@ class Claims:
         proofs = {fact.id: _proof(fact) for fact in bound}
         try:
             reached = await self._reached(project, [sha for sha in {*tips.values(), *proofs.values()} if sha])
-        except HunchError as error:  # the next commit asks again
-            logger.warning("%s: what was merged cannot be told: %s", project.name, error.message)
+        except HunchError as error:  # retried with the next commit
+            logger.warning("%s: merged branches could not be determined: %s", project.name, error.message)
             return
-        async with self._memories.changing:  # what was said or forgotten meanwhile stands; the next commit asks of it
+        async with self._memories.changing:  # changes made meanwhile stay; the next commit handles them
             heads = await self._memories.known([fact.id for fact in bound], project.id)
             facts = [heads[fact.id] for fact in bound if _is_still(fact, heads.get(fact.id))]
-            # A branch that is ahead of the main line now will be proved merged by its tip.
+            # Record the tip of a branch that is ahead of the main line: it will prove the merge.
             ahead = [
                 replace(fact, source={**fact.source, "tip": tip})
                 for fact in facts
@@ -144,7 +144,7 @@ class Claims:
 
 async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
     """Return True if the source of `fact` said this before and was overruled by `head`."""
-    if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it lost against another memory
+    if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return same_value(fact, head) and voice_of(fact) == voice_of(head)
     if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
         return False

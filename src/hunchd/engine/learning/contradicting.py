@@ -41,21 +41,21 @@ from hunchd.store.hot import HotTier
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING: Final = 5_000  # memories; what comes above that is looked at in the night
-PAUSE: Final = 0.1  # seconds between two memories, each of which takes 20 ms of the front
-# Questions come first: while one follows the other a memory is looked at only so often.
-QUIET: Final = 0.25  # seconds without a question
+MOST_WAITING: Final = 5_000  # queued memories; the nightly run handles the rest
+PAUSE: Final = 0.1  # seconds between two memories, each of which takes 20 ms
+# Search requests have priority: while they keep coming, memories are compared only this often.
+QUIET: Final = 0.25  # seconds without a search request
 LONGEST_WAIT: Final = 3.0  # seconds
-PATIENCE: Final = 0.0  # seconds to wait for an embedding: words find what says something about the same
-LONGEST_LOOK: Final = 3.0  # seconds that somebody waits for what is near: a store may be starting
-MEANT: Final = 1.0  # seconds to wait for it where somebody is asked, who may have other words for the same
-REMEMBERED: Final = 2_000  # pairs that need not be read again when something else of a memory changes
-# How near a statement has to be for somebody to be asked about it: of 540 that contradict another one, 94 % are among
-# four that are as near (six development sets of pairs).
+PATIENCE: Final = 0.0  # seconds to wait for an embedding: lexical search finds statements on the same subject
+LONGEST_LOOK: Final = 3.0  # seconds that a client waits for similar statements: the store may be starting
+MEANT: Final = 1.0  # seconds to wait for an embedding if a client asks, to find other wordings
+REMEMBERED: Final = 2_000  # cached pairs, so that other changes of a memory do not judge them again
+# Minimum similarity of a statement that is reported: of 540 that contradict another one, 94 % are among the four
+# nearest above it (six development sets of pairs).
 NEAR: Final = 0.35
 KINDS: Final = (Kind.FACT, Kind.EPISODE)
 
-Candidate: TypeAlias = tuple[Memory, float | None]  # and how alike both are in meaning (cosine), where that is known
+Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similarity, if known
 
 
 class Contradicting(Feature):
@@ -76,7 +76,7 @@ class Contradicting(Feature):
         self._store = store
         self._now = now
         self._judging = judging
-        self._reads = reads  # whether a model reads what the rules leave open
+        self._reads = reads  # True if a model judges what the rules leave open
         self._read: OrderedDict[str, float] = OrderedDict()
         self._waiting: dict[str, Memory] = {}
         self._work = asyncio.Event()
@@ -102,8 +102,8 @@ class Contradicting(Feature):
                 memory = self._waiting.pop(next(iter(self._waiting)))
                 try:
                     await self.look(memory)
-                except HunchError as error:  # the night looks again
-                    logger.warning("'%s' could not be held against the others: %s", memory.id, error.message)
+                except HunchError as error:  # the nightly run retries
+                    logger.warning("'%s' could not be compared with the others: %s", memory.id, error.message)
                 await asyncio.sleep(PAUSE)
                 await self._questions_over()
 
@@ -179,8 +179,8 @@ class Contradicting(Feature):
         new = {name: (statement(a), statement(b)) for name, (a, b) in pairs.items() if name not in self._read}
         try:
             said = await self._store.contradict(list(new.values())) if new else None
-        except HunchError as error:  # what the rules have found is opened all the same
-            logger.warning("pairs of statements are not read: %s", error.message)
+        except HunchError as error:  # contradictions found by rules are opened anyway
+            logger.warning("statement pairs could not be judged: %s", error.message)
             said = None
         if said is not None:
             self._read.update(zip(new, said, strict=True))

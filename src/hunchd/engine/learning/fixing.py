@@ -35,10 +35,10 @@ from hunchd.repository.working import Picture
 logger = logging.getLogger(__name__)
 
 FILE: Final = "runs.json"  # in a project's cache folder
-WAITING: Final = 500  # happenings; in a storm of errors the oldest are not looked at
-# After this time the tree no longer looks as it did when the error was seen.
+WAITING: Final = 500  # queued events; in a burst of errors the oldest are dropped
+# Later snapshots do not show the tree at the time of the error any more.
 FRESH: Final = timedelta(seconds=30)
-# A commit this long after a fix is another piece of work.
+# Later commits do not belong to the fix.
 COMMITTED_WITHIN: Final = timedelta(days=14)
 
 
@@ -51,7 +51,7 @@ class Fixing(Feature):
         find: Callable[[str | None], Project | None],
         parts: Parts,
     ) -> None:
-        self.past = PastFixing(memories, find, parts)  # for errors that nobody here has mended
+        self.past = PastFixing(memories, find, parts)  # for errors without a known fix
         self._memories = memories
         self._find = find
         self._ignored = tuple(parts.settings.index.ignore)
@@ -59,7 +59,7 @@ class Fixing(Feature):
         self._waiting: deque[tuple[str, Happened]] = deque(maxlen=WAITING)
         self._work = asyncio.Event()
         self._runs: dict[str, Runs] = {}
-        self._looked: tuple[str, datetime, Picture | None] | None = None  # the last picture: of which tree, when
+        self._looked: tuple[str, datetime, Picture | None] | None = None  # last snapshot: (root, time, snapshot)
 
     def start(self, tasks: Tasks) -> None:
         tasks.start("fixes", self.run)
@@ -94,8 +94,8 @@ class Fixing(Feature):
                     continue
                 try:
                     await self._look_into(project, happened)
-                except HunchError as error:  # git, or the disk: this one fix is not learnt
-                    logger.warning("%s: a fix could not be looked into: %s", project.name, error.message)
+                except HunchError as error:  # git or disk failure: this fix is not learned
+                    logger.warning("%s: learning a fix failed: %s", project.name, error.message)
 
     async def _look_into(self, project: Project, happened: Happened) -> None:
         if isinstance(happened, Committed):
@@ -215,7 +215,7 @@ class Fixing(Feature):
         if self._now() - at > FRESH:
             return None
         if self._looked is not None and self._looked[0] == root and at <= self._looked[1]:
-            return self._looked[2]  # of a storm of errors one look is enough
+            return self._looked[2]  # one snapshot suffices for a burst of errors
         moment = self._now()
         seen = await asyncio.to_thread(working.picture, Path(root), _clean, self._ignored)
         self._looked = (root, moment, seen)
@@ -240,7 +240,7 @@ def _load(file: Path) -> Runs:
     except FileNotFoundError:
         return Runs()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        logger.warning("what was failing cannot be read and is forgotten: %s", file, exc_info=True)
+        logger.warning("saved failures are not readable and are dropped: %s", file, exc_info=True)
         return Runs()
 
 
@@ -256,4 +256,4 @@ def _keep(file: Path, runs: Runs) -> None:
         draft.write_text(json.dumps(runs.json()), encoding="utf-8")
         draft.replace(file)
     except OSError as error:
-        logger.warning("what is failing cannot be kept: %s", error)
+        logger.warning("failures could not be saved: %s", error)

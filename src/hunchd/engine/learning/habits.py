@@ -30,10 +30,10 @@ from hunchd.protocol.memories import memory_from_json
 logger = logging.getLogger(__name__)
 
 MINED_EVERY: Final = 20  # new commands
-FEWEST: Final = 12  # in which something can come back three times
-REST: Final = 2.0  # seconds: what is given together is written together
-SLICE: Final = 25  # commands taught before the loop gets a turn: about 3 ms
-MINING: Final = 60.0  # seconds that the indexer may take
+FEWEST: Final = 12  # minimum commands for a habit of three runs
+REST: Final = 2.0  # seconds: batches the writes
+SLICE: Final = 25  # commands learned before yielding to the event loop: about 3 ms
+MINING: Final = 60.0  # timeout in seconds
 
 
 class Habits(Feature):
@@ -108,15 +108,15 @@ class Habits(Feature):
                     continue
                 try:
                     await self._keep_up(project)
-                except (HunchError, OSError) as error:  # the next command tries again
-                    logger.warning("%s: habits are not up to date: %s", project.name, error)
+                except (HunchError, OSError) as error:  # retried with the next command
+                    logger.warning("%s: updating habits failed: %s", project.name, error)
 
     async def _keep_up(self, project: Project) -> None:
         routine = project.routine
         if project.id not in self._loaded:
             self._loaded.add(project.id)
             await self._load(project)
-        self._tell_model(project)  # the store may have told of more since
+        self._tell_model(project)  # the store may have loaded more habits
         if routine.is_out_of_order or routine.changed:
             await self._again(project)
         elif routine.fresh:
@@ -158,7 +158,7 @@ class Habits(Feature):
     async def _mine(self, project: Project) -> None:
         routine = project.routine
         unmined = routine.unmined
-        if len(routine.log) >= logs.MOST:  # the file only grows
+        if len(routine.log) >= logs.MOST:  # the file is append-only
             await asyncio.to_thread(logs.rewrite, project.cache, list(routine.log), sorted(routine.forgotten))
         zone = self._now().astimezone().utcoffset()
         params = {
@@ -195,7 +195,7 @@ async def keep(
         stored = await memories.known([memory.id for memory in wanted], project.id)
         shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
         known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
-        # What its owner put in other words stays in those.
+        # Workflows that the user edited keep the user's wording.
         own = {memory.id for memory in known.values() if is_edited(memory)}
         changed, gone = differences(list(known.values()), [memory for memory in wanted if memory.id not in own])
         changes = [_told(known.get(memory.id), memory, now) for memory in changed]

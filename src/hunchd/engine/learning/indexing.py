@@ -37,9 +37,9 @@ from hunchd.store.code import CodeCache
 
 logger = logging.getLogger(__name__)
 
-SLICE = 8  # units learnt before the loop gets a turn: about 2 ms
-EMBEDDING_LOOK = 2.0  # seconds between two looks at how far the embedding is
-EMBEDDING_STUCK = 60.0  # seconds without progress after which nobody looks any more
+SLICE = 8  # units learned before yielding to the event loop: about 2 ms
+EMBEDDING_LOOK = 2.0  # seconds between two polls of the embedding progress
+EMBEDDING_STUCK = 60.0  # seconds without progress after which polling stops
 MODEL, CODE, STATE = "model.hunch", "code.sqlite", "state.json"  # files in a project's cache folder
 
 
@@ -86,8 +86,8 @@ class Indexing:
         except FileNotFoundError:
             project.learnt = None
         except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
-            ours = isinstance(error, HunchError)  # in words already: it may just be an earlier version's
-            logger.warning("the models of %s are made again: %s", project.name, error, exc_info=not ours)
+            ours = isinstance(error, HunchError)  # no traceback needed: may be a file of an earlier version
+            logger.warning("models of %s are not usable; rebuilding them: %s", project.name, error, exc_info=not ours)
             project.learnt, project.predictor = None, None
         if project.code is not None:
             project.code.close()
@@ -102,12 +102,12 @@ class Indexing:
             if project.whole:
                 await self.catch_up(project)
                 await self.refresh(project)
-            else:  # also where an earlier attempt ended early: what it had not come to is missing otherwise for good
+            else:  # also after an incomplete attempt: otherwise the rest would be missing for good
                 await self._from_scratch(project)
                 await self._conventions(project)
         except HunchError as error:
             project.index_error = error.message
-            again = isinstance(error, Unavailable)  # a helper ended: another one is asked in a moment
+            again = isinstance(error, Unavailable)  # a helper process ended and will be restarted
             raise
         finally:
             project.indexing = again
@@ -144,8 +144,8 @@ class Indexing:
         moved = [(old, new) for old, new in answer.get("moved", ())]
         deepened = project.border is not None and project.border != border(
             project.main.layout
-        )  # there is older history by now
-        if deepened or answer.get("rewritten") or not (project.whole or project.indexing):  # maybe another repository
+        )  # the clone was deepened
+        if deepened or answer.get("rewritten") or not (project.whole or project.indexing):  # maybe a new repository
             before = project.predictor.shas() if project.predictor is not None else []
             await self._from_scratch(project)
             await self._rewrite(project, moved, await self._lost(project, before))
@@ -155,7 +155,7 @@ class Indexing:
             rename(project.predictor, moved)
         units = [unit_from(unit) for unit in answer["units"]]
         await self._learn(project, units)
-        if project.learnt in answer.get("gone", ()):  # a reset: what it took away is news if it comes back
+        if project.learnt in answer.get("gone", ()):  # a reset: removed commits are new if they come back
             project.learnt = answer["head"]
         self._features.on_commits_learned(units)
         await self._store_episodes(answer["episodes"])
@@ -263,7 +263,7 @@ class Indexing:
                 collaborators.noticed(project, unit)
                 known = len(project.predictor)
                 project.predictor.learn(unit)
-                project.commits.done += len(project.predictor) - known  # what another branch had brought counts once
+                project.commits.done += len(project.predictor) - known  # units known from another branch count once
             project.learnt = unit.sha
             if index % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
@@ -272,7 +272,7 @@ class Indexing:
 
     async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
         memories = [memory_from_json(episode) for episode in episodes]
-        if back := [memory for memory in memories if memory.id in self._removed]:  # a reset that was taken back
+        if back := [memory for memory in memories if memory.id in self._removed]:  # an undone reset
             self._removed.difference_update(memory.id for memory in back)
             await self._memories.keep(back)
         if new := [memory for memory in memories if memory not in back]:
@@ -306,7 +306,7 @@ class Indexing:
             draft.write_text(json.dumps(told))
             draft.replace(project.cache / STATE)
         except OSError as error:
-            logger.warning("the models of %s could not be kept: %s", project.name, error)
+            logger.warning("models of %s could not be saved: %s", project.name, error)
 
     def _where(self, project: Project) -> dict[str, Any]:
         return {

@@ -29,9 +29,9 @@ from hunchd.language.prompts import CONTRADICTIONS, MOST_PAIRS
 
 logger = logging.getLogger(__name__)
 
-LONGEST_ANSWER: Final = 600  # tokens: eight pairs with their words
-REST: Final = 600.0  # seconds after a failure: meanwhile rules and reader decide
-# What models put around words that they copy: quotation marks, an ellipsis, the end of a sentence.
+LONGEST_ANSWER: Final = 600  # tokens: eight pairs with their quotes
+REST: Final = 600.0  # seconds of pause after a failure: meanwhile rules and local model decide
+# Punctuation that models add around quotes.
 _AROUND: Final = re.compile(r"^[\s\"'“”‘’`….,;:]+|[\s\"'“”‘’`….,;:]+$")
 
 
@@ -75,11 +75,11 @@ class Judging:
                 return
             outcome = _sensible(await self._client.ask(question), len(others))
             self._ledger.settle(worst, paid(outcome, worst), failed=isinstance(outcome, Failure))
-        except StoreError as error:  # what it costs cannot be written down: as if nobody had answered
+        except StoreError as error:  # the cost cannot be saved: treat it as a failure
             outcome = Failure("refused", error.message)
         if isinstance(outcome, Failure):
             self._rests_until = self._clock() + max(REST, outcome.retry_after or 0.0)
-            logger.warning("pairs of statements are not judged: %s: %s", outcome.trouble, outcome.message)
+            logger.warning("judging of statement pairs failed: %s: %s", outcome.trouble, outcome.message)
             return
         opposed = borne_out(outcome.content, memory, others)
         await asyncio.to_thread(self._verdicts.keep, memory, [(other, other.id in opposed) for other in others])
@@ -118,7 +118,7 @@ def borne_out(content: Mapping[str, Any], memory: Memory, others: Sequence[Memor
         if _stands_in(claim["new_words"], _plain(memory)) and _stands_in(claim["known_words"], _plain(other)):
             found.add(other.id)
         else:
-            logger.info("a contradiction that the language model claims is not borne out by its words")
+            logger.info("rejected a contradiction claim of the language model: its quote is not in the text")
     return frozenset(found)
 
 
@@ -129,7 +129,7 @@ def _sensible(outcome: Answer | Failure, pairs: int) -> Answer | Failure:
     claims = outcome.content.get("contradictions")
     if isinstance(claims, list) and all(_is_claim(claim, pairs) for claim in claims):
         return outcome
-    return Failure("nonsense", "the answer does not have the shape that was asked for", used=outcome.used)
+    return Failure("nonsense", "the answer does not match the requested schema", used=outcome.used)
 
 
 def _is_claim(claim: object, pairs: int) -> bool:

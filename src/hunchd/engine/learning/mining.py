@@ -30,10 +30,10 @@ from hunchd.patterns.pattern import Pattern, pattern_from
 logger = logging.getLogger(__name__)
 
 CACHE: Final = "patterns.sqlite"  # in a project's cache folder
-LOOK: Final = 2.0  # seconds between two looks whether it is quiet
-MOST_PATHS: Final = 200  # changed files that are named; above that the whole tree is looked at
-RETRY: Final = 300.0  # seconds until mining that failed is tried again
-# How distinctive a pattern is among those of its project, by its rank: in steps, so that it does not change each time.
+LOOK: Final = 2.0  # seconds between two idle checks
+MOST_PATHS: Final = 200  # changed files listed; above that the whole tree is scanned
+RETRY: Final = 300.0  # seconds until failed mining is retried
+# Strength of a pattern by its rank in the project; in steps, so that it rarely changes.
 STRENGTHS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
 WEAKEST: Final = 0.25
 
@@ -55,7 +55,7 @@ class Mining(Feature):
         self._events = events
         self._now = parts.now
         self._forgotten = Forgotten(parts.places.data / "forgotten-patterns")
-        self._waiting: dict[str, set[str] | None] = {}  # project → files that changed; None: look at all
+        self._waiting: dict[str, set[str] | None] = {}  # project → changed files; None: all
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
 
@@ -130,13 +130,13 @@ class Mining(Feature):
                 return
             changed = await self._keep_patterns(project, patterns)
         except HunchError as error:
-            logger.warning("%s: patterns could not be looked for: %s", project.name, error.message)
+            logger.warning("%s: mining of patterns failed: %s", project.name, error.message)
             self._not_before[project.id] = time.monotonic() + RETRY
             self._waiting[project.id] = None
             return
         finally:
             project.is_mining = False
-            if self._find(project.id) is None:  # what the miner wrote after the project's cache was cleared
+            if self._find(project.id) is None:  # remove what the miner wrote after the project was removed
                 await asyncio.to_thread(shutil.rmtree, project.cache, ignore_errors=True)
         took = time.monotonic() - began
         logger.info("%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), changed, took)

@@ -34,8 +34,8 @@ from hunchd.repository.working import Picture
 logger = logging.getLogger(__name__)
 
 FOLDER: Final = "forgotten-fixes"  # in the data folder
-WAITING: Final = 20  # errors; in a storm the oldest are not looked for
-LOOKED: Final = 500  # errors of which it is known that this history says nothing new
+WAITING: Final = 20  # queued errors; in a burst the oldest are dropped
+LOOKED: Final = 500  # errors already searched at the current commit
 
 
 class PastFixing:
@@ -49,7 +49,7 @@ class PastFixing:
         self._forgotten = Forgotten(parts.places.data / FOLDER)
         self._waiting: deque[tuple[str, Failed]] = deque(maxlen=WAITING)
         self._work = asyncio.Event()
-        self._looked: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was looked at
+        self._looked: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
     def note(self, project: Project, happened: Happened | None) -> None:
         """Queue an error that has no fix."""
@@ -72,14 +72,14 @@ class PastFixing:
             await self._work.wait()
             self._work.clear()
             while self._waiting:
-                identifier, failed = self._waiting.pop()  # the newest is what somebody is at
+                identifier, failed = self._waiting.pop()  # newest first
                 project = self._find(identifier)
                 if project is None or project.missing:
                     continue
                 try:
                     await self._look(project, failed)
-                except HunchError as error:  # git, or the disk: this one is not found
-                    logger.warning("%s: history could not be searched for a fix: %s", project.name, error.message)
+                except HunchError as error:  # git or disk failure: skip this one
+                    logger.warning("%s: searching the history for a fix failed: %s", project.name, error.message)
 
     async def _look(self, project: Project, failed: Failed) -> None:
         head = project.tree_of(failed.root).sha or ""
@@ -97,7 +97,7 @@ class PastFixing:
         async with self._memories.changing:
             errors = await self._memories.known([failed.error, found.id], project.id)
             if failed.error not in errors or any(project.fixes.of(failed.error)):
-                return  # forgotten, or mended meanwhile
+                return  # forgotten or fixed meanwhile
             error = errors[failed.error]
             linked = replace(error, links=(*error.links, {"type": FIXED_BY, "ref": found.id}))
             kept = memory_of(found, project.id, self._now(), errors.get(found.id))

@@ -18,7 +18,7 @@ from hunchd.repository import layout as layouts
 from hunchd.repository.layout import Layout
 from hunchd.store.registry import Project as ProjectRecord
 
-ROOT_LOOK = 2.0  # seconds between two looks for a folder that is to be read
+ROOT_LOOK = 2.0  # seconds between two checks for a missing folder
 
 
 class Projects(Feature):
@@ -30,7 +30,7 @@ class Projects(Feature):
         self._features = features
         self.own = Own()
         self._projects: dict[str, Project] = {}
-        self._by_path: dict[str, tuple[Project, Tree]] = {}  # paths that were asked for before
+        self._by_path: dict[str, tuple[Project, Tree]] = {}  # lookup cache of paths
         self._caches = parts.places.cache / "projects"
 
     def __iter__(self) -> Iterator[Project]:
@@ -97,7 +97,7 @@ class Projects(Feature):
         if must_exist:
             self._refuse_everything(layout)
             if not layouts.is_readable(layout.root):
-                raise InvalidInput(f"{layout.root} cannot be read", field="path", hint="it must be listed and entered")
+                raise InvalidInput(f"{layout.root} cannot be read", field="path", hint="it needs read permission")
         record = self._parts.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]
@@ -127,12 +127,10 @@ class Projects(Feature):
         A home folder that is a repository is accepted: its owner has said what of it counts.
         """
         root = layout.root
-        what = (
-            "the root of the file system" if root == Path(root.anchor) else "your home folder, with all that is in it"
-        )
+        what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
         is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == expanded("~").resolve())
         if is_everything and self._parts.registry.find(root, common_dir=layout.common_dir) is None:
-            raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside")
+            raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside it")
 
     def get(self, identifier: str) -> Project:
         """Return the project with this id. Raises NotFound."""
@@ -161,7 +159,7 @@ class Projects(Feature):
         found = self._find(Path(named)) if Path(named).is_absolute() else None
         if found is None:
             raise NotFound(
-                f"{named} belongs to no project that is known",
+                f"{named} does not belong to a known project",
                 field="project",
                 hint="POST /projects (`hunch add`) first",
             )
@@ -225,7 +223,7 @@ class Projects(Feature):
 
         async def work() -> None:
             project.indexing = True
-            while project.missing:  # on a disk that is not there yet, maybe
+            while project.missing:  # its disk may not be mounted yet
                 await asyncio.sleep(ROOT_LOOK)
             await self._indexing.index(project)
 

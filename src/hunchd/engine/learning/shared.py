@@ -34,7 +34,7 @@ class Shared:
         if not said and not before:
             project.shared = {}
             return
-        async with self._memories.changing:  # what somebody says meanwhile is said behind it
+        async with self._memories.changing:  # later statements come after it
             said = await self._not_our_own(project, said)
             here = [_bound(memory, line) for memory in said]
             stated: dict[str, str | None] = {memory.id: line for memory in here}

@@ -30,7 +30,7 @@ class Upkeep(Feature):
         self._features = features
         self._stale: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
         self._behind: set[str] = set()  # projects with commits to learn
-        self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → old and new commit, exactly or roughly
+        self._rewritten: dict[str, list[tuple[str, str, bool]]] = {}  # project → (old, new, reported by git)
         self._work = asyncio.Event()
 
     def start(self, tasks: Tasks) -> None:
@@ -73,13 +73,13 @@ class Upkeep(Feature):
         try:
             if behind:
                 told = self._rewritten.pop(project.id, [])
-                if not await self._indexing.catch_up(project, told):  # whatever ends the waiting notes it again
+                if not await self._indexing.catch_up(project, told):  # the end of the git operation queues it again
                     self._rewritten[project.id] = told + self._rewritten.get(project.id, [])
             if stale:
                 await self._indexing.refresh(project, None if paths is None else sorted(paths))
-            if project.whole:  # what the first reading stumbled over is not mended by a file that was saved
+            if project.whole:  # errors of the initial indexing are not fixed by saving a file
                 project.index_error = ""
-        except HunchError as error:  # the next change tries again; until then answers say that they are behind
+        except HunchError as error:  # retried with the next change; until then answers are degraded
             project.index_error = f"not up to date: {error.message}"
             logger.warning("%s: %s", project.name, project.index_error)
         self._features.on_model_updated(project)

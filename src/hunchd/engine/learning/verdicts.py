@@ -34,7 +34,7 @@ class Verdicts:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, AttributeError):
-            logger.exception("%s cannot be read: pairs are asked about again", path)
+            logger.exception("%s is not readable; pairs will be judged again", path)
 
     def of(self, one: Memory, other: Memory) -> bool | None:
         """Return True if both cannot hold, None if this text was never judged."""
@@ -51,7 +51,7 @@ class Verdicts:
         try:
             replace_file(Files(), self._path, json.dumps(self._of).encode())
         except OSError:
-            logger.exception("what the language model said of pairs is not kept beyond this run")
+            logger.exception("verdicts of the language model could not be saved")
 
 
 def _pair(one: Memory, other: Memory) -> str:

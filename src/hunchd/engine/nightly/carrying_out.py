@@ -35,11 +35,11 @@ from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
-ASKED_PROBES: Final = 50  # of the probes at most, questions that somebody asked
-OPTIMISED_FROM: Final = 50  # changes
-SOUGHT: Final = 30  # answers to a probe that are ranked: enough to be left with some where new ones have come
+ASKED_PROBES: Final = 50  # maximum number of probes from user queries
+OPTIMISED_FROM: Final = 50  # minimum changes for a compaction
+SOUGHT: Final = 30  # results ranked for a probe: enough to have some left after new ones are filtered out
 
-Did = Callable[[Sequence[Entry]], None]  # told what was just changed
+Did = Callable[[Sequence[Entry]], None]  # called with the changes just made
 
 
 class Stopped(Exception):
@@ -79,10 +79,10 @@ class CarryingOut:
         self._keep_usage = keep_usage
         self._settings = settings
         self._now = now
-        self._reads = reads  # whether a model reads the pairs of statements that the rules leave open
-        self._verdicts = verdicts  # what a language model has said of pairs; None: it is not asked about any
-        self._gone: set[str] = set()  # owners that were removed
-        self._touching = asyncio.Lock()  # while something is written of an owner that may go
+        self._reads = reads  # True if a model judges pairs that the rules leave open
+        self._verdicts = verdicts  # file of the language model's verdicts; None: switched off
+        self._gone: set[str] = set()  # removed owners
+        self._touching = asyncio.Lock()  # held while writing for an owner that may be removed
 
     def tallies(self) -> dict[str, Tally]:
         """Return the usage that was not consolidated yet, by memory id."""
@@ -143,7 +143,7 @@ class CarryingOut:
         Raises Stopped or Gone.
         """
         run = record.run
-        if owner.id in record.lost:  # a crash came while it was taken back
+        if owner.id in record.lost:  # a crash interrupted the rollback
             async with self._staying(owner):
                 return await self._lost(run, owner, record.lost[owner.id])
         tallies = await self._tallies_of(record)
@@ -211,7 +211,7 @@ class CarryingOut:
             await self._note(record.run, {"type": "tallies", "tallies": record.tallies})
             await self._taken(taken, record.run)
             return taken
-        if self._usage.taken_by != record.run:  # a crash came between its log and the file of what was used
+        if self._usage.taken_by != record.run:  # a crash came between writing the log and the usage file
             await self._taken({name: tally_of(told) for name, told in record.tallies.items()}, record.run)
         counted = await asyncio.to_thread(self._counted_in, record.run)
         return {name: tally_of(told) for name, told in record.tallies.items() if name not in counted}
@@ -225,7 +225,7 @@ class CarryingOut:
         lines = (line for line in self._log.lines(run) if line["type"] == "change" and line["step"] == str(Step.USE))
         return {edit["id"] for line in lines for edit in line["edits"]}
 
-    # The gate
+    # Gate
 
     async def _probes(self, planning: Planning, owner: Owner, run: str) -> list[Probe]:
         """Build probes: queries that find something before the run."""
@@ -261,7 +261,7 @@ class CarryingOut:
             return Verdict(False, judged.json())
         steps = ", ".join(sorted({loss.step for loss in judged.losses}))
         told = (run, len(judged.losses), judged.answers, owner.name or "the user", steps)
-        logger.warning("run %s lost %d of %d answers of %s by %s and is taken back", *told)
+        logger.warning("run %s lost %d of %d answers of %s in steps %s; rolling it back", *told)
         await self._note(run, {"type": "lost", "owner": owner.id, "gate": judged.json()})
         return await self._lost(run, owner, judged.json())
 
@@ -289,7 +289,7 @@ class CarryingOut:
         hits = [hit for hit in findings.hits if stood(hit.memory) and not is_over(hit.memory, now)]
         return [one.memory.id for one in ranking(query, hits, depth="shallow", k=k, now=now)]
 
-    # The store's own work
+    # Store maintenance
 
     async def _upkeep(
         self, record: Record, owner: Owner, erasable: Sequence[str], said: Callable[[str], None], changed: int
@@ -303,7 +303,7 @@ class CarryingOut:
             said(str(Step.REEMBED))
             stats = await self._store.stats()
             waiting = int(stats.get("pending_embeddings", 0))
-            if waiting:  # the store does it whenever nobody asks anything
+            if waiting:  # the store does it when idle
                 await self._note(record.run, {"type": "did", "counts": "embedded", "number": waiting})
         if Step.COMPACT in record.steps and changed >= OPTIMISED_FROM:
             said(str(Step.COMPACT))
@@ -321,7 +321,7 @@ class CarryingOut:
             await self._erase_all(record, owner, going)
 
     async def _erase_all(self, record: Record, owner: Owner, going: Sequence[str]) -> None:
-        # First, for after a crash nobody would know what to look for in them.
+        # First: after a crash it would be unknown what to remove from the logs.
         await asyncio.to_thread(self._log.rewrite, lambda line: without(line, frozenset(going), None))
         gone, last = [], 0
         for identifier in going:

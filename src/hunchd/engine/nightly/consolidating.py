@@ -35,18 +35,18 @@ from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
-SHOWN_CHANGES: Final = 500  # in one answer; the others are asked for by page
-SHOWN_OF_STEP: Final = 100  # … of a dry run, whose others cannot be asked for
+SHOWN_CHANGES: Final = 500  # changes in one answer; others are on further pages
+SHOWN_OF_STEP: Final = 100  # … of a dry run, which has no further pages
 MOST_RUNS: Final = 200  # in the list
 MOST_ABOUT: Final = 20  # changes of one memory
-# Seconds before an interrupted run is tried again: at first it may only be that a helper process took long to start.
+# Seconds before an interrupted run is retried: at first, a helper process may merely have been slow to start.
 AGAIN_AFTER: Final = (3.0, 30.0)
-MOST_TRIES: Final = 4  # times that a run is gone on with; then it is taken back
-# A night that was slept through: the next run is due when the last one is older than a day and a little.
+MOST_TRIES: Final = 4  # times that a run is continued before it is rolled back
+# A nightly run counts as missed when the last run is older than a day and a bit.
 DUE_AFTER: Final = timedelta(hours=26)
-# Beyond it, nobody was there for a while: or it was another while than the clock says.
+# Beyond it, the user was away, or the clock was wrong.
 AWAY_AFTER: Final = timedelta(days=7)
-STOP_WITHIN: Final = 0.6  # seconds until what a stopped run waits for is cut short: it has one in all
+STOP_WITHIN: Final = 0.6  # seconds before a stopped run is cancelled, out of one second in all
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class _Current:
             "run": self.run,
             "step": self.step,
             "project": self.owner or None,
-            "changes": [],  # to be read when it has ended
+            "changes": [],  # available when it has ended
             "total": self.done,
             "began": iso(self.began),
         }
@@ -101,7 +101,7 @@ class Consolidation:
         self._last: Record | None = None
         self._closing = False
 
-    # Asked
+    # API
 
     async def consolidate(self, asked: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
         """Start a run or a dry run.
@@ -128,7 +128,7 @@ class Consolidation:
         if record.ended is None:
             raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
         if record.undone or (change is not None and change in record.undone_changes):
-            raise Conflict("that is taken back already")
+            raise Conflict("that is undone already")
         if change is not None and not 0 <= change < record.changes:
             raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
         current = self._current = _Current(run, False, self._now(), step="undo")
@@ -141,7 +141,7 @@ class Consolidation:
         """
         current = self._current
         if current is None or current.run != run:
-            raise NotFound(f"run '{run}' is not under way", field="id")
+            raise NotFound(f"run '{run}' is not in progress", field="id")
         current.stopping.set()
         await self._stopped(current)
         return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)
@@ -195,7 +195,7 @@ class Consolidation:
         """
         await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
 
-    # By itself
+    # Automatic
 
     async def nightly(self) -> None:
         """Start the nightly run.
@@ -239,7 +239,7 @@ class Consolidation:
         while True:
             await self._unfinished.wait()
             self._unfinished.clear()
-            while self._current is not None:  # asked for; what was left is gone on with behind it
+            while self._current is not None:  # a requested run goes first
                 await self._current.finished.wait()
                 await asyncio.sleep(0)
             if await self._resume():
@@ -256,7 +256,7 @@ class Consolidation:
             self._current.stopping.set()
             await self._stopped(self._current)
 
-    # Inside
+    # Internal
 
     async def _stopped(self, current: _Current) -> None:
         """Wait for a stopping run to end; cancel it after STOP_WITHIN seconds."""
@@ -270,9 +270,7 @@ class Consolidation:
 
     def _refuse_another(self) -> None:
         if self._current is not None:
-            raise Conflict(
-                f"run '{self._current.run}' is under way", hint="one at a time; GET /consolidate tells how far"
-            )
+            raise Conflict(f"run '{self._current.run}' is in progress", hint="one run at a time; see GET /consolidate")
 
     def _start(self, work: Any) -> asyncio.Task[dict[str, Any]]:
         task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._watched(work), name="consolidation-run")
@@ -286,16 +284,16 @@ class Consolidation:
             answer: dict[str, Any] = await work
             return answer
         except HunchError as error:
-            logger.warning("run %s is interrupted: %s", current.run if current else "", error.message)
+            logger.warning("run %s was interrupted: %s", current.run if current else "", error.message)
             self._unfinished.set()
             if isinstance(error, StorageFull) and current is not None and await self._waits_for_room(current.run):
                 raise StorageFull(
-                    f"the disk is full: run '{current.run}' waits where it is",
-                    hint="make room, and it goes on by itself",
+                    f"the disk is full: run '{current.run}' is paused",
+                    hint="free some disk space; the run then continues by itself",
                 ) from error
             raise
         except Exception:
-            logger.exception("run %s is interrupted", current.run if current else "")
+            logger.exception("run %s was interrupted", current.run if current else "")
             self._unfinished.set()
             raise
         finally:
@@ -316,13 +314,13 @@ class Consolidation:
         except NotFound:
             return False
         except (StorageFull, OSError):
-            logger.warning("that run %s waits for room could not be noted", run, exc_info=True)
+            logger.warning("could not record that run %s waits for disk space", run, exc_info=True)
         return True
 
     def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
-            task.exception()  # told where it happened; nobody may be waiting for it
+            task.exception()  # already logged; nobody may be waiting for it
 
     async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
         """Return what a run would do: the first changes of each step, erasures last."""
@@ -384,7 +382,7 @@ class Consolidation:
         except (Stopped, asyncio.CancelledError):
             if not current.stopping.is_set():
                 raise
-            if self._closing:  # the next start goes on
+            if self._closing:  # the next start continues
                 return current.json() | {"status": "interrupted"}
             status = "stopped"
         ended = Ended(status, self._now(), {name: count for name, count in current.counts.items() if count})
@@ -400,12 +398,12 @@ class Consolidation:
         try:
             done, left = await self._making.take_back(record.run, only=change)
         except asyncio.CancelledError:
-            if not self._closing:  # somebody stopped it; otherwise the next start goes on
+            if not self._closing:  # it was stopped; otherwise the next start continues
                 await self._told(record.run, "left half done", change)
             raise
         if change is not None and left:
             await self._told(record.run, "left half done", change)
-            raise Conflict("what it changed was changed since; undo that first")
+            raise Conflict("a later change affects the same memory; undo that one first")
         line = {"type": "undone", "at": iso(self._now()), "change": change, "left": left}
         await asyncio.to_thread(self._log.append, record.run, [line])
         self._last = await asyncio.to_thread(recorded, self._log, record.run)
@@ -438,21 +436,21 @@ class Consolidation:
             try:
                 await asyncio.shield(self._start(self._resumed(current, record)))
             except (HunchError, OSError):
-                return False  # told by whoever ran it
+                return False  # already logged
         return True
 
     async def _resumed(self, current: _Current, record: Record) -> dict[str, Any]:
         if record.taking_back:
             if record.tries < MOST_TRIES:
                 return await self._undo(current, record, record.change)
-            logger.warning("run %s cannot be taken back: tried %d times", record.run, record.tries)
+            logger.warning("run %s cannot be undone: tried %d times", record.run, record.tries)
             await self._told(record.run, "left half done", record.change)
             return record.json()
         await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": iso(self._now())}])
         if record.tries < MOST_TRIES:
             known = {owner.id: owner for owner in self._owners(None)}
             return await self._go_on(current, [known[one] for one in record.owner_ids if one in known], record)
-        logger.warning("run %s was interrupted %d times and is taken back", record.run, record.tries)
+        logger.warning("run %s was interrupted %d times; rolling it back", record.run, record.tries)
         await self._making.take_back(record.run)
         ended = Ended("rolled_back", self._now(), {})
         await asyncio.to_thread(self._log.append, current.run, [ended.json()])
@@ -491,7 +489,7 @@ async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.cancelled():
-            raise Conflict("the run was stopped", hint="ask for it again") from None
+            raise Conflict("the run was stopped", hint="start it again") from None
         raise
 
 

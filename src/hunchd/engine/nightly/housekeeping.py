@@ -38,10 +38,10 @@ from hunchd.store.run_log import RunLog
 logger = logging.getLogger(__name__)
 
 USAGE_FILE: Final = "usage.json"
-KEPT_EVERY: Final = 600.0  # seconds of use that may be lost with a crash
-IDLE_LOOK: Final = 15.0  # seconds between two looks whether it is quiet
-LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; a machine that is never idle is tidied anyway, giving way to everybody
-# Some time for the start and for whoever started it, before a night that was missed is caught up with.
+KEPT_EVERY: Final = 600.0  # seconds of data that a crash may lose
+IDLE_LOOK: Final = 15.0  # seconds between two idle checks
+LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; on a machine that is never idle it runs anyway, at low priority
+# Delay after the start before a missed nightly run is caught up with.
 CATCH_UP_AFTER: Final = 300.0  # seconds
 
 
@@ -59,8 +59,8 @@ class Housekeeping(Feature):
         activity: ActivityClock,
     ) -> None:
         self._file = parts.places.state / USAGE_FILE
-        self._own_cache = parts.places.cache / "user" / CODE  # no code: beside it lies what was compared
-        self._birth = parts.places.data / "secret"  # made with the first start
+        self._own_cache = parts.places.cache / "user" / CODE  # no code, but the record of compared pairs is beside it
+        self._birth = parts.places.data / "secret"  # created at the first start
         self._projects = projects
         self._activity = activity
         self._shown = ""  # etag of the bundle that was noted last
@@ -95,7 +95,7 @@ class Housekeeping(Feature):
         tasks.start("catching up", self.catch_up)
         tasks.start("usage", self.keep_usage)
 
-    # What happens
+    # Events
 
     def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
         """Record which memories a requested bundle shows.
@@ -165,7 +165,7 @@ class Housekeeping(Feature):
         await self.runs.forgotten((), project_id)
         await self.keep()
 
-    # Kept
+    # Storing
 
     async def keep(self) -> None:
         """Write the usage data to its file."""
@@ -174,7 +174,7 @@ class Housekeeping(Feature):
             try:
                 await asyncio.to_thread(keep, self._file, told)
             except (OSError, HunchError) as error:
-                logger.warning("what was used could not be kept: %s", error)
+                logger.warning("usage could not be saved: %s", error)
 
     async def keep_usage(self) -> None:
         """Save the usage data every KEPT_EVERY seconds, forever.
@@ -211,8 +211,8 @@ class Housekeeping(Feature):
             waited += IDLE_LOOK
         try:
             await self.runs.nightly()
-        except HunchError as error:  # goes on by itself, or the next night does
-            logger.warning("the nightly run did not end: %s", error.message)
+        except HunchError as error:  # retried automatically, at the latest the next night
+            logger.warning("nightly run did not finish: %s", error.message)
 
     async def catch_up(self) -> None:
         """Run a missed nightly consolidation after the start."""

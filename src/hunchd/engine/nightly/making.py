@@ -21,18 +21,18 @@ from hunchd.protocol.allocating import give_memory_back
 from hunchd.store.hot import HotTier
 from hunchd.store.run_log import RunLog
 
-# Memories whose changes are committed together: few enough that a question waits no more than 5 ms for them.
+# Memories committed together: few enough that a request waits no more than 5 ms.
 AT_ONCE: Final = 8
-# Memories that are read and logged together; then the store keeps pace, and signals find the queue nearly empty.
+# Memories read and logged together; few enough that the store keeps pace and the queue stays short.
 LOGGED_AT_ONCE: Final = 256
-# Changes that may wait for the store while the next are made, also where few long ones are handed over at a time: what
-# several say of one memory is stored once.
+# Changes that may wait for the store while the next are applied, even in small batches: several
+# changes of one memory are then stored once.
 LEFT_WAITING: Final = 8
-LONG: Final = 16  # such texts in one change: what they took on their way is given back at once
-QUEUE_FROM: Final = 1_000  # records that wait for the store, above which a run waits too
+LONG: Final = 16  # texts of this kind in one change; their memory is freed at once
+QUEUE_FROM: Final = 1_000  # queue length above which a run waits
 ROOM_LOOK: Final = 0.1  # seconds
-ROOM_LOOKS: Final = 5  # then a run goes on, however long the flood lasts
-PATIENCE: Final = 10  # times that the writer's own patience is tried, before a run gives up for now
+ROOM_LOOKS: Final = 5  # then a run continues, however long the load lasts
+PATIENCE: Final = 10  # timeouts of the writer before a run gives up for now
 
 
 class Making:
@@ -46,7 +46,7 @@ class Making:
         self._memories = memories
         self._writer = writer
         self._log = log
-        self._passing: list[str] = []  # memories that are at hand only because they were changed
+        self._passing: list[str] = []  # memories cached only because they were changed
 
     async def ready(self) -> None:
         """Wait until the records of an earlier process are loaded."""
@@ -117,7 +117,7 @@ class Making:
             except Unavailable:
                 if self._writer.trouble:
                     raise
-        raise Unavailable("the store does not keep up with what is accepted")
+        raise Unavailable("the store does not keep up with accepted records")
 
     async def _room(self) -> None:
         """Wait a moment while many records wait for the store: signals have priority."""

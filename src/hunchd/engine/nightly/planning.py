@@ -28,8 +28,8 @@ from hunchd.store.client import StoreClient
 
 logger = logging.getLogger(__name__)
 
-PATIENCE: Final = 600.0  # seconds: it gives way to everybody
-# Pairs that a model reads in one run of one owner; what is left is read in the nights after.
+PATIENCE: Final = 600.0  # seconds: it runs at low priority
+# Pairs judged by a model in one run for one owner; the rest is left for later runs.
 MOST_READ: Final = 2_000
 READ_FOR: Final = 60.0  # seconds
 READ_AT_ONCE: Final = 32  # pairs: a third of a second
@@ -134,7 +134,7 @@ class Planning:
             if said is None:
                 break
             if time.monotonic() > until:
-                logger.info("%d pairs of statements are read in the next run", len(pairs) - begin - len(some))
+                logger.info("%d pairs of statements are left for the next run", len(pairs) - begin - len(some))
                 break
         if pairs:
             await self._planner.call("keep_read", timeout=PATIENCE)
@@ -142,8 +142,8 @@ class Planning:
     async def _said(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
         try:
             return await self._store.contradict(pairs)
-        except HunchError as error:  # the rules have decided what they can; the next night reads the others
-            logger.warning("pairs of statements are not read: %s", error.message)
+        except HunchError as error:  # rules have decided some; the next run judges the others
+            logger.warning("statement pairs could not be judged: %s", error.message)
             return None
 
 
@@ -178,8 +178,8 @@ class Plan:
 def _stays(draft: Path) -> None:
     try:
         draft.replace(draft.with_suffix(""))
-    except OSError as error:  # then all are compared again
-        logger.warning("what was compared could not be kept: %s", error)
+    except OSError as error:  # all pairs are compared again
+        logger.warning("record of compared pairs could not be saved: %s", error)
 
 
 def tally_json(tally: Tally) -> dict[str, Any]:

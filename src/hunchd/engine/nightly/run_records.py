@@ -15,7 +15,7 @@ from hunchd.consolidation.probing import Probe
 from hunchd.protocol.answers import iso
 from hunchd.store.run_log import RunLog
 
-_TEXT = re.compile(r'"([^"\\]{1,200})"')  # short texts of a line of JSON: ids are among them
+_TEXT = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, ids among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Record:
     done: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
     probes: dict[str | None, list[Probe]] = field(default_factory=dict)
     tallies: dict[str, Any] | None = None
-    lost: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)  # owners whose part is being taken back
+    lost: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)  # owners whose changes are rolled back
     owners: dict[str | None, Verdict] = field(default_factory=dict)
     ended: Ended | None = None
     tries: int = 0
     undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
-    taking_back: bool = False  # an undo began, and has not ended
-    change: int | None = None  # … of this change; None: of all
+    taking_back: bool = False  # an undo is unfinished
+    change: int | None = None  # … of this change; None: of all changes
 
     def took_back(self, number: int, owner: str | None) -> bool:
         """Return True if a change was undone or rolled back."""
@@ -73,7 +73,7 @@ class Record:
         """Serialize the record for the API, without its changes."""
         rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
         ended = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
-        status = "interrupted" if self.taking_back else ended  # an undo that was cut short is gone on with
+        status = "interrupted" if self.taking_back else ended  # an interrupted undo will be continued
         counts = {name: self.counts.get(name, 0) for name in COUNTS}
         return {
             "run": self.run,

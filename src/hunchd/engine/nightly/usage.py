@@ -25,18 +25,18 @@ from hunchd.protocol.answers import iso
 
 logger = logging.getLogger(__name__)
 
-MOST: Final = 20_000  # memories that something happened to since they were counted; the oldest are not
+MOST: Final = 20_000  # memories with uncounted usage; the oldest are dropped
 MOST_QUERIES: Final = 200
 LONGEST_NOTE: Final = 200  # characters
-MOST_EVENTS: Final = 12  # of one memory, for whoever asks why
-# Who asks the same again so soon has not found it.
+MOST_EVENTS: Final = 12  # of one memory, for `hunch why`
+# A query repeated so soon was not answered.
 AGAIN_WITHIN: Final = timedelta(minutes=10)
-# A file that is opened so soon after something about it was shown was opened because of it, or at least not in spite.
+# A file opened so soon after a memory about it was shown counts as opened because of it.
 TAKEN_WITHIN: Final = timedelta(minutes=30)
 LAST_SHOWN: Final = 50  # items
-# What was acted on so long before a commit, or before changes were thrown away, is a part of them.
+# Memories used so recently before a commit, or before changes were discarded, belong to it.
 APPLIED_WITHIN: Final = timedelta(hours=4)
-MOST_COMMITS: Final = 200  # of which is known what was acted on in them
+MOST_COMMITS: Final = 200  # commits whose used memories are recorded
 _WEIGHTS: Final[Mapping[str, float]] = {
     "cited": CITED,
     "missed": MISSED,
@@ -54,9 +54,9 @@ class _Record:
     ignored: float = 0.0
     evidence: float = 0.0
     last: str = ""  # ISO 8601
-    days: dict[str, str] = field(default_factory=dict)  # kind of evidence → the day on which it counted last
-    events: list[list[str]] = field(default_factory=list)  # [when, what]; some name files of `projects`
-    projects: list[str] = field(default_factory=list)  # in which it was shown
+    days: dict[str, str] = field(default_factory=dict)  # kind of evidence → last day on which it counted
+    events: list[list[str]] = field(default_factory=list)  # [time, text]; texts may name files of `projects`
+    projects: list[str] = field(default_factory=list)  # projects in which it was shown
 
     def belongs(self, project: str | None) -> None:
         if project is not None and project not in self.projects:
@@ -81,14 +81,14 @@ class Usage:
     def __init__(self) -> None:
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._queries: OrderedDict[tuple[str | None, str], _Asked] = OrderedDict()
-        self._shown: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # id → when, about which paths
-        self._acted: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # likewise, of what was used
-        self._read: dict[str, tuple[datetime, tuple[str, ...]]] = {}  # path → when by an agent, what it was shown of it
-        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # → ids that were acted on in them
-        self.taken_by = ""  # the run that took what was to be counted last
+        self._shown: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # id → (time, paths it is about)
+        self._acted: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # same, for used memories
+        self._read: dict[str, tuple[datetime, tuple[str, ...]]] = {}  # path → (read by agent at, ids shown about it)
+        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used in it
+        self.taken_by = ""  # id of the run that last took the usage
         self._changed = False
 
-    # What happens
+    # Events
 
     def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None) -> None:
         """Record the items shown in a project, in order, each with the paths it is about."""
@@ -135,7 +135,7 @@ class Usage:
         self._settle(at)
         about = [one for one, (shown, paths) in self._shown.items() if path in paths and _soon(shown, at)]
         if by_agent:
-            if self._read.pop(path, None) is None and about:  # the second time it writes, or looks where it wrote
+            if self._read.pop(path, None) is None and about:  # a second opening is for writing
                 self._read[path] = (at, tuple(about))
             return
         for identifier in about:
@@ -208,7 +208,7 @@ class Usage:
                 record.events.clear()
         self._changed = True
 
-    # What is made of it
+    # Results
 
     def tallies(self) -> dict[str, Tally]:
         """Return the uncounted usage by memory id."""
@@ -250,7 +250,7 @@ class Usage:
         told = reversed(record.events) if record is not None else ()
         return [{"at": iso(datetime.fromisoformat(at)), "what": what} for at, what in told]
 
-    # Kept
+    # Storing
 
     def json(self) -> str | None:
         """Serialize the usage, or return None if nothing has changed since the last call."""
@@ -284,7 +284,7 @@ class Usage:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            logger.warning("what was used cannot be read and is counted anew: %s", path, exc_info=True)
+            logger.warning("usage file is not readable; counting starts anew: %s", path, exc_info=True)
             return cls()
         return usage
 

@@ -28,11 +28,11 @@ from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.traces import INSTALLED, common_tail
 from hunchd.protocol.messages import signal_from_json, signal_json
 
-# Signals that name a file and nothing else: by far the most, and the search for secrets is half of their cost.
+# Signals with a path only: by far the most frequent; the secret scan is half of their cost.
 PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
 PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
-MEANT = "error_meant"  # in a kept signal: the id of the error that its text, a last line, is of
-# From here on looking at the whole tree is no dearer than looking at each.
+MEANT = "error_meant"  # field of a stored signal: id of the error that its text, a last line, belongs to
+# From this number on a rescan of the tree is cheaper.
 MANY = 500  # files
 
 
@@ -49,8 +49,8 @@ class Effect:
     catch_up: bool = False
     prefetch: str | None = None  # a file, or "" for the branch itself
     memories: tuple[Memory, ...] = ()
-    rewritten: tuple[tuple[str, str, bool], ...] = ()  # old commit, new commit, whether git itself says so
-    happened: Happened | None = None  # what fixes are learnt from
+    rewritten: tuple[tuple[str, str, bool], ...] = ()  # (old commit, new commit, reported by git itself)
+    happened: Happened | None = None  # event for the learning of fixes
 
 
 NOTHING = Effect()
@@ -213,7 +213,7 @@ def _error(signal: signals.ErrorSeen, project: Project, tree: Tree) -> Effect:
             path, line = _place_elsewhere(read, project)
     identifier = error_meant(text, read, project, path)
     if (known := project.known_error(identifier)) is not None and error_id(project.id, read.fingerprint) != identifier:
-        # The last line of a trace that is known: nothing of the trace gets lost.
+        # Only the last line of a known trace: keep the whole trace.
         text, path, line = known.text, known.path, known.line
         read = understood(text)
     seen = project.saw(SeenError(identifier, read.headline, text, path, line, signal.command, signal.at, signal.at))

@@ -16,9 +16,9 @@ from hunchd.ingestion.redaction import redact
 from hunchd.prediction import people
 from hunchd.protocol.answers import iso
 
-NEWS = timedelta(days=14)  # after two weeks everybody has met
-MOST = 3  # that are told of; more at once is a merge of strangers, not a new colleague
-UNITS_BEFORE = 20  # a project so young has newcomers only
+NEWS = timedelta(days=14)  # a newcomer is news for two weeks
+MOST = 3  # newest collaborators; more at once is a merge of strangers, not a new colleague
+UNITS_BEFORE = 20  # below this many units everybody is new
 VALUE = 0.45  # a little above a convention
 _PERSON = re.compile(r"^(.*?)\s*<([^<>]+)>$")
 LONGEST_NAME = 60  # characters

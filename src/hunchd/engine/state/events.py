@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-WAITING = 256  # events a listener may lag behind
+WAITING = 256  # events that a subscriber may lag behind
 
 
 class Events:
@@ -18,10 +18,10 @@ class Events:
     def tell(self, kind: str, **content: Any) -> None:
         """Publish an event to every subscriber without waiting."""
         for queue in self._listeners:
-            if queue.full():  # told instead of the two oldest
+            if queue.full():  # replaces the two oldest
                 queue.get_nowait()
                 queue.get_nowait()
-                queue.put_nowait({"type": "lagged", "warning": "events were left out: they were not read in time"})
+                queue.put_nowait({"type": "lagged", "warning": "events were dropped: they were not read in time"})
             queue.put_nowait({"type": kind, **content})
 
     async def subscribe(self) -> AsyncIterator[dict[str, Any]]:

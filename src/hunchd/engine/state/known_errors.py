@@ -13,7 +13,7 @@ from hunchd.engine.state.project import Project, SeenError
 from hunchd.ingestion.errors import ErrorText, understood
 from hunchd.ingestion.last_lines import is_last_line, is_telling, said_by
 
-MOST: Final = 3  # that may be meant are told
+MOST: Final = 3  # possible errors that are listed
 
 
 def error_id(project: str, fingerprint: str) -> str:

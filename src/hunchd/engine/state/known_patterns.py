@@ -15,14 +15,14 @@ from hunchd.patterns.wording import tells_enough
 from hunchd.prediction.files import TEST, traits_of
 
 SHOWN: Final = 3  # patterns in one bundle
-# How much a hint helps against a file that will certainly be needed (1.0): whoever writes a new instance wants it,
-# whoever reads an old one does not, and most who open a file want to change what it has.
-LIVES_HERE: Final = 0.25  # the file at hand has instances, and is where new ones go
+# Value of a hint, relative to a file that will certainly be needed (1.0): it helps to write a new instance, not to
+# read an old one, and most files are opened to change what they contain.
+LIVES_HERE: Final = 0.25  # the file has instances, and new ones belong there
 COULD_LIVE_HERE: Final = 0.2
-BUILDING: Final = 1.5  # times more while somebody builds something new
-WEAKEST: Final = 0.4  # of that, for the least distinctive pattern
-LEAST_STRENGTH: Final = 0.5  # where it has no instance yet
-# Chance that a file which nobody knows yet is there to hold a new instance of the pattern whose place it is in.
+BUILDING: Final = 1.5  # factor while working on a new feature
+WEAKEST: Final = 0.4  # factor for the least distinctive pattern
+LEAST_STRENGTH: Final = 0.5  # minimum strength in a file without instances
+# Probability that a new file will hold an instance of the pattern that belongs in its folder.
 NEW_FILE: Final = 0.6
 LEAST_COMPANION: Final = 0.15  # confidence below which a companion is not suggested
 
@@ -64,7 +64,7 @@ class KnownPatterns:
             (pattern, value)
             for pattern, value in self._at(path)
             if tells_enough(pattern.title)
-            and (building or pattern.paths != {path})  # all of it is before the eyes of who has that file open
+            and (building or pattern.paths != {path})  # otherwise all instances are visible already
             and (path in pattern.paths or (pattern.strength >= LEAST_STRENGTH and not pattern.is_part))
             and (_is_test(path) or not _is_of_tests(pattern))
         ][:SHOWN]

@@ -16,4 +16,4 @@ class Owner:
     name: str = ""
     root: str = ""
     cache: str = ""
-    settled: bool = False  # the main line is checked out and read to its end: what is not there is gone
+    settled: bool = False  # the main line is checked out and fully indexed, so what is missing is deleted

@@ -43,7 +43,7 @@ class Parts:
     planner: Child
     language: LanguageClient | None  # None: switched off
     tasks: Tasks
-    secret: bytes  # this installation's own: marks quotations that nobody else can forge
+    secret: bytes  # random key of this installation; makes the fences of quotations unforgeable
     now: Callable[[], datetime]  # aware, UTC
 
     @property

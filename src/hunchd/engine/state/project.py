@@ -24,16 +24,16 @@ from hunchd.repository.layout import Layout, default_branch, head, is_folder, is
 from hunchd.repository.reflog import writer
 from hunchd.store.code import CodeCache
 
-# A person keeps about this many files in mind; older ones say little about what comes next.
+# About as many files as a person keeps in mind; older ones are not predictive.
 OPEN_FILES = 12
-# Longer than a day's work, shorter than until the next: a tab of yesterday may never have been closed.
+# Longer than a working day, shorter than until the next: tabs of yesterday may never have been closed.
 AT_HAND = timedelta(hours=12)
 RECENT_ERRORS = 8
 MENDED_ERRORS = 200
-PROFILE = "/profile/"  # where the documents lie that say who the user is
-# An error that nobody saw again for a working day no longer belongs in "Now".
+PROFILE = "/profile/"  # path prefix of the documents about the user
+# Errors not seen again for a working day are not listed under "Now" any more.
 ERROR_FRESH = timedelta(hours=12)
-# What is in doubt is shown as such: its reader may know better.
+# Doubtful memories are shown too, marked as such: the reader may know better.
 SHOWN = (Status.ACTIVE, Status.SUSPECT)
 
 
@@ -59,7 +59,7 @@ class Collaborator:
     name: str
     email: str
     at: datetime
-    author: bool = False  # of a commit, which is how they were noticed
+    author: bool = False  # True if detected as author of a commit
 
 
 @dataclass(slots=True)
@@ -69,11 +69,11 @@ class Tree:
     root: Path
     layout: Layout
     branch: str = ""
-    trunk: str = ""  # the branch that everybody shares, whatever it is called; "" where that cannot be told
+    trunk: str = ""  # the main line, whatever its name; "" if unknown
     sha: str | None = None
     opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
-    by_agents: set[str] = field(default_factory=set)  # of those, what only agents have opened
-    user: str = ""  # mail address of whoever works in it
+    by_agents: set[str] = field(default_factory=set)  # subset opened by agents only
+    user: str = ""  # mail address of its user
 
     def look(self) -> bool:
         """Read HEAD again; return True if the branch or the commit changed."""
@@ -181,37 +181,37 @@ class Project:
     id: str
     name: str
     main: Tree
-    cache: Path  # folder of the models that can be made again
+    cache: Path  # folder of the models, which can be rebuilt
     trees: dict[Path, Tree] = field(default_factory=dict)
     predictor: Predictor | None = None
     code: CodeCache | None = None
     indexing: bool = True
     index_error: str = ""
     reading: Sign | None = None
-    whole: bool = False  # everything there was has been read once: from then on only what comes is learnt
+    whole: bool = False  # the initial indexing is complete; from then on it is incremental
     unread: str = ""  # why older history is missing
     learnt: str | None = None  # sha of the newest unit that the predictor knows
-    border: int | None = None  # where the history that was read is cut off, if it is a shallow clone's
+    border: int | None = None  # time of the oldest commit of a shallow clone
     commits: Progress = field(default_factory=Progress)
     files: Progress = field(default_factory=Progress)
     embeddings: Progress = field(default_factory=Progress)
     errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
-    mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # gone: they may come again
+    mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # cleared errors; they may recur
     fixes: KnownFixes = field(default_factory=KnownFixes)
     patterns: KnownPatterns = field(default_factory=KnownPatterns)
-    mining: Progress = field(default_factory=Progress)  # files looked at for patterns
+    mining: Progress = field(default_factory=Progress)  # files searched for patterns
     is_mining: bool = False
-    facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, what the user told
+    facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, statements of the user
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
-    shared: dict[str, str | None] | None = None  # ids read from the repository's shared files, with their branch
+    shared: dict[str, str | None] | None = None  # ids from the repository's shared files → branch
     workflows: dict[str, Memory] = field(default_factory=dict)  # by id
-    routine: Routine = field(default_factory=Routine)  # what is done, and what is likely done next
+    routine: Routine = field(default_factory=Routine)  # command history and next-step model
     topics: tuple[str, ...] = ()
-    guides: frozenset[str] = frozenset()  # files that its pages for contributors and agents bring in
-    joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # lately, by mail address
+    guides: frozenset[str] = frozenset()  # files included by its guides for contributors and agents
+    joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # recent ones, by mail address
     revision: int = 0
     last_signal: datetime | None = None
-    asked: float = 0.0  # when a bundle of it was asked for last: seconds of a clock that never jumps
+    asked: float = 0.0  # monotonic time of the last bundle request, in seconds
 
     @property
     def root(self) -> Path:
@@ -312,7 +312,7 @@ class Project:
         It is older than any seen since the start.
         """
         if (seen := self.errors.get(error.memory)) is not None:
-            # What is replayed from the journal may be counted in the store already: it is counted once.
+            # A replayed occurrence may be counted in the store already; count it once.
             seen.times = seen.times + error.times if error.last < seen.first else max(seen.times, error.times)
             seen.first = min(seen.first, error.first)
         else:

@@ -17,10 +17,10 @@ from hunchd.ingestion.workflows.triggers import branch_kind, file_kind
 from hunchd.prediction.next_step import Expected, Moment, NextStep
 
 TOUCHED: Final = 6  # kinds of files saved between two commands
-KNOWN_TWICE: Final = 500  # newest commands among which one that comes again is recognised
-SHOWN_FROM: Final = 0.35  # probability of a next step that is shown unasked
-SEEN_BEFORE: Final = 3  # times that a step was taken before it is shown unasked: once is no habit
-FRESH: Final = 900.0  # seconds after a command in which somebody may wonder what comes next
+KNOWN_TWICE: Final = 500  # newest commands that are searched for duplicates
+SHOWN_FROM: Final = 0.35  # minimum probability of a step that is shown unasked
+SEEN_BEFORE: Final = 3  # minimum number of earlier runs of a step that is shown unasked
+FRESH: Final = 900.0  # seconds after a command in which a next step is shown
 
 
 @dataclass(slots=True)
@@ -33,13 +33,13 @@ class Routine:
     log: deque[Ran] = field(default_factory=lambda: deque(maxlen=MOST))
     fresh: list[Ran] = field(default_factory=list)
     model: NextStep = field(default_factory=NextStep)
-    examples: dict[str, str] = field(default_factory=dict)  # template → the command as it was given last
-    forgotten: set[str] = field(default_factory=set)  # ids of workflows that are not to be learnt again
-    changed: bool = False  # `forgotten` was
-    unmined: int = 0  # commands since habits were looked for last
+    examples: dict[str, str] = field(default_factory=dict)  # template → last command given
+    forgotten: set[str] = field(default_factory=set)  # ids of workflows that must not be learned again
+    changed: bool = False  # True if `forgotten` changed since it was saved
+    unmined: int = 0  # commands since the last mining
     shown: str = ""
     _touched: dict[str, None] = field(default_factory=dict)
-    _late: bool = False  # commands of earlier came: the model has to learn in order again
+    _late: bool = False  # older commands arrived late: the model must be trained again in order
 
     def saved(self, path: str) -> None:
         """Record the kind of a saved file.

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from hunchd.repository.working import Picture
 
-COMMANDS: Final = 8  # failing at a time that are remembered, the newest
-SIGHTINGS: Final = 8  # of one command, likewise
-# An error that waited longer for its mending was mended by more than one change.
+COMMANDS: Final = 8  # failing commands remembered, the newest
+SIGHTINGS: Final = 8  # sightings of one command, the newest
+# An error open for longer was fixed by more than one change.
 OPEN_FOR: Final = timedelta(days=7)
 
 
@@ -22,8 +22,8 @@ OPEN_FOR: Final = timedelta(days=7)
 class Failed:
     """Error that was seen."""
 
-    root: str  # of the working tree
-    error: str  # id of its memory
+    root: str  # root of the working tree
+    error: str  # id of the error's memory
     command: str | None
     at: datetime
 
@@ -33,10 +33,10 @@ class Passed:
     """Command that passed, or explicit report that errors are gone."""
 
     root: str
-    errors: tuple[str, ...]  # as far as they were at hand
+    errors: tuple[str, ...]  # ids of the errors cleared, as far as known
     command: str | None
     at: datetime
-    named: bool = False  # these errors are gone; others of the same command are not
+    named: bool = False  # only these errors are gone, not others of the same command
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ Happened = Failed | Passed | Committed
 class Sighting:
     error: str
     at: datetime
-    picture: Picture | None  # None: nobody looked at the time
+    picture: Picture | None  # None: no snapshot was taken at that time
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Runs:
         """
         key = key_of(happened)
         until = self.until.get(key, happened.at - OPEN_FOR)
-        if happened.at == until and isinstance(happened, Failed):  # an editor tells of several at once
+        if happened.at == until and isinstance(happened, Failed):  # an editor reports several at once
             return any(one.error == happened.error and one.at == until for one in self.open.get(key, ()))
         return happened.at <= until
 
@@ -120,7 +120,7 @@ class Runs:
             for number, one in enumerate(seen):
                 mended.pop(one.error, None)
                 if one.picture is not None:
-                    # Of several that are open at a time none ends the others.
+                    # Errors that are open together do not end each other.
                     after = seen[number + 1].picture if number + 1 < len(seen) and not passed.named else None
                     mended[one.error] = Mended(one.error, one.picture, after)
         return list(mended.values())
@@ -139,7 +139,7 @@ class Runs:
             del self.until[next(iter(self.until))]
 
     def json(self) -> dict[str, Any]:
-        pictures: list[Picture] = []  # many sightings share one
+        pictures: list[Picture] = []  # shared by many sightings
         told = {
             key: [
                 [one.error, one.at.isoformat(), None if one.picture is None else _place(one.picture, pictures)]
