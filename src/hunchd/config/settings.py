@@ -41,7 +41,7 @@ class SignalSettings:
     bulk_files: int = 200  # this many files in a second are changed by a tool, not a person
     error_logs: tuple[
         str, ...
-    ] = ()  # log files of projects whose new errors are reported: patterns, relative or absolute
+    ] = ()  # log files of projects to search for errors: relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
 
