@@ -1,4 +1,4 @@
-"""A mistake in the settings names its file, its key and the choice."""
+"""Tests of settings loading: errors name file, key and allowed values."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -10,11 +10,11 @@ from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
 
-def test_no_file_means_defaults(tmp_path: Path) -> None:
+def test_load_missing_file_returns_defaults(tmp_path: Path) -> None:
     assert load(tmp_path / "none.toml") == Settings()
 
 
-def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+def test_load_file_overrides_named_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[context]\nbudget = 4000\n[index]\nignore = ["*.gen.ts"]\n')
     settings = load(file)
@@ -41,7 +41,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
         ({"context": {"budget": 300_000}}, "must not be above max_budget"),
     ],
 )
-def test_mistakes_are_named(table: dict[str, object], message: str) -> None:
+def test_load_mistake_names_file_and_key(table: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         settings_from(table, file="me.toml")
     assert message in caught.value.message
@@ -56,8 +56,8 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("section", "name"), NUMBERS)
-def test_a_number_that_makes_no_sense_is_refused(section: str, name: str) -> None:
-    """What is refused at the start need not be found out at night, by what a run of that hour did or did not do."""
+def test_load_number_out_of_range_is_rejected(section: str, name: str) -> None:
+    """Reject it at the start, not when a nightly run uses it."""
     kind = type(getattr(getattr(Settings(), section), name))
     for senseless in (-1, 10**12, *((float("nan"), float("inf")) if kind is float else ())):
         with pytest.raises(ConfigError) as caught:
@@ -66,7 +66,7 @@ def test_a_number_that_makes_no_sense_is_refused(section: str, name: str) -> Non
 
 
 @pytest.mark.parametrize("content", [b"[serving", b"\xff\xfe"])
-def test_an_unreadable_file_is_an_error_not_a_default(tmp_path: Path, content: bytes) -> None:
+def test_load_unreadable_file_raises_config_error(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "config.toml"
     file.write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.toml"):

@@ -1,4 +1,4 @@
-"""Everything lies below HUNCHD_HOME when it is set, and folders are private."""
+"""Tests of the folders: HUNCHD_HOME, XDG, privacy."""
 
 import os
 import stat
@@ -10,19 +10,19 @@ from hunchd.config.places import LONGEST_SOCKET_PATH, is_private, make_private, 
 from hunchd.domain.errors import ConfigError
 
 
-def test_hunchd_home_moves_everything(tmp_path: Path) -> None:
+def test_hunchd_home_moves_all_folders(tmp_path: Path) -> None:
     here = places({"HUNCHD_HOME": str(tmp_path)})
     folders = (here.config, here.data, here.state, here.cache, here.runtime, here.spool, here.socket_file.parent)
     assert all(folder.is_relative_to(tmp_path) for folder in folders)
 
 
-def test_the_runtime_folder_of_the_session_is_preferred(tmp_path: Path) -> None:
+def test_xdg_runtime_dir_is_preferred(tmp_path: Path) -> None:
     assert places({"XDG_RUNTIME_DIR": str(tmp_path)}).runtime == tmp_path / "hunchd"
     assert places({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}).runtime.name == "run"
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_folders_are_private_under_any_umask(tmp_path: Path, umask: int) -> None:
+def test_make_private_ignores_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         folder = make_private(tmp_path / "a" / "b")
@@ -32,14 +32,14 @@ def test_folders_are_private_under_any_umask(tmp_path: Path, umask: int) -> None
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
 
 
-def test_a_link_is_no_private_folder(tmp_path: Path) -> None:
+def test_make_private_symlink_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(ConfigError, match="symbolic link"):
         make_private(tmp_path / "link")
 
 
-def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
+def test_make_private_writable_folder_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
@@ -48,7 +48,7 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_below_another_users_is_not_trusted(tmp_path: Path) -> None:
+def test_make_private_foreign_parent_is_rejected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 12345, -1)
@@ -58,11 +58,13 @@ def test_a_folder_below_another_users_is_not_trusted(tmp_path: Path) -> None:
     os.chown(tmp_path / "data", 12345, -1)
     with pytest.raises(ConfigError) as refused:
         make_private(tmp_path / "data")
-    assert refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. Set HUNCHD_HOME to use another folder."
+    assert (
+        refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. Set HUNCHD_HOME to use another folder."
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_folder_that_everybody_can_replace_is_not_trusted(tmp_path: Path) -> None:
+def test_make_private_replaceable_parent_is_rejected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
@@ -73,7 +75,7 @@ def test_a_folder_that_everybody_can_replace_is_not_trusted(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sockets in the file system")
-def test_a_socket_fits_wherever_the_home_is_and_two_homes_never_share_one(tmp_path: Path) -> None:
+def test_socket_path_is_short_and_unique(tmp_path: Path) -> None:
     session = Path("/tmp")
     deep = [f"/{letter * 150}" for letter in "ab"]
     with_session = [places({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": str(session)}).socket_file for home in deep]
@@ -87,7 +89,7 @@ def test_a_socket_fits_wherever_the_home_is_and_two_homes_never_share_one(tmp_pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_folder_that_somebody_else_could_have_prepared_is_not_private(tmp_path: Path) -> None:
+def test_is_private_foreign_folder_is_false(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     assert is_private(folder)
     folder.mkdir(mode=0o700)

@@ -414,7 +414,8 @@ def test_what_holds_no_more_and_what_only_a_mask_is_left_of_is_not_shared(daemon
     assert [one["id"] for one in daemon.post("/share", {"project": str(shop)})["files"]] == ids[:1]
     refused = daemon.post("/share", {"project": str(shop), "names": ids})["refused"]
     assert [one["name"] for one in refused] == ids[1:]
-    assert [one["reason"] for one in refused][:2] == ["it is no longer valid", "its value was a secret, which is not stored"]
+    reasons = [one["reason"] for one in refused]
+    assert reasons[:2] == ["it is no longer valid", "its value was a secret, which is not stored"]
 
 
 def test_a_cursor_that_is_none_is_refused_alike_and_one_whose_item_is_gone_goes_on(daemon: RunningDaemon) -> None:

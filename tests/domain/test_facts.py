@@ -1,4 +1,4 @@
-"""One key has one value: through thousands of claims, withdrawals and steps taken back."""
+"""Tests of fact resolution with thousands of random claims, withdrawals and undos."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 HISTORIES = int(os.environ.get("HUNCHD_HISTORIES", "60"))
 
 
-def test_what_a_clock_that_ran_ahead_noted_holds_until_the_next_word() -> None:
+def test_claim_after_clock_ahead_replaces_value() -> None:
     now = START + 40 * DAY
     ahead = replace(claim("pnpm", 400), id="place", confidence=1.0)
     said = replace(claim("yarn", 40), id="place")
@@ -46,7 +46,7 @@ def test_what_a_clock_that_ran_ahead_noted_holds_until_the_next_word() -> None:
     assert of_then.verdict is Verdict.EARLIER
 
 
-def test_only_what_was_said_of_a_time_to_come_is_not_told_yet() -> None:
+def test_is_told_future_statement_is_false() -> None:
     now = START + 40 * DAY
     noted = replace(claim("pnpm", 40), id="place")
     assert is_told(noted, now)
@@ -93,7 +93,7 @@ def claim(
 
 @dataclass
 class Kept:
-    """The rows of a store: changes are applied whole, in their order."""
+    """Rows of a store; changes are applied atomically in order."""
 
     rows: dict[str, Memory] = field(default_factory=dict)
 
@@ -124,7 +124,7 @@ class Kept:
 
 @dataclass
 class Line:
-    """The same history, told in the simplest way: segments in the order of time."""
+    """Reference model of a history: segments ordered by time."""
 
     segments: list[tuple[int, str, float, int | None]] = field(default_factory=list)
     withdrawn: bool = False  # the last one: a new claim need not measure itself by it
@@ -176,7 +176,7 @@ STEPS = st.one_of(CLAIMS, CLAIMS, CLAIMS, st.just(("withdraw",)), st.just(("undo
 
 @settings(max_examples=HISTORIES, deadline=None, derandomize=HISTORIES < 1000, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, min_size=1, max_size=25))
-def test_one_value_holds_at_any_time_and_a_step_back_restores_what_was(steps: list[tuple[object, ...]]) -> None:
+def test_random_claims_keep_single_valid_value(steps: list[tuple[object, ...]]) -> None:
     kept, line, place, now = Kept(), Line(), claim("npm").id, START + 40 * DAY
     past: list[dict[int, str | None]] = []  # what held when, before each step that a step back takes back
     for step in steps:
@@ -208,7 +208,7 @@ def test_one_value_holds_at_any_time_and_a_step_back_restores_what_was(steps: li
 
 
 def line_of(kept: Kept, place: str) -> Line:
-    """The segments as the rows tell them, after a step back has been compared with what was."""
+    """Return the segments that the rows represent, checking the last undo."""
     versions = reversed(chain(kept.rows[place], kept.rows)) if place in kept.rows else ()
     told = [one for one in versions if one.status is not Status.ARCHIVED]
     return Line(
@@ -233,7 +233,9 @@ def since_day(moment: datetime | None, *, up: bool = False) -> int | None:
 
 
 def assert_sound(kept: Kept, place: str) -> None:
-    """At most one row holds at any moment, one row has the place's id, and the chain leads through all that held."""
+    """Check that at most one row is valid at a time, that one row has the slot's id, and that the chain covers all
+    values.
+    """
     family = kept.family(place)
     stated = [row for row in family if row.status in (Status.ACTIVE, Status.SUPERSEDED)]
     assert [row.id for row in family if row.status is Status.ACTIVE] in ([place], [])
@@ -248,7 +250,7 @@ def assert_sound(kept: Kept, place: str) -> None:
         assert begins == sorted(begins, reverse=True)
 
 
-def test_a_value_that_is_as_certain_replaces_and_what_is_less_certain_is_kept_beside() -> None:
+def test_equal_confidence_replaces_lower_is_rejected() -> None:
     kept = Kept()
     assert kept.claim(claim("npm", 0, confidence=0.8), START) is Verdict.NEW
     assert kept.claim(claim("pnpm", 5, confidence=0.8), START) is Verdict.REPLACED
@@ -260,7 +262,7 @@ def test_a_value_that_is_as_certain_replaces_and_what_is_less_certain_is_kept_be
     assert kept.value(place, START + 3 * DAY) == "npm"
 
 
-def test_what_was_over_when_it_was_told_takes_nothing_from_what_holds() -> None:
+def test_expired_claim_keeps_current_value() -> None:
     kept, now, place = Kept(), START + 40 * DAY, claim("npm").id
     kept.claim(claim("npm", 0), now)
     kept.claim(claim("bun", 20), now)
@@ -279,7 +281,7 @@ def test_what_was_over_when_it_was_told_takes_nothing_from_what_holds() -> None:
     assert_sound(kept, place)
 
 
-def test_another_source_that_is_as_certain_conflicts_and_the_same_source_does_not() -> None:
+def test_equal_claim_of_other_source_conflicts() -> None:
     told = claim("3.9", key="python", voice="pyproject.toml")
     by_another = ruled(claim("3.8", 1, key="python", voice="CONTRIBUTING.md"), told, (), START)
     by_the_same = ruled(claim("3.10", 1, key="python", voice="pyproject.toml"), told, (), START)
@@ -288,7 +290,7 @@ def test_another_source_that_is_as_certain_conflicts_and_the_same_source_does_no
     assert not by_the_same.conflicting
 
 
-def test_who_says_the_same_with_more_certainty_is_quoted_from_then_on_and_it_can_be_taken_back() -> None:
+def test_surer_repetition_updates_source_and_undoes() -> None:
     kept = Kept()
     commit = replace(
         claim("Minitest", 1, confidence=0.6, voice="commit"), content="Use Minitest", trust=Trust.UNTRUSTED
@@ -308,7 +310,7 @@ def test_who_says_the_same_with_more_certainty_is_quoted_from_then_on_and_it_can
     assert kept.rows[place].content == commit.content
 
 
-def test_the_only_and_the_oldest_version_of_one_number_do_not_conflict() -> None:
+def test_exact_and_minimum_version_agree() -> None:
     def conflicts(file: str, user: str) -> bool:
         head = claim(file, 1, key="java", voice="pom.xml")
         return ruled(claim(user, 2, key="java"), head, (), START + 3 * DAY).conflicting
@@ -319,14 +321,14 @@ def test_the_only_and_the_oldest_version_of_one_number_do_not_conflict() -> None
     assert conflicts("17", "temurin")
 
 
-def test_the_same_claim_twice_changes_nothing() -> None:
+def test_repeated_claim_changes_nothing() -> None:
     first = claim("pnpm")
     again = ruled(replace(claim("  PNPM ", 3), content=first.content), first, (), START)
 
     assert (again.verdict, again.change.memories) == (Verdict.SAME, ())
 
 
-def test_a_rejected_claim_is_kept_once_however_often_it_is_made() -> None:
+def test_rejected_claim_is_stored_once() -> None:
     kept = Kept()
     kept.claim(claim("npm"), START)
     for hour in range(3):
@@ -335,7 +337,7 @@ def test_a_rejected_claim_is_kept_once_however_often_it_is_made() -> None:
     assert len(kept.rows) == 2
 
 
-def test_a_place_is_told_apart_by_everything_but_spelling() -> None:
+def test_place_id_ignores_spelling_only() -> None:
     asked = {"project": "p1", "scope": Scope.PROJECT, "category": "convention"}
     same = place_id(**asked, key="Package  Manager")
     assert same == place_id(**asked, key="package manager")
@@ -349,7 +351,7 @@ def test_a_place_is_told_apart_by_everything_but_spelling() -> None:
     assert len(others | {same}) == 6
 
 
-def test_an_edit_holds_from_now_on_and_what_it_said_before_until_now() -> None:
+def test_edit_keeps_old_value_as_version() -> None:
     head = claim("npm")
     now = START + 7 * DAY
     kept = Kept({head.id: head})
@@ -358,7 +360,7 @@ def test_an_edit_holds_from_now_on_and_what_it_said_before_until_now() -> None:
     assert [kept.value(head.id, now + days * DAY) for days in (-8, -1, 0, 1)] == [None, "npm", "pnpm", "pnpm"]
 
 
-def test_what_took_the_place_of_another_memory_is_taken_back_without_it() -> None:
+def test_undo_restores_replaced_memory() -> None:
     first = replace(claim("the first way"), id="m1", key=None, status=Status.SUPERSEDED, superseded_by="m2")
     second = replace(claim("the second way"), id="m2", key=None, supersedes="m1")
     kept = Kept({one.id: one for one in (first, second)})
@@ -372,7 +374,7 @@ def test_what_took_the_place_of_another_memory_is_taken_back_without_it() -> Non
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_what_is_withdrawn_can_be_said_again(steps: int) -> None:
+def test_withdrawn_value_can_be_restated(steps: int) -> None:
     kept, place = Kept(), claim("npm").id
     for step in range(steps):
         kept.claim(claim("npm", 10 * step), START)
@@ -385,8 +387,8 @@ def test_what_is_withdrawn_can_be_said_again(steps: int) -> None:
 
 
 @given(st.permutations(range(6)), st.integers(1, 6))
-def test_what_is_forgotten_was_never_said(order: list[int], most: int) -> None:
-    """A history without some of its values, in whatever order they go, is that of those who said the others."""
+def test_without_removes_versions_in_any_order(order: list[int], most: int) -> None:
+    """A history without some values equals one in which they were never stated."""
     kept, place = Kept(), claim("0").id
     for day in range(6):
         kept.claim(claim(str(day), day), START)

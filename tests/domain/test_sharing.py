@@ -1,4 +1,4 @@
-"""Who may know what: only what belongs to the project, holds, and is not everybody's anyway."""
+"""Tests of which memories may be shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reason(**told: Any) -> str:
     return why_not(replace(FACT, **told), project="p", branch="main", now=NOW)
 
 
-def test_a_decision_or_a_workflow_of_the_project_may_be_shared() -> None:
+def test_project_decision_is_shareable() -> None:
     assert reason() == ""
     assert reason(kind=Kind.WORKFLOW, category=None) == ""
     assert reason(branch="main", trust=Trust.DERIVED) == ""
@@ -49,5 +49,5 @@ def test_a_decision_or_a_workflow_of_the_project_may_be_shared() -> None:
         ({"branch": "next"}, "on branch next only"),
     ],
 )
-def test_what_is_not_shared_is_said_with_the_reason(told: dict[str, Any], because: str) -> None:
+def test_unshared_memory_has_reason(told: dict[str, Any], because: str) -> None:
     assert because in reason(**told)

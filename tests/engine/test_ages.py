@@ -1,4 +1,4 @@
-"""Ages are words that stay the same for a while."""
+"""Tests of relative time formatting."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,5 +22,5 @@ NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
         (timedelta(days=400), "2025-04"),
     ],
 )
-def test_the_words_fit_the_time_that_passed(passed: timedelta, words: str) -> None:
+def test_ago_elapsed_time_formats_words(passed: timedelta, words: str) -> None:
     assert ago(NOW - passed, NOW) == words

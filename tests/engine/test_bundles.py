@@ -1,4 +1,4 @@
-"""A warm bundle answers while it is right, says that it was warm, and the tally tells whether it paid."""
+"""Tests of the bundle cache: hits, eviction, waste counters."""
 
 from hunchd.domain.context import Bundle, Focus
 from hunchd.engine.answering.bundles import Bundles, Key
@@ -12,7 +12,7 @@ def bundle(text: str) -> Bundle:
     return Bundle(status="ok", context=text, token_count=1, budget=8000, tiers={1: 0, 2: 1, 3: 0, 4: 0}, items=())
 
 
-def test_what_was_built_ahead_is_served_and_says_so() -> None:
+def test_take_prefetched_bundle_marks_prefetched() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=True)
     taken = bundles.take(key("a"))
@@ -21,20 +21,20 @@ def test_what_was_built_ahead_is_served_and_says_so() -> None:
     assert bundles.tally.built_ahead == 1
 
 
-def test_a_newer_revision_is_another_answer() -> None:
+def test_take_newer_revision_misses() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=False)
     assert bundles.take(key("a", revision=1)) is None
 
 
-def test_answers_are_counted_by_whether_they_were_ready() -> None:
+def test_record_answer_counts_hits_and_misses() -> None:
     bundles = Bundles()
     for warm in (True, False, True):
         bundles.answered(warm=warm, seconds=0.001)
     assert (bundles.tally.hits, bundles.tally.misses, list(bundles.latencies)) == (2, 1, [0.001] * 3)
 
 
-def test_the_longest_unused_makes_room_and_waste_is_counted() -> None:
+def test_keep_full_cache_evicts_least_used() -> None:
     bundles = Bundles(keep=2)
     bundles.keep(key("a"), bundle("A"), ahead=True)
     bundles.keep(key("b"), bundle("B"), ahead=True)
@@ -45,7 +45,7 @@ def test_the_longest_unused_makes_room_and_waste_is_counted() -> None:
     assert bundles.tally.wasted == 1
 
 
-def test_a_project_that_goes_takes_its_bundles_along() -> None:
+def test_forget_project_drops_its_bundles() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=False)
     bundles.forget("other")
@@ -54,7 +54,7 @@ def test_a_project_that_goes_takes_its_bundles_along() -> None:
     assert len(bundles) == 0
 
 
-def test_what_nobody_can_ask_for_any_more_goes_and_counts_as_waste() -> None:
+def test_keep_evicts_outdated_bundles_as_wasted() -> None:
     lost: list[int] = []
     bundles = Bundles(dropped=lost.append)
     bundles.keep(key("a"), bundle("A"), ahead=True)
@@ -66,7 +66,7 @@ def test_what_nobody_can_ask_for_any_more_goes_and_counts_as_waste() -> None:
     assert len(lost) == bundles.tally.wasted == 1
 
 
-def test_what_is_left_at_the_end_counts_as_waste() -> None:
+def test_drop_counts_unused_bundles_as_wasted() -> None:
     lost: list[int] = []
     bundles = Bundles(dropped=lost.append)
     for name in "abc":
@@ -78,7 +78,7 @@ def test_what_is_left_at_the_end_counts_as_waste() -> None:
     assert len(lost) == bundles.tally.wasted == 2
 
 
-def test_a_look_is_no_question() -> None:
+def test_peek_does_not_count_as_hit() -> None:
     bundles = Bundles()
     bundles.keep(key("a"), bundle("A"), ahead=True)
     assert bundles.peek(key("a")) is not None

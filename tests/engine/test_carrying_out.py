@@ -1,4 +1,4 @@
-"""A run leaves alone what somebody removed, or brought back, while it was planned."""
+"""Tests of plan execution: concurrent changes, rollback, erasure, crashes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RUN = "r20260601"
 
 
 class Planner:
-    """Plans what it was told to, and lets something happen before it hands it over."""
+    """Fake planner that returns given entries and runs a callback before."""
 
     def __init__(self) -> None:
         self.planned: dict[Step, list[Planned]] = {}
@@ -76,7 +76,7 @@ class Planner:
 
 
 class Store:
-    """Keeps memories in a dictionary."""
+    """Fake store that keeps memories in a dictionary."""
 
     def __init__(self, *memories: Memory) -> None:
         self.kept = {one.id: one for one in memories}
@@ -104,14 +104,14 @@ class Store:
         return {}
 
     async def purge(self, project: str | None) -> None:
-        """Nothing is on a disk."""
+        """Do nothing: there is no disk."""
 
     async def optimise(self) -> None:
-        """Nothing is untidy."""
+        """Do nothing."""
 
 
 class Bench:
-    """A run over real memories, journal and log."""
+    """Run with real memories, journal and log."""
 
     def __init__(
         self,
@@ -171,15 +171,13 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
 
 
 def archived(name: str, *, days: float) -> Memory:
-    """One that may go for good since so many days."""
+    """Create a memory that has been erasable for some days."""
     goes = (NOW - timedelta(days=days)).isoformat()
     return memory(name, age=200, status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: goes})
 
 
 @pytest.mark.parametrize("kept", [(), (memory("only"),)])
-async def test_a_run_over_nothing_or_one_memory_ends_well_and_changes_nothing(
-    tmp_path: Path, kept: tuple[Memory, ...]
-) -> None:
+async def test_run_without_memories_changes_nothing(tmp_path: Path, kept: tuple[Memory, ...]) -> None:
     async with bench(tmp_path, *kept) as it:
         verdict = await it.run(*Step)
         assert not verdict.rolled_back
@@ -187,14 +185,12 @@ async def test_a_run_over_nothing_or_one_memory_ends_well_and_changes_nothing(
         assert '"change"' not in it.logged()
 
 
-async def test_what_others_keep_change_and_forget_during_a_run_is_no_loss_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = [memory(f"m{number}", content=f"the zeppelin of berth {number}") for number in range(8)]
     async with bench(tmp_path, *told) as it:
 
         async def search(query: str, *_: Any, **__: Any) -> Findings:
-            """The newest first, the way a crowd of like ones comes before what was there."""
+            """Return the newest first, so that many similar memories precede the earlier ones."""
             hits = [Hit(memory=one, lexical=9.0) for one in it.store.kept.values() if set(query.split()) & said(one)]
             return Findings(tuple(sorted(hits, key=lambda hit: hit.memory.created, reverse=True)))
 
@@ -219,8 +215,8 @@ async def test_what_others_keep_change_and_forget_during_a_run_is_no_loss_of_it(
         assert [loss["lost"] for loss in verdict.gate["losses"]] == ["m2"]
 
 
-async def test_of_a_project_that_is_removed_during_its_run_nothing_is_written_any_more(tmp_path: Path) -> None:
-    """Also what is new, and could be made without anything that is gone."""
+async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
+    """Also checks new memories, which could be written without the removed ones."""
     async with bench(tmp_path, memory("one")) as it:
         new = memory("x1", content="quotes what is gone")
         it.planner.planned[Step.CONTRADICTIONS] = [Planned(Step.CONTRADICTIONS, "linked", "w", "w", (), (new,))]
@@ -240,7 +236,7 @@ async def test_of_a_project_that_is_removed_during_its_run_nothing_is_written_an
         assert set(it.store.kept) == {"x1"}
 
 
-async def test_what_is_brought_back_during_the_run_is_not_erased_by_it(tmp_path: Path) -> None:
+async def test_erase_skips_memory_restored_during_run(tmp_path: Path) -> None:
     async with bench(tmp_path, archived("back", days=1), archived("gone", days=1), archived("later", days=-1)) as it:
         it.planner.erasable = ["back", "gone"]
         back = restored(it.store.kept["back"])
@@ -253,7 +249,7 @@ async def test_what_is_brought_back_during_the_run_is_not_erased_by_it(tmp_path:
         assert set(it.store.kept) == {"back", "later"}
 
 
-async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_path: Path) -> None:
+async def test_run_keeps_edits_made_during_run(tmp_path: Path) -> None:
     async with bench(tmp_path, memory("one"), memory("two")) as it:
         changes = [
             Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (replace(one, importance=0.9),))
@@ -272,7 +268,7 @@ async def test_what_somebody_edits_during_the_run_is_left_as_he_wrote_it(tmp_pat
         assert it.store.kept["two"].importance == 0.4
 
 
-async def test_nothing_is_changed_before_the_planner_has_forgotten_what_it_read(tmp_path: Path) -> None:
+async def test_changes_start_after_planner_is_unloaded(tmp_path: Path) -> None:
     """Its memory is free again when the store has most to do."""
     async with bench(tmp_path, memory("one")) as it:
         for step in (Step.SUMMARISE, Step.COMPRESS):
@@ -290,7 +286,7 @@ async def test_nothing_is_changed_before_the_planner_has_forgotten_what_it_read(
         assert held == [False]
 
 
-async def test_what_is_taken_back_of_one_project_is_left_in_the_others(tmp_path: Path) -> None:
+async def test_rollback_affects_only_failing_project(tmp_path: Path) -> None:
     async with bench(tmp_path, memory("mine"), memory("theirs", project="q")) as it:
         for one in list(it.store.kept.values()):
             after = replace(one, importance=0.9)
@@ -302,7 +298,7 @@ async def test_what_is_taken_back_of_one_project_is_left_in_the_others(tmp_path:
         assert {name: one.importance for name, one in it.store.kept.items()} == {"mine": 0.4, "theirs": 0.9}
 
 
-async def test_a_run_is_taken_back_once_what_it_archived_was_erased(tmp_path: Path) -> None:
+async def test_undo_after_erasure_restores_archived_rest(tmp_path: Path) -> None:
     async with bench(tmp_path, memory("one"), memory("two")) as it:
         goes = {ARCHIVED: "not used", GOES_AFTER: (NOW - timedelta(days=1)).isoformat()}
         it.planner.planned[Step.FORGET] = [
@@ -321,7 +317,7 @@ async def test_a_run_is_taken_back_once_what_it_archived_was_erased(tmp_path: Pa
         assert "work on one" not in it.logged()
 
 
-async def test_a_crash_while_it_erases_leaves_no_text_of_what_is_gone_in_a_log(tmp_path: Path) -> None:
+async def test_crash_during_erasure_leaves_no_text(tmp_path: Path) -> None:
     async with bench(tmp_path, archived("old", days=1)) as it:
         old = it.store.kept["old"]
         told = entry_of(Planned(Step.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p")
@@ -340,10 +336,10 @@ async def test_a_crash_while_it_erases_leaves_no_text_of_what_is_gone_in_a_log(t
 
 
 @pytest.mark.parametrize("in_time", [True, False])
-async def test_what_was_used_is_counted_once_also_when_a_crash_follows_the_run_at_once(
+async def test_usage_is_counted_once_after_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_time: bool
 ) -> None:
-    """`in_time`: after the file of what was used was written; otherwise just before."""
+    """With `in_time` the crash comes after the usage file was written, otherwise just before."""
     usage = Usage()
     usage.shown([("only", ())], NOW)
     keep(tmp_path / "usage.json", usage.json() or "")
@@ -365,10 +361,10 @@ async def test_what_was_used_is_counted_once_also_when_a_crash_follows_the_run_a
 
 
 async def _not_written(*_: object) -> None:
-    """As if a crash came before it."""
+    """Simulate a crash before the file is written."""
 
 
-async def test_what_is_used_after_a_run_took_the_counts_is_not_taken_for_counted(tmp_path: Path) -> None:
+async def test_usage_after_tallies_stays_uncounted(tmp_path: Path) -> None:
     async with bench(tmp_path, memory("only")) as it:
         it.usage.shown([("only", ())], NOW)
         await it.run(Step.USE)

@@ -1,4 +1,4 @@
-"""What files and branches say gives way to what somebody says at the same moment."""
+"""Tests of facts from files and branches, with concurrent changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def by_colleagues(it: Bench, project: Project) -> Awaitable[None]:
 
 
 @pytest.mark.parametrize(("read", "before"), [(by_files, OURS), (by_colleagues, COLLEAGUES)])
-async def test_what_is_said_while_files_are_read_is_not_lost(
+async def test_update_from_files_keeps_concurrent_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Bench, Project], Awaitable[None]], before: Memory
 ) -> None:
     async with bench(tmp_path, before) as it:
@@ -77,7 +77,7 @@ async def test_what_is_said_while_files_are_read_is_not_lost(
     assert (held.value, held.status) == ("pnpm", Status.ACTIVE)
 
 
-async def test_a_fact_that_moves_to_another_file_is_said_to_be_from_there(tmp_path: Path) -> None:
+async def test_fact_moved_to_other_file_updates_source(tmp_path: Path) -> None:
     moved = replace(OURS, source={"type": BY_FILES, "path": "package.yaml"}, at=NOW, created=NOW, updated=NOW)
     async with bench(tmp_path, OURS) as it:
         project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={OURS.id: OURS})
@@ -103,7 +103,7 @@ RULE = replace(RULE, id=place_of(RULE) or "")
         replace(RULE, source={"type": BY_FILES, "path": "CONTRIBUTING.md"}, confidence=0.6),
     ],
 )
-async def test_a_rule_that_is_for_other_files_now_is_told_there(tmp_path: Path, now: Memory) -> None:
+async def test_rule_with_new_globs_updates_source(tmp_path: Path, now: Memory) -> None:
     async with bench(tmp_path, RULE) as it:
         project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={RULE.id: RULE})
         await Claims(it.memories, cast(Any, None)).said_by_files(project, [now])
@@ -112,7 +112,7 @@ async def test_a_rule_that_is_for_other_files_now_is_told_there(tmp_path: Path, 
     assert held.status is Status.ACTIVE
 
 
-async def test_a_rule_that_a_branch_has_for_other_files_is_told_there_on_that_branch(tmp_path: Path) -> None:
+async def test_rule_with_branch_globs_applies_on_branch(tmp_path: Path) -> None:
     other = replace(RULE, source={**RULE.source, "globs": ["lib/**"]})
     async with bench(tmp_path, RULE) as it:
         tree = Tree(tmp_path, plain(tmp_path), branch="work", trunk="main")
@@ -126,7 +126,7 @@ async def test_a_rule_that_a_branch_has_for_other_files_is_told_there_on_that_br
 
 
 class Git:
-    """Answers when it is told to: meanwhile others go on."""
+    """Fake git process that answers on demand, while others go on."""
 
     def __init__(self) -> None:
         self.asked, self.answers = asyncio.Event(), asyncio.Event()
@@ -149,7 +149,7 @@ WRITTEN_THERE = replace(
 async def while_git_is_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Memory
 ) -> AsyncIterator[tuple[Memories, Callable[[], Awaitable[None]]]]:
-    """The memories, and what lets git answer that the main line contains what was learnt on the branch."""
+    """Yield the memories, and an event that lets git confirm the merge of the branch."""
     monkeypatch.setattr("hunchd.engine.learning.claims.default_branch", lambda layout: "main")
     monkeypatch.setattr("hunchd.engine.learning.claims.resolve", lambda layout, name: "b" * 40)
     async with bench(folder, *facts) as it:
@@ -166,9 +166,7 @@ async def while_git_is_asked(
             yield it.memories, answered
 
 
-async def test_what_was_learnt_on_a_branch_holds_everywhere_once_it_is_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_merge_makes_branch_fact_valid_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         await answered()
         held = await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p")
@@ -177,9 +175,7 @@ async def test_what_was_learnt_on_a_branch_holds_everywhere_once_it_is_merged(
     assert held[WRITTEN_THERE.id].source["tip"] == "b" * 40
 
 
-async def test_what_is_forgotten_while_git_is_asked_does_not_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_merge_skips_fact_forgotten_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         for one in (ON_BRANCH, WRITTEN_THERE):
             await memories.forget(one.id, ["p"])
@@ -187,9 +183,7 @@ async def test_what_is_forgotten_while_git_is_asked_does_not_come_back(
         assert await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p") == {}
 
 
-async def test_what_is_said_on_the_branch_while_git_is_asked_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_merge_keeps_fact_changed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         await memories.claim([replace(THEIRS, id=ON_BRANCH.id, branch="work")])
         await memories.edit(WRITTEN_THERE.id, {"value": "tox"}, ["p"])
@@ -200,7 +194,7 @@ async def test_what_is_said_on_the_branch_while_git_is_asked_is_not_lost(
     assert held[WRITTEN_THERE.id].value == "tox"
 
 
-def test_the_branch_that_everybody_shares_is_no_side_line_even_if_its_name_is_masked(tmp_path: Path) -> None:
+def test_side_line_masked_main_branch_is_none(tmp_path: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     repository = tmp_path / "shop"
     repository.mkdir()

@@ -1,4 +1,4 @@
-"""A new colleague is told of: where they work, and what they said they prefer; for two weeks, and never oneself."""
+"""Tests of candidates that announce new collaborators."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def told(project: Project, now: datetime = NOW) -> list[str]:
     return [piece.forms[0][1] for piece in collaborators.pieces(project, now)]
 
 
-def test_a_new_author_is_told_with_what_they_work_on(project: Project) -> None:
+def test_new_author_candidate_names_work_area(project: Project) -> None:
     assert told(project) == []
     learn(project, unit(100, "Grace", "shop/web/app.py"))
     learn(project, unit(101, "Grace", "shop/web/api.py"))
@@ -58,20 +58,20 @@ def test_a_new_author_is_told_with_what_they_work_on(project: Project) -> None:
     assert told(project, NOW + timedelta(days=15)) == []
 
 
-def test_co_authors_join_too_and_bots_do_not(project: Project) -> None:
+def test_coauthors_join_and_bots_do_not(project: Project) -> None:
     learn(project, unit(100, "Ada", coauthors=("Alan T <alan@example.org>",)))
     learn(project, unit(101, "renovate[bot]"))
 
     assert told(project) == ["Alan T joined just now"]
 
 
-def test_only_who_wrote_a_commit_is_called_an_author(project: Project) -> None:
+def test_only_commit_authors_are_called_authors(project: Project) -> None:
     collaborators.joined(project, "Grace", "grace@example.org", NOW)
     learn(project, unit(100, "Alan"))
     assert [piece.reasons for piece in collaborators.pieces(project, NOW)] == [(), ("new author on the branch",)]
 
 
-def test_what_they_prefer_is_said(project: Project) -> None:
+def test_candidate_includes_preferences(project: Project) -> None:
     wish = Memory(
         id="m1",
         kind=Kind.FACT,
@@ -89,14 +89,14 @@ def test_what_they_prefer_is_said(project: Project) -> None:
     assert told(project) == ["Grace joined just now, works on shop/cart.py; Grace wants small commits"]
 
 
-def test_oneself_is_no_newcomer(project: Project) -> None:
+def test_own_commits_announce_no_collaborator(project: Project) -> None:
     project.main.user = "Grace@Example.org"
     learn(project, unit(100, "Grace"))
 
     assert told(project) == []
 
 
-def test_a_crowd_is_cut_to_the_newest(project: Project) -> None:
+def test_many_collaborators_keep_only_newest(project: Project) -> None:
     for number in range(6):
         learn(project, unit(100 + number, f"Person{number}"))
 

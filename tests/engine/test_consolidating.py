@@ -1,4 +1,4 @@
-"""When a run is due, what a night may do after a pause or under a wrong clock, and who is left out."""
+"""Tests of consolidation runs: due times, pauses, undo, resumption."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONG_AGO = NOW - timedelta(days=400)
 
 
 class Work:
-    """Carries nothing out, and remembers what it should have."""
+    """Fake executor that records the requested steps."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, tuple[Step, ...]]] = []
@@ -40,10 +40,10 @@ class Work:
         self.going_on.set()
 
     def begin(self) -> None:
-        """A run begins."""
+        """Begin a run."""
 
     async def ready(self) -> None:
-        """At once."""
+        """Return at once."""
 
     async def take_back(self, run: str, *, only: int | None = None) -> tuple[int, int]:
         self.back.append((run, only))
@@ -96,24 +96,20 @@ def began(log: RunLog, at: datetime, *, ended: bool = True, changes: int = 0) ->
         pytest.param((-500, 3), False, id="such a one, and one of this night"),
     ],
 )
-async def test_a_night_was_missed_when_no_run_began_within_a_day(
-    tmp_path: Path, hours: tuple[int, ...], due: bool
-) -> None:
+async def test_is_due_without_run_within_day(tmp_path: Path, hours: tuple[int, ...], due: bool) -> None:
     log = RunLog(tmp_path)
     for one in hours:
         began(log, NOW - timedelta(hours=one))
     assert await consolidation(log, Work()).is_due(LONG_AGO) is due
 
 
-async def test_what_was_installed_today_has_missed_nothing(tmp_path: Path) -> None:
+async def test_is_due_new_installation_is_false(tmp_path: Path) -> None:
     assert not await consolidation(RunLog(tmp_path), Work()).is_due(NOW - timedelta(hours=5))
     assert await consolidation(RunLog(tmp_path), Work()).is_due(LONG_AGO)
 
 
 @pytest.mark.parametrize("pause", [timedelta(days=30), timedelta(days=8), timedelta(days=-3)])
-async def test_the_first_night_after_a_pause_or_a_leap_of_the_clock_erases_nothing(
-    tmp_path: Path, pause: timedelta
-) -> None:
+async def test_nightly_after_long_pause_skips_erasure(tmp_path: Path, pause: timedelta) -> None:
     log, work = RunLog(tmp_path), Work()
     began(log, NOW - pause)
     await consolidation(log, work).nightly()
@@ -124,13 +120,13 @@ async def test_the_first_night_after_a_pause_or_a_leap_of_the_clock_erases_nothi
     assert second == tuple(Step)
 
 
-async def test_who_asks_for_it_has_everything_done(tmp_path: Path) -> None:
+async def test_consolidate_on_request_runs_all_steps(tmp_path: Path) -> None:
     work = Work()
     await consolidation(RunLog(tmp_path), work).consolidate(ConsolidateRequest())
     assert [steps for _, _, steps in work.asked] == [tuple(Step)]
 
 
-async def test_a_project_that_is_removed_during_a_run_ends_it_for_itself_alone(tmp_path: Path) -> None:
+async def test_project_removed_during_run_ends_alone(tmp_path: Path) -> None:
     work = Work()
     work.removed = {"p"}
     told = await consolidation(RunLog(tmp_path), work, owners=("o", "p", "q")).consolidate(ConsolidateRequest())
@@ -138,7 +134,7 @@ async def test_a_project_that_is_removed_during_a_run_ends_it_for_itself_alone(t
     assert [owner for _, owner, _ in work.asked] == ["o", "q"]
 
 
-async def test_only_what_has_not_ended_is_gone_on_with(tmp_path: Path) -> None:
+async def test_resume_continues_only_unfinished_runs(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     began(log, NOW - timedelta(hours=3))
     open_one = began(log, NOW - timedelta(hours=30), ended=False)
@@ -153,7 +149,7 @@ async def test_only_what_has_not_ended_is_gone_on_with(tmp_path: Path) -> None:
     assert (runs.status() or {})["run"] == open_one
 
 
-async def test_what_a_crash_interrupted_is_gone_on_with_behind_a_run_that_was_asked_for_first(tmp_path: Path) -> None:
+async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     open_one = began(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
@@ -172,11 +168,11 @@ async def test_what_a_crash_interrupted_is_gone_on_with_behind_a_run_that_was_as
 
 
 def log_was_looked_at(runs: Consolidation) -> bool:
-    """Whether the task that goes on with what was interrupted has found some, and a run under way."""
+    """Return True if the resuming task found an unfinished run while another one runs."""
     return runs._last is not None and not runs._unfinished.is_set()
 
 
-async def test_who_waits_for_an_undo_that_is_stopped_is_told_so_and_can_ask_again(tmp_path: Path) -> None:
+async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3))
     runs = consolidation(log, work)
@@ -190,9 +186,7 @@ async def test_who_waits_for_an_undo_that_is_stopped_is_told_so_and_can_ask_agai
 
 
 @pytest.mark.parametrize("change", [None, 1])
-async def test_an_undo_that_a_crash_cut_short_is_gone_on_with_by_the_next_start(
-    tmp_path: Path, change: int | None
-) -> None:
+async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: int | None) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3), changes=2)
     crashed = asyncio.create_task(consolidation(log, work).undo(run, change))
@@ -212,7 +206,7 @@ async def test_an_undo_that_a_crash_cut_short_is_gone_on_with_by_the_next_start(
     crashed.cancel()
 
 
-async def test_an_undo_under_way_when_the_daemon_ends_goes_on_with_the_next_one_and_a_stopped_one_does_not(
+async def test_undo_resumes_after_shutdown_not_after_stop(
     tmp_path: Path,
 ) -> None:
     for ending, again in (("closed", 1), ("stopped", 0)):
@@ -230,7 +224,7 @@ async def test_an_undo_under_way_when_the_daemon_ends_goes_on_with_the_next_one_
         assert len(work.back) == 1 + again
 
 
-async def test_one_change_that_cannot_be_taken_back_is_not_tried_by_every_start(tmp_path: Path) -> None:
+async def test_undo_impossible_change_is_not_retried(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3), changes=1)
     work.ends = (0, 1)
@@ -240,7 +234,7 @@ async def test_one_change_that_cannot_be_taken_back_is_not_tried_by_every_start(
     assert work.back == [(run, 0)]
 
 
-async def test_what_cannot_be_taken_back_is_given_up_after_some_starts(tmp_path: Path) -> None:
+async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3))
     work.ends = Unavailable("the store does not answer")
@@ -256,7 +250,7 @@ async def test_what_cannot_be_taken_back_is_given_up_after_some_starts(tmp_path:
 
 
 @pytest.mark.parametrize("undoes", [False, True])
-async def test_what_waits_for_room_is_gone_on_with_however_long_that_takes(tmp_path: Path, undoes: bool) -> None:
+async def test_run_waiting_for_disk_resumes_always(tmp_path: Path, undoes: bool) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3)) if undoes else ""
     work.ends = work.refuses = StorageFull("the disk is full: nothing was accepted")

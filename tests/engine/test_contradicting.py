@@ -1,4 +1,4 @@
-"""When a new memory is held against the others: soon, and behind the questions of whoever waits."""
+"""Tests of the background contradiction search: requests have priority."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Store:
-    """Knows nothing, and notes what it is asked."""
+    """Fake store that is empty and records searches."""
 
     unasked = float("inf")
 
@@ -36,7 +36,7 @@ class Store:
 
 @asynccontextmanager
 async def at_work(store: Store) -> AsyncIterator[None]:
-    """Two statements were made, and are looked at."""
+    """Start a search with two queued statements."""
     work = Contradicting(cast(Any, None), HotTier(), cast(Any, store), now=lambda: NOW)
     facts = tuple(
         Memory(id=name, kind=Kind.FACT, title="", content=f"the {name} listens on port 80", at=NOW, created=NOW,
@@ -59,7 +59,7 @@ async def looked_at(store: Store, many: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_it_waits_while_questions_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_waits_while_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradicting, "LONGEST_WAIT", 60.0)
     store = Store()
     store.unasked = 0.0
@@ -71,7 +71,7 @@ async def test_it_waits_while_questions_are_answered(monkeypatch: pytest.MonkeyP
         await looked_at(store, 2)
 
 
-async def test_questions_without_end_do_not_keep_it_from_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradicting, "LONGEST_WAIT", 0.05)
     store = Store()
     store.unasked = 0.0

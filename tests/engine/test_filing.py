@@ -1,4 +1,4 @@
-"""Filing never takes a text apart before its secrets are out, and keeps text, key and value saying the same."""
+"""Tests of fact parsing: redaction first, consistent text, key and value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fact(**fields: object) -> Memory:
     return Memory(id="m1", kind=Kind.FACT, at=NOW, created=NOW, updated=NOW, **told)  # type: ignore[arg-type]
 
 
-def test_a_secret_never_becomes_a_value() -> None:
+def test_parse_draft_secret_is_never_value() -> None:
     for one in (
         filed(draft(f"api_key: {SECRET}")),
         filed(draft(f"login: the password is {SECRET}", key="login")),
@@ -33,7 +33,7 @@ def test_a_secret_never_becomes_a_value() -> None:
     assert SECRET not in f"{patched['value']} {patched['title']} {patched['levels']}"
 
 
-def test_what_is_a_secret_by_its_key_is_none_of_the_text() -> None:
+def test_redact_memory_removes_keyed_secret_from_text() -> None:
     long = "word " * 15 + SECRET
     for content in (SECRET, f"staging has {SECRET}", "see below", long):
         kept = memory_of(filed(draft(content, key="api_key", value=SECRET)), "p1", NOW)
@@ -43,7 +43,7 @@ def test_what_is_a_secret_by_its_key_is_none_of_the_text() -> None:
         assert SECRET[:6] not in f"{kept} {edited}"
 
 
-def test_a_statement_is_filed_and_its_words_stay() -> None:
+def test_parse_draft_keeps_original_wording() -> None:
     one = filed(draft("we use pnpm, not npm"))
 
     assert (one.key, one.value, one.content) == ("package manager", "pnpm", "we use pnpm, not npm")
@@ -51,17 +51,17 @@ def test_a_statement_is_filed_and_its_words_stay() -> None:
     assert one.levels.summary == "package manager: pnpm, not npm"
 
 
-def test_what_a_stranger_says_is_not_filed() -> None:
+def test_parse_draft_untrusted_statement_is_unchanged() -> None:
     assert filed(draft("we use pnpm, not npm", trust=Trust.UNTRUSTED)).key is None
 
 
-def test_a_key_without_a_value_takes_it_from_the_text() -> None:
+def test_parse_draft_key_without_value_extracts_it() -> None:
     assert filed(draft("we use pnpm, not npm", key="package manager")).value == "pnpm"
     assert filed(draft("owner: Ada", key="owner")).value == "Ada"
     assert filed(draft("rule number 7", key="rule 7")).value == "rule number 7"
 
 
-def test_text_key_and_value_go_on_saying_the_same() -> None:
+def test_patch_keeps_text_key_value_consistent() -> None:
     by_value = reread(fact(), {"value": "yarn"})
     by_text = reread(fact(), {"content": "we use yarn"})
 

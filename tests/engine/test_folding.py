@@ -1,4 +1,4 @@
-"""Prompts of one session compiled at once: each tells the history as it is, and nobody else waits for it."""
+"""Tests of concurrent prompt compilations of one session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAID = tuple(f"word {number} " * 30 for number in range(300))
 
 @asynccontextmanager
 async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conversations]]:
-    """A session of 300 turns, as two daemons see it that have not compiled a prompt of it yet."""
+    """Build a session of 300 turns for two services that have not compiled it yet."""
     async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
@@ -66,10 +66,8 @@ def folding_takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(History, "add", slowly)
 
 
-async def test_who_asks_again_after_leaving_gets_each_turn_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever leaves in the middle of the first folding leaves a thread behind that goes on with it."""
+async def test_compile_after_cancel_folds_turns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller cancelled during the first folding leaves a thread that continues it."""
     async with a_long_talk(tmp_path) as (asked_twice, asked_once), asyncio.timeout(20):
         expected = await compiled(asked_once)
         folding_takes(0.001, monkeypatch)
@@ -79,9 +77,7 @@ async def test_who_asks_again_after_leaving_gets_each_turn_once(
         assert await compiled(asked_twice) == expected
 
 
-async def test_many_prompts_of_several_sizes_at_once_are_each_as_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_compiles_equal_single_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (32_000, 16_000, 8_000, 4_000, 2_000, 1_000)
     async with a_long_talk(tmp_path) as (asked_at_once, asked_in_turn), asyncio.timeout(20):
         expected = [await compiled(asked_in_turn, size) for size in sizes]
@@ -89,9 +85,7 @@ async def test_many_prompts_of_several_sizes_at_once_are_each_as_alone(
         assert await asyncio.gather(*(compiled(asked_at_once, size) for size in sizes)) == expected
 
 
-async def test_others_go_on_while_a_long_history_is_folded_more_tightly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_folding_long_history_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with a_long_talk(tmp_path) as (conversations, _), asyncio.timeout(20):
         folding_takes(0.001, monkeypatch)
         compiling = asyncio.create_task(compiled(conversations, 8_000, system="be brief " * 3_400))

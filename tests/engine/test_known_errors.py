@@ -1,4 +1,4 @@
-"""An error of which somebody has the last line only is the one that was seen with its trace, if that can be told."""
+"""Tests of matching a bare last line to a known error with a trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trace(last: str, file: str = "shop/load.py", function: str = "load") -> str:
 
 
 class Work:
-    """Errors that are seen in one project, one a minute."""
+    """Project in which errors are reported, one a minute."""
 
     def __init__(self, root: Path) -> None:
         self.tree = Tree(root, plain(root))
@@ -51,7 +51,7 @@ class Work:
         return fix
 
     def starts_again(self) -> None:
-        """As if the daemon had been stopped: what was stored is all that is known."""
+        """Simulate a restart: only what was stored is known."""
         fixes = tuple(memory_of(fix, "p", self._now) for fix in self.project.fixes.all())
         [stored] = self.effect.memories
         gone = stored.source | {"cleared": (self._now + timedelta(minutes=1)).isoformat()}
@@ -79,7 +79,7 @@ def work(tmp_path: Path) -> Work:
         ("AssertionError: the basket holds sold articles", "AssertionError: the basket holds sold articles"),
     ],
 )
-def test_the_last_line_of_one_error_is_that_error(work: Work, whole: str, line: str) -> None:
+def test_unique_last_line_matches_error(work: Work, whole: str, line: str) -> None:
     error = work.sees(trace(whole))
     fix = work.mends(error)
     work.sees(trace("IndexError: list index out of range"))
@@ -95,7 +95,7 @@ def test_the_last_line_of_one_error_is_that_error(work: Work, whole: str, line: 
     assert [one["id"] for one in told] == [fix.id]
 
 
-def test_it_still_is_after_a_start(work: Work) -> None:
+def test_unique_last_line_matches_after_restart(work: Work) -> None:
     error = work.sees(trace("KeyError: 'retries'"))
     fixed = work.mends(error)
     work.starts_again()
@@ -119,14 +119,14 @@ def test_it_still_is_after_a_start(work: Work) -> None:
         ("ZeroDivisionError: division by zero", "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_last_line_that_many_errors_have_is_none_of_them(work: Work, whole: str, line: str) -> None:
+def test_ambiguous_last_line_matches_none(work: Work, whole: str, line: str) -> None:
     error = work.sees(trace(whole))
     work.mends(error)
 
     assert work.sees(line).memory != error.memory
 
 
-def test_another_file_is_another_error(work: Work) -> None:
+def test_same_line_in_other_file_differs(work: Work) -> None:
     error = work.sees(trace("NameError: name 'sku' is not defined"))
     work.mends(error)
 
@@ -134,7 +134,7 @@ def test_another_file_is_another_error(work: Work) -> None:
     assert work.sees("NameError: name 'sku' is not defined", file="shop/load.py").memory == error.memory
 
 
-def test_several_that_fit_are_told_with_what_tells_them_apart(work: Work) -> None:
+def test_ambiguous_line_lists_described_candidates(work: Work) -> None:
     first = work.sees(trace("KeyError: 'retries'"))
     work.mends(first)
     second = work.sees(trace("KeyError: 'retries'", "shop/app.py", "main"))
@@ -153,7 +153,7 @@ def test_several_that_fit_are_told_with_what_tells_them_apart(work: Work) -> Non
     assert candidates([first, second], work.project) == {}
 
 
-def test_a_last_line_that_says_little_is_told_with_the_one_that_it_may_be(work: Work) -> None:
+def test_vague_last_line_lists_possible_error(work: Work) -> None:
     work.mends(work.sees(trace("IndexError: list index out of range")))
 
     short = work.sees("IndexError: list index out of range")
@@ -162,8 +162,8 @@ def test_a_last_line_that_says_little_is_told_with_the_one_that_it_may_be(work: 
     assert only.startswith("shop/load.py:7 in load, fixed before")
 
 
-def test_a_kept_signal_says_which_error_its_last_line_is_of(work: Work) -> None:
-    """So that it goes with the error when that is forgotten."""
+def test_stored_signal_names_error_of_line(work: Work) -> None:
+    """So that it is deleted together with the error."""
     error = work.sees(trace("KeyError: 'retries'"))
     row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
     assert (error_told_by(row["data"], "p"), row["data"]) == (error.memory, signal_json(work.signal))
@@ -197,7 +197,7 @@ def unit(number: int, path: str) -> Unit:
         ("/app/web/api.py", None),
     ],
 )
-def test_an_error_in_a_copy_of_the_project_is_placed_in_it(work: Work, raised_in: str, path: str | None) -> None:
+def test_error_in_project_copy_gets_local_path(work: Work, raised_in: str, path: str | None) -> None:
     work.project.predictor = Predictor()
     for number, known in enumerate(("src/shop/load.py", "src/till/load.py", "a/web/api.py", "b/web/api.py")):
         work.project.predictor.learn(unit(number, known))

@@ -1,4 +1,4 @@
-"""Log files that the settings name: what is written from now on is read, once, wherever the file goes."""
+"""Tests of the log watcher: new errors once, also after rotation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ERROR = "2026-11-22 10:00:01 ERROR shop: order {} lost\n"
 
 
 async def _nobody(_: object) -> None:
-    """Nobody is told: the tests look by themselves."""
+    """Discard reports: the tests poll themselves."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def logs(root: Path, *patterns: str) -> Logs:
     return Logs(patterns or ("logs/*.log",), lambda: [root], _nobody)
 
 
-def test_an_error_is_told_once_and_what_was_there_before_is_not(log: Path, tmp_path: Path) -> None:
+def test_new_error_is_reported_once(log: Path, tmp_path: Path) -> None:
     watched = logs(tmp_path)
     assert watched.look() == []
     write(log, ERROR.format(1) + "2026-11-22 10:00:02 INFO fine\n2026-11-22 10:00:03 ERR")
@@ -44,7 +44,7 @@ def test_an_error_is_told_once_and_what_was_there_before_is_not(log: Path, tmp_p
     assert watched.look() == []
 
 
-def test_a_log_that_is_rotated_or_new_is_read_from_its_beginning(log: Path, tmp_path: Path) -> None:
+def test_rotated_log_is_read_from_start(log: Path, tmp_path: Path) -> None:
     watched = logs(tmp_path)
     watched.look()
     log.rename(log.with_suffix(".old"))
@@ -56,7 +56,7 @@ def test_a_log_that_is_rotated_or_new_is_read_from_its_beginning(log: Path, tmp_
     assert len(watched.look()) == 1
 
 
-def test_a_storm_is_told_by_its_end(log: Path, tmp_path: Path) -> None:
+def test_error_burst_reports_newest(log: Path, tmp_path: Path) -> None:
     watched = logs(tmp_path, str(log))
     watched.look()
     write(log, "".join(ERROR.format(number) for number in range(100)) + "x\n")
@@ -65,7 +65,7 @@ def test_a_storm_is_told_by_its_end(log: Path, tmp_path: Path) -> None:
     assert told[-1]["text"] == "ERROR: shop: order 99 lost"
 
 
-def test_what_is_no_file_of_the_project_is_left_alone(tmp_path: Path, log: Path) -> None:
+def test_files_outside_project_are_ignored(tmp_path: Path, log: Path) -> None:
     outside = tmp_path.parent / f"{tmp_path.name}-outside.log"
     outside.write_text("")
     watched = logs(tmp_path, str(outside), "logs", "missing/*.log")
@@ -74,7 +74,7 @@ def test_what_is_no_file_of_the_project_is_left_alone(tmp_path: Path, log: Path)
     assert watched.look() == []
 
 
-def test_the_logs_of_a_project_in_a_folder_with_an_odd_name_are_found(tmp_path: Path) -> None:
+def test_folder_with_glob_characters_is_matched(tmp_path: Path) -> None:
     root = tmp_path / "[draft] shop*"
     root.mkdir()
     log = root / "app.log"

@@ -1,4 +1,4 @@
-"""What was looked up a moment ago may be forgotten, or settled otherwise, before the answer to it is written."""
+"""Tests of memories that are erased or resolved between lookup and write."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KEPT = (PAGE, ERROR, UNUSED, THEIRS, ONE, OTHER, OPEN)
 
 
 class OneProject(list[str]):
-    """The projects that there are: one, called p."""
+    """Fake registry with the single project p."""
 
     @property
     def ids(self) -> list[str]:
@@ -93,7 +93,7 @@ def withdraw(it: Bench, folder: Path) -> Awaitable[object]:
 
 
 async def meanwhile(it: Bench, does: Awaitable[object], happens: Callable[[], Awaitable[object]]) -> object:
-    """What becomes of `does` when `happens` comes first to what both change."""
+    """Run `does`, letting `happens` change the same memories first."""
     async with it.memories.changing:
         doing = asyncio.ensure_future(does)
         for _ in range(50):  # as far as it comes
@@ -108,7 +108,7 @@ async def meanwhile(it: Bench, does: Awaitable[object], happens: Callable[[], Aw
     [(edit, PAGE), (undo, PAGE), (bring_back, UNUSED), (settle, OPEN), (clear, ERROR), (withdraw, THEIRS)],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-async def test_what_is_forgotten_meanwhile_does_not_come_back(
+async def test_memory_forgotten_meanwhile_stays_forgotten(
     tmp_path: Path, does: Callable[[Bench, Path], Awaitable[object]], about: Memory
 ) -> None:
     async with bench(tmp_path, *KEPT) as it:
@@ -117,8 +117,8 @@ async def test_what_is_forgotten_meanwhile_does_not_come_back(
     assert result is None or isinstance(result, NotFound), result
 
 
-async def test_a_contradiction_is_settled_once(tmp_path: Path) -> None:
-    """The second is told so: it would undo what the first has decided without a word."""
+async def test_contradiction_resolved_twice_raises_conflict(tmp_path: Path) -> None:
+    """Otherwise the second resolution would silently revert the first."""
     async with bench(tmp_path, *KEPT) as it:
         asked = [
             knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")

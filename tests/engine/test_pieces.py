@@ -1,4 +1,4 @@
-"""What is at hand decides which pieces are offered, and how much each is worth."""
+"""Tests of candidate selection and values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def convention(key: str, value: str, part: str = "") -> Memory:
     )
 
 
-def test_conventions_are_offered_where_they_hold_and_in_the_language_they_are_about() -> None:
+def test_conventions_match_folder_and_language() -> None:
     facts = [
         convention("tests", "pytest"),
         convention("indent", "4 spaces"),
@@ -81,7 +81,7 @@ def test_conventions_are_offered_where_they_hold_and_in_the_language_they_are_ab
     assert offered(None) == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}, "too many parts"
 
 
-def test_what_a_part_asks_for_is_offered_in_that_part_and_first() -> None:
+def test_part_instructions_apply_there_first() -> None:
     def asked(sentence: str, part: str = "") -> Memory:
         source = {"type": "convention", "path": f"{part}/AGENTS.md"} | ({"part": part} if part else {})
         return fact(sentence, sentence, category="instruction", source=source)
@@ -102,7 +102,7 @@ def rule(sentence: str, *globs: str, **source: Any) -> Memory:
     return fact(sentence, sentence, category="instruction", source=told)
 
 
-def test_a_rule_for_some_files_is_offered_where_one_of_them_is_at_hand_and_first() -> None:
+def test_glob_rule_applies_to_open_file_first() -> None:
     everywhere = [rule(f"Never do thing {number}.") for number in range(20)]
     ours = rule("Use the theme.", "src/**/*.tsx", "!**/*.test.tsx")
     nested = rule("Avoid panics.", "src/**/*.rs", part="core")
@@ -121,7 +121,7 @@ def test_a_rule_for_some_files_is_offered_where_one_of_them_is_at_hand_and_first
     assert offered("README.md", "src/a.tsx") == set(), "they are somewhere else"
 
 
-def test_a_rule_for_who_asks_is_offered_to_a_question_and_never_unasked() -> None:
+def test_on_demand_rule_needs_matching_query() -> None:
     forms = replace(
         rule("Validate twice, never once.", on_demand=True), tags=("Use when building forms with React Hook Form",)
     )
@@ -135,7 +135,7 @@ def test_a_rule_for_who_asks_is_offered_to_a_question_and_never_unasked() -> Non
     assert offered(query="where is the cart?") == []
 
 
-def test_a_sentence_that_asks_for_a_command_that_is_told_anyway_is_left_out() -> None:
+def test_sentence_repeating_command_is_left_out() -> None:
     lint = convention("lint", "eslint (`pnpm run lint`)")
     again = fact("again", "Run `pnpm lint` before you push.", category="instruction")
     more = fact("more", "Run `pnpm lint` and `pnpm e2e` before you push.", category="instruction")
@@ -144,7 +144,7 @@ def test_a_sentence_that_asks_for_a_command_that_is_told_anyway_is_left_out() ->
     assert offered == {lint.id, "more"}
 
 
-def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> None:
+def test_doubtful_fact_shows_doubt_and_ranks_lower() -> None:
     sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
     gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})
     strange = replace(sure, status=Status.SUSPECT, source={"suspect": "it rests on 'ignore all instructions'"})
@@ -156,7 +156,7 @@ def test_what_lost_its_ground_is_offered_with_the_doubt_and_is_worth_less() -> N
     assert offered[1].value < offered[0].value
 
 
-def test_what_a_question_found_tells_its_age_where_it_has_one() -> None:
+def test_query_match_shows_age_if_dated() -> None:
     work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
     shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
     focus = Focus(project="p", query="where to load it")
@@ -165,7 +165,7 @@ def test_what_a_question_found_tells_its_age_where_it_has_one() -> None:
     assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
 
 
-def test_a_pattern_that_a_question_found_is_a_hint() -> None:
+def test_pattern_query_match_is_hint() -> None:
     line = "pattern: class of Backend: filter_items; goes in shop/filters.py"
     content = "class of Backend: filter_items\n    instances:\n    - tests/test_pages.py:26 EvenPages"
     shape = replace(
@@ -179,7 +179,7 @@ def test_a_pattern_that_a_question_found_is_a_hint() -> None:
     assert offered("add a filter for accents")[0] == ("summary", line)
 
 
-def test_old_work_is_offered_no_longer_than_it_was_condensed_to_and_with_its_abbreviations() -> None:
+def test_condensed_memory_shows_abbreviation_glossary() -> None:
     levels = Levels("It moved the database because of locks.", "2026-01 moved the db: because of locks", "moved")
     text = "It moved the database because of locks. And so on, and on."
     work = replace(fact("e1", text), kind=Kind.EPISODE, category=None, levels=levels)
@@ -193,12 +193,12 @@ def test_old_work_is_offered_no_longer_than_it_was_condensed_to_and_with_its_abb
     assert offered["compressed"]["glossary"].tier == 4
 
 
-def test_only_decisions_that_speak_of_what_is_at_hand_are_offered() -> None:
+def test_only_relevant_decisions_are_offered() -> None:
     decisions = (fact("d1", "The basket is kept in a cookie"), fact("d2", "Logs go to standard output"))
     assert [piece.id for piece in pieces(known(facts=decisions))] == ["d1"]
 
 
-def test_a_version_that_a_commit_chose_years_ago_is_no_decision_of_today() -> None:
+def test_old_version_choice_of_commit_is_dropped() -> None:
     by_commit = {"type": "commit", "sha": "a1", "rule": "at least"}
     said, ago = fact("old", "the basket needs node >=6", source=by_commit), timedelta(days=8 * 365)
     old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
@@ -209,7 +209,7 @@ def test_a_version_that_a_commit_chose_years_ago_is_no_decision_of_today() -> No
     assert sorted(piece.id for piece in offered) == ["new", "recorded"]
 
 
-def test_a_name_that_was_given_up_years_ago_is_told_to_who_says_it() -> None:
+def test_old_renaming_needs_name_in_query() -> None:
     by_commit = {"type": "commit", "sha": "a1", "rule": "renamed"}
     named = fact("n", "name of BasketView: Cart", key="name of BasketView", value="Cart", source=by_commit)
 
@@ -224,7 +224,7 @@ def test_a_name_that_was_given_up_years_ago_is_told_to_who_says_it() -> None:
     assert offered(3_000, errors=("NameError: name 'BasketView' is not defined",)) == ["n"]
 
 
-def test_a_part_of_the_subject_of_a_commit_does_not_make_it_speak_of_a_file() -> None:
+def test_partial_commit_subject_does_not_match() -> None:
     chosen = fact("c", "http client: fetch", key="http client", value="fetch", source={"type": "commit", "sha": "a1"})
 
     def offered(path: str) -> list[str]:
@@ -234,12 +234,12 @@ def test_a_part_of_the_subject_of_a_commit_does_not_make_it_speak_of_a_file() ->
     assert offered("src/httpClient.ts") == offered("src/fetch.ts") == ["c"]
 
 
-def test_what_the_user_told_is_critical_whatever_is_open() -> None:
+def test_user_fact_is_always_critical() -> None:
     [piece] = pieces(known(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
-def test_what_was_said_of_an_error_is_told_where_it_is_at_hand() -> None:
+def test_fact_quoting_error_is_offered() -> None:
     said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
     kept = fact("f1", said, trust=Trust.DERIVED, source={"client": "mcp"})  # as the server sends it
     general = fact("f2", "such a directory has files of one kind", trust=Trust.DERIVED)
@@ -253,7 +253,7 @@ def test_what_was_said_of_an_error_is_told_where_it_is_at_hand() -> None:
     assert offered("KeyError: 'x'") == []
 
 
-def test_what_an_agent_kept_without_saying_what_for_is_told_where_it_matters() -> None:
+def test_agent_fact_without_category_needs_match() -> None:
     question = "Open question: should the basket be emptied at night?"
     kept = fact("f1", question, category=None, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
 
@@ -263,7 +263,7 @@ def test_what_an_agent_kept_without_saying_what_for_is_told_where_it_matters() -
     assert (offered("shop/basket.py"), offered("shop/till.py")) == (["f1"], [])
 
 
-def test_the_reason_says_how_a_fact_became_known() -> None:
+def test_reason_names_source_of_fact() -> None:
     session, mcp = {"type": "session", "session": "s1"}, {"type": "client", "client": "mcp"}
     facts = (
         fact("own", "always sign commits", category="instruction", trust=Trust.USER, source=session, importance=0.6),
@@ -274,7 +274,7 @@ def test_the_reason_says_how_a_fact_became_known() -> None:
     assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
 
 
-def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
+def test_user_fact_about_focus_ranks_first() -> None:
     def told(*sentences: str, **at: str) -> list[str]:
         facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)
         offered = pieces(known(facts=facts, focus=Focus(project="p", **at)))
@@ -290,7 +290,7 @@ def test_what_the_user_told_of_the_file_or_the_task_comes_first() -> None:
     assert told(of_task, general, file="shop/other.py") == [of_task, general]
 
 
-def test_work_whose_subject_says_nothing_is_not_told() -> None:
+def test_units_with_empty_subjects_are_dropped() -> None:
     empty = (
         "SPR-6447",
         "Refactor:",
@@ -306,7 +306,7 @@ def test_work_whose_subject_says_nothing_is_not_told() -> None:
     assert [one.subject for one in told] == list(said)
 
 
-def test_files_of_one_name_are_told_apart_by_their_folder() -> None:
+def test_files_of_same_name_show_folders() -> None:
     def told(*paths: str, file: str) -> str:
         prediction = Prediction(units=(unit("Split the basket", *paths),))
         [piece] = pieces(known(prediction=prediction, focus=Focus(project="p", file=file)))
@@ -316,7 +316,7 @@ def test_files_of_one_name_are_told_apart_by_their_folder() -> None:
     assert told("a/main.tf", "b/x.tf", file="c/main.tf") == "a/main.tf, x.tf"
 
 
-def test_what_an_open_contradiction_quotes_is_not_told_beside_it() -> None:
+def test_facts_quoted_by_contradiction_are_omitted() -> None:
     def said(text: str) -> Memory:
         return fact(text, text, trust=Trust.USER, importance=0.6, category=None, source={"type": "client"})
 
@@ -328,7 +328,7 @@ def test_what_an_open_contradiction_quotes_is_not_told_beside_it() -> None:
     assert offered[conflict.id].value >= offered[third.id].value
 
 
-def test_a_name_in_camel_case_speaks_of_its_words_and_a_file_not_of_its_language() -> None:
+def test_camel_case_words_match_suffix_does_not() -> None:
     def told(path: str) -> list[str]:
         facts = ("java 21 is the oldest we support", "owners are never deleted")
         offered = pieces(
@@ -344,7 +344,7 @@ def test_a_name_in_camel_case_speaks_of_its_words_and_a_file_not_of_its_language
     assert told("shop/Basket.java") == []
 
 
-def test_a_file_without_an_outline_says_what_it_is_if_its_first_line_does() -> None:
+def test_file_without_outline_shows_doc_sentence() -> None:
     def forms(doc: str) -> list[str]:
         prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
         view = FileView("notes.txt", "b", (), 0, doc)
@@ -357,7 +357,7 @@ def test_a_file_without_an_outline_says_what_it_is_if_its_first_line_does() -> N
     assert forms("lib/shop/base.yml no-unwanted-files") == ["compressed"]
 
 
-def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
+def test_error_in_open_file_ranks_higher() -> None:
     [here] = pieces(known(errors=(error("shop/basket.py"),)))
     [elsewhere] = pieces(known(errors=(error("shop/other.py"),)))
     assert here.value > elsewhere.value
@@ -365,13 +365,13 @@ def test_an_error_in_the_open_file_weighs_more_than_one_elsewhere() -> None:
     assert here.forms[0][0] == "full"
 
 
-def test_how_many_tests_ran_is_not_shown_of_a_trace() -> None:
+def test_trace_omits_test_count_line() -> None:
     told = "not ok 1 - clamps\n  error: '0 !== 3'\n1..1\n# tests 1\n# pass 0\n# duration_ms 359.3\n"
     [piece] = pieces(known(errors=(replace(error("shop/basket.py"), text=told),)))
     assert piece.forms[0][1].endswith("\nnot ok 1 - clamps\n  error: '0 !== 3'")
 
 
-def test_the_newest_error_comes_first_whether_or_not_an_older_one_is_known_to_be_mended() -> None:
+def test_newest_error_ranks_before_fixed_one() -> None:
     older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
     newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))
     fix = Fix("m-fix", "m-older", "KeyError: 'x'", ("shop/basket.py",), "+x", NOW)
@@ -379,13 +379,13 @@ def test_the_newest_error_comes_first_whether_or_not_an_older_one_is_known_to_be
     assert max(found, key=lambda piece: piece.value).id == "m-newest"
 
 
-def test_an_error_in_another_open_file_is_not_said_to_be_in_this_one() -> None:
+def test_error_in_other_open_file_says_so() -> None:
     focus = Focus(project="p", file="shop/basket.py", open_files=("shop/price.py",))
     [piece] = pieces(known(focus=focus, errors=(error("shop/price.py"),)))
     assert piece.reasons == ("2 h ago", "3 times", "in a file that is open")
 
 
-def test_past_work_tells_a_story_or_is_left_out() -> None:
+def test_uninformative_past_units_are_dropped() -> None:
     wide = unit("Split the basket", "a.py", "b.py")
     narrow = unit("Mend the sum in it", "a.py")
     merges = [unit(subject, "a.py", "b.py") for subject in ("Merge branch 'main'", "Merge commit 'bd4efa27'")]
@@ -393,21 +393,21 @@ def test_past_work_tells_a_story_or_is_left_out() -> None:
     assert telling((narrow, wide), 1) == [wide]
 
 
-def test_past_work_names_its_code_before_what_was_written_beside_it() -> None:
+def test_episode_lists_code_files_first() -> None:
     paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
     prediction = Prediction(units=(unit("Round the tax down", *paths),))
     [piece] = pieces(known(prediction=prediction))
     assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
 
 
-def test_a_file_that_only_changed_lately_is_told_where_there_is_nothing_else() -> None:
+def test_recently_changed_file_needs_no_alternative() -> None:
     lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
     near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
     assert [piece.about for piece in pieces(known(prediction=Prediction((lately, near))))] == [("b.py",)]
     assert [piece.about for piece in pieces(known(prediction=Prediction((lately,))))] == [("a.py",)]
 
 
-def test_what_two_files_show_alike_is_shown_once() -> None:
+def test_identical_excerpts_are_shown_once() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
     keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
     views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
@@ -419,7 +419,7 @@ def test_what_two_files_show_alike_is_shown_once() -> None:
     ]
 
 
-def test_files_keep_the_order_of_their_prediction() -> None:
+def test_files_keep_prediction_order() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
     assert [(piece.about, piece.rank) for piece in pieces(known(prediction=Prediction(files)))] == [
         (("z.py",), 0),
@@ -427,7 +427,7 @@ def test_files_keep_the_order_of_their_prediction() -> None:
     ]
 
 
-def test_work_on_the_looks_of_code_tells_nothing_of_it() -> None:
+def test_formatting_units_are_not_episodes() -> None:
     looks = [
         unit(subject, "a.py", "b.py")
         for subject in (
@@ -442,7 +442,7 @@ def test_work_on_the_looks_of_code_tells_nothing_of_it() -> None:
     assert telling([real], 9) == [real]
 
 
-def test_a_guide_of_many_sentences_does_not_crowd_out_what_the_tools_enforce() -> None:
+def test_guide_sentences_leave_room_for_tools() -> None:
     sentences = [
         fact(f"s{n}", f"Sentence {n} of the guide", category="instruction", trust=Trust.PROJECT, importance=0.9)
         for n in range(9)

@@ -1,4 +1,4 @@
-"""Many forget at the same time: nobody is answered before no byte is left, and nobody waits for all the others."""
+"""Tests of concurrent erasures that share purges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT = tuple(memory(f"m{number}") for number in range(12))
 
 
 class Purging:
-    """A store as it is while it writes all anew: nobody reads meanwhile. What was there each time it began."""
+    """Fake store that blocks reads during a purge and records the contents at its begin."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.began: list[set[str]] = []
@@ -56,9 +56,7 @@ async def erased(it: Bench, purging: Purging, identifier: str) -> None:
     assert any(identifier not in there for there in done), "answered before a purge that began behind its deletion"
 
 
-async def test_what_is_forgotten_at_once_leaves_the_disk_in_one_or_two_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_erasures_share_purges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
         purging = Purging(it.store, monkeypatch)
         await asyncio.gather(*(erased(it, purging, one.id) for one in KEPT))
@@ -66,9 +64,7 @@ async def test_what_is_forgotten_at_once_leaves_the_disk_in_one_or_two_goes(
     assert len(purging.began) <= 2
 
 
-async def test_who_forgets_during_a_purge_is_answered_after_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_erasure_during_purge_waits_for_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
         purging = Purging(it.store, monkeypatch)
         first = asyncio.create_task(erased(it, purging, KEPT[0].id))
@@ -78,9 +74,7 @@ async def test_who_forgets_during_a_purge_is_answered_after_the_next(
     assert len(purging.began) <= 3
 
 
-async def test_a_purge_that_fails_is_told_to_all_who_wait_and_the_next_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_purge_raises_for_all_waiters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
         purging = Purging(it.store, monkeypatch)
         purging.fails = True

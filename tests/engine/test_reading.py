@@ -1,4 +1,4 @@
-"""Sessions read by a language model: once, within the day's money, as slowly as its failures ask for."""
+"""Tests of the session reader: budget, retries, ranges."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FACT = {
 
 
 class EmptyStore:
-    """Has nothing and takes everything: what a test writes stays at hand."""
+    """Fake store that is empty and accepts everything, so that writes stay cached."""
 
     async def put(self, memories: Sequence[Memory]) -> None:
         pass
@@ -55,7 +55,7 @@ class EmptyStore:
 
 @dataclass
 class Model:
-    """Answers what it was told to, the last answer again and again."""
+    """Fake model that returns given answers, then repeats the last one."""
 
     outcomes: list[Answer | Failure]
     asked: list[Question] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Bench:
         await asyncio.sleep(0)
 
     async def say(self, session: str, *texts: str) -> None:
-        """What was said and has been looked through by rule."""
+        """Append turns that the fact rules have processed."""
         drafts = tuple(MessageDraft(event=Event.USER, text=text) for text in texts)
         await self.sessions.append(session, AppendRequest(messages=drafts, project=None, rejected=()), None)
         async with self.sessions.held(session) as log:
@@ -115,7 +115,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
-    """Run until nothing waits, or until `until()`."""
+    """Run until the queue is empty, or until `until()`."""
     for session in sessions:
         reading.note(session)
     running = asyncio.create_task(reading.run())
@@ -127,7 +127,7 @@ async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
     running.cancel()
 
 
-async def test_what_the_model_points_at_becomes_a_fact_that_says_where_it_comes_from(bench: Bench) -> None:
+async def test_verified_claim_becomes_fact_with_source(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Answer({"facts": [FACT]}, Used(1_000, 100))])
     reading = bench.reading(model)
@@ -143,7 +143,7 @@ async def test_what_the_model_points_at_becomes_a_fact_that_says_where_it_comes_
     assert reading.status()["language"]["spent_today_usd"] == pytest.approx(0.0015)
 
 
-async def test_nothing_is_asked_twice_about_the_same_turns(bench: Bench) -> None:
+async def test_turns_are_requested_only_once(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Answer({"facts": []})])
     await read(bench.reading(model), "s")
@@ -156,14 +156,14 @@ async def test_nothing_is_asked_twice_about_the_same_turns(bench: Bench) -> None
     assert "pnpm" not in model.asked[1].text
 
 
-async def test_what_an_earlier_run_did_not_come_to_is_read_at_the_start(bench: Bench) -> None:
+async def test_unread_turns_are_read_at_start(bench: Bench) -> None:
     model = Model([Answer({"facts": []})])
     reading = bench.reading(model)
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     await read(reading, until=lambda: len(model.asked) == 1)
 
 
-async def test_sessions_from_before_it_was_switched_on_are_left_alone(bench: Bench) -> None:
+async def test_sessions_before_activation_are_skipped(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     bench.now += timedelta(days=1)
     model = Model([Answer({"facts": []})])
@@ -172,7 +172,7 @@ async def test_sessions_from_before_it_was_switched_on_are_left_alone(bench: Ben
     assert model.asked == []
 
 
-async def test_secrets_are_not_sent(bench: Bench) -> None:
+async def test_request_redacts_secrets(bench: Bench) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     await bench.say("s", f"The token is {secret}, keep it.")
     model = Model([Answer({"facts": []})])
@@ -181,7 +181,7 @@ async def test_secrets_are_not_sent(bench: Bench) -> None:
     assert "redacted" in model.asked[0].text
 
 
-async def test_what_was_said_and_understood_by_rule_is_not_replaced_by_what_a_model_claims(bench: Bench) -> None:
+async def test_model_claim_does_not_replace_rule_fact(bench: Bench) -> None:
     reading = bench.reading(Model([Answer({"facts": [{**FACT, "category": "decision"}]})]))
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     await read(reading, "s")
@@ -190,7 +190,7 @@ async def test_what_was_said_and_understood_by_rule_is_not_replaced_by_what_a_mo
 
 
 @pytest.mark.parametrize("trouble", ["busy", "unreachable"])
-async def test_a_failure_of_the_moment_costs_time_and_not_the_work(bench: Bench, trouble: Any) -> None:
+async def test_transient_failure_is_retried(bench: Bench, trouble: Any) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure(trouble, "not now"), Failure(trouble, "not now"), Answer({"facts": [FACT]})])
     await read(bench.reading(model), "s")
@@ -198,14 +198,14 @@ async def test_a_failure_of_the_moment_costs_time_and_not_the_work(bench: Bench,
     assert bench.pauses == [10.0, 20.0]
 
 
-async def test_a_time_that_was_named_is_waited_for(bench: Bench) -> None:
+async def test_retry_after_is_respected(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure("busy", "slow down", retry_after=77.0), Answer({"facts": []})])
     await read(bench.reading(model), "s")
     assert bench.pauses == [77.0]
 
 
-async def test_a_refusal_is_not_asked_again_at_once_and_is_told(bench: Bench) -> None:
+async def test_refusal_pauses_and_sets_trouble(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("refused", "answered 401: no such key")]))
     await read(reading, "s", until=lambda: len(bench.pauses) == 1)
@@ -213,7 +213,7 @@ async def test_a_refusal_is_not_asked_again_at_once_and_is_told(bench: Bench) ->
     assert reading.status()["language"]["trouble"] == "refused: answered 401: no such key"
 
 
-async def test_after_five_failures_in_a_row_it_rests_for_long(bench: Bench) -> None:
+async def test_five_failures_pause_longest(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     bench.settings = replace(bench.settings, daily_limit_usd=100.0)
     model = Model([Failure("unreachable", "nobody")])
@@ -221,7 +221,7 @@ async def test_after_five_failures_in_a_row_it_rests_for_long(bench: Bench) -> N
     assert bench.pauses[BREAKER - 2 :] == [80.0, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
-async def test_a_stretch_that_nobody_makes_sense_of_is_passed_over(bench: Bench) -> None:
+async def test_invalid_answers_skip_range(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure("nonsense", "what")])
     await read(bench.reading(model), "s")
@@ -229,7 +229,7 @@ async def test_a_stretch_that_nobody_makes_sense_of_is_passed_over(bench: Bench)
     assert bench.facts() == []
 
 
-async def test_nothing_is_asked_above_the_limit_until_the_next_day(bench: Bench) -> None:
+async def test_daily_limit_stops_requests_until_midnight(bench: Bench) -> None:
     await bench.say("a", "As of today the lock file belongs to pnpm.")
     await bench.say("b", "The tests belong to vitest.")
     bench.settings = replace(bench.settings, daily_limit_usd=0.015)
@@ -241,7 +241,7 @@ async def test_nothing_is_asked_above_the_limit_until_the_next_day(bench: Bench)
     await read(reading, until=lambda: len(model.asked) == 2)
 
 
-async def test_an_answer_that_broke_off_is_paid_for_as_if_it_had_been_whole(bench: Bench) -> None:
+async def test_broken_answer_costs_full_reservation(bench: Bench) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("cut short", "lost", used=Used(900, 3)), Answer({"facts": []})]))
     await read(reading, "s")
@@ -249,13 +249,13 @@ async def test_an_answer_that_broke_off_is_paid_for_as_if_it_had_been_whole(benc
     assert bench.ledger.today.usd > Prices(1.0, 5.0).of(900, 1_000)
 
 
-async def test_a_session_that_was_erased_meanwhile_is_forgotten(bench: Bench) -> None:
+async def test_erased_session_is_dropped_from_queue(bench: Bench) -> None:
     model = Model([Answer({"facts": []})])
     await read(bench.reading(model), "never there")
     assert model.asked == []
 
 
-async def test_a_long_session_is_read_in_pieces_and_nothing_is_left_out(bench: Bench) -> None:
+async def test_long_session_is_split_completely(bench: Bench) -> None:
     await bench.say("s", *(f"number {n} " + "of many words " * 200 for n in range(40)))
     async with bench.sessions.held("s") as log:
         turns = turns_of(log.messages)

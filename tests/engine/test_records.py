@@ -1,4 +1,4 @@
-"""What is written into the journal about memories is understood by the next start, and found by who erases."""
+"""Tests of journal records of memory changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def on_disk(record: Record) -> Record:
     return replace(record, data=json.loads(json.dumps(record.data)))
 
 
-def test_a_change_is_the_same_after_a_crash() -> None:
+def test_change_record_roundtrip_preserves_change() -> None:
     several = Change((ONE, OTHER), ("gone",), "p")
     assert change_of(on_disk(record_of(several))) == several
     assert change_of(on_disk(record_of(Change((ONE,), project="p")))) == Change((ONE,), project="p", silent=True)
@@ -25,11 +25,11 @@ def test_a_change_is_the_same_after_a_crash() -> None:
     assert forgotten == Change(deletions=("one",), project="p", silent=True)
 
 
-def test_a_signal_is_no_change_of_a_memory() -> None:
+def test_change_of_signal_record_is_none() -> None:
     assert change_of(Record(id="s", type="signal", project="p", data={}, at=0.0)) is None
 
 
-def test_who_erases_finds_versions_and_what_quotes_them_too() -> None:
+def test_tells_of_matches_versions_and_quotes() -> None:
     version = record_of(Change((replace(ONE, id="one.1"),), project="p"))
     quoting = record_of(Change((OTHER, memory("third")), project="p"))
     unrelated = record_of(Change((memory("third"),), project="p"))

@@ -1,4 +1,4 @@
-"""What a log says of a run, and what it says no more when something of it was erased."""
+"""Tests of run records, also after an erasure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def change(name: str, project: str = "p", **fields: Any) -> dict[str, Any]:
     return {"type": "change", **entry_of(planned, project).json()}
 
 
-def test_a_log_tells_how_far_a_run_is(tmp_path: Path) -> None:
+def test_recorded_parses_run_progress(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     begun = {"type": "begun", "at": "2026-01-01T03:00:00Z", "trigger": "nightly", "steps": ["links"], "owners": ["p"]}
     log.append("r1", [begun, change("m1", importance=0.9)])
@@ -32,7 +32,7 @@ def test_a_log_tells_how_far_a_run_is(tmp_path: Path) -> None:
     assert recorded(log, "r1").json()["status"] == "undone"
 
 
-def test_a_log_tells_quickly_which_changes_hold_no_more(tmp_path: Path) -> None:
+def test_recorded_without_changes_keeps_undo_state(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     begun = {"type": "begun", "at": "2026-01-01T03:00:00Z", "trigger": "nightly", "steps": [], "owners": ["p", "q"]}
     log.append("r1", [begun, change("m1"), change("m2"), change("m3", project="q")])
@@ -44,7 +44,7 @@ def test_a_log_tells_quickly_which_changes_hold_no_more(tmp_path: Path) -> None:
     assert [record.took_back(number, owner) for number, owner in enumerate(("p", "p", "q"))] == [False, True, True]
 
 
-def test_what_was_erased_is_in_no_line_whether_as_itself_a_version_or_quoted() -> None:
+def test_without_removes_versions_and_quotes() -> None:
     own = change("m1", importance=0.9)
     version = change("m1.abc", importance=0.9)
     quoted = change("x1", links=({"type": "a", "ref": "m1"},), source={"a": {"content": "its words"}})
@@ -57,7 +57,7 @@ def test_what_was_erased_is_in_no_line_whether_as_itself_a_version_or_quoted() -
     assert without(other, frozenset({"m1"}), None) == other
 
 
-def test_of_a_project_that_was_erased_nothing_is_left() -> None:
+def test_without_removes_whole_project() -> None:
     probes = {"type": "probes", "owner": "q", "probes": []}
     assert without(change("m1", project="q", importance=0.9), frozenset(), "q") != change("m1", importance=0.9)
     assert without(probes, frozenset(), "q") is None

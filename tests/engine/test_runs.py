@@ -1,4 +1,4 @@
-"""What failed is remembered until it passes, through a restart and a replay."""
+"""Tests of open failures: restart, replay, limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def passed(minutes: int, command: str | None = "pytest  -x", errors: tuple[str, 
     return Passed("/shop", errors, command, at(minutes))
 
 
-def test_an_error_is_compared_with_the_tree_of_its_last_sighting() -> None:
+def test_failed_returns_last_open_sighting() -> None:
     runs = Runs()
     assert runs.failed(failed("e1", 1), ONE) is None
     again = runs.failed(failed("e1", 2), TWO)
@@ -34,7 +34,7 @@ def test_an_error_is_compared_with_the_tree_of_its_last_sighting() -> None:
     assert runs.passed(passed(4)) == []
 
 
-def test_another_error_of_the_same_command_ends_the_one_before() -> None:
+def test_other_error_ends_previous_one() -> None:
     runs = Runs()
     runs.failed(failed("e1", 1), ONE)
     runs.failed(failed("e2", 2), TWO)
@@ -42,7 +42,7 @@ def test_another_error_of_the_same_command_ends_the_one_before() -> None:
     assert runs.passed(passed(3)) == [Mended("e1", ONE, TWO), Mended("e2", TWO, None)]
 
 
-def test_another_command_or_tree_mends_nothing() -> None:
+def test_other_command_or_tree_fixes_nothing() -> None:
     runs = Runs()
     runs.failed(failed("e1", 1), ONE)
 
@@ -50,7 +50,7 @@ def test_another_command_or_tree_mends_nothing() -> None:
     assert runs.passed(Passed("/elsewhere", (), "pytest -x", at(2))) == []
 
 
-def test_an_error_without_a_command_is_mended_by_its_name() -> None:
+def test_error_without_command_is_fixed_by_id() -> None:
     runs = Runs()
     runs.failed(failed("e1", 1, None), ONE)
     runs.failed(failed("e2", 1, None), ONE)
@@ -58,7 +58,7 @@ def test_an_error_without_a_command_is_mended_by_its_name() -> None:
     assert runs.passed(passed(2, None, ("e1",))) == [Mended("e1", ONE, None)]
 
 
-def test_a_restart_and_a_replay_change_nothing() -> None:
+def test_restart_and_replay_change_nothing() -> None:
     runs = Runs()
     runs.failed(failed("e1", 1), ONE)
     runs.failed(failed("e2", 2), ONE)
@@ -70,7 +70,7 @@ def test_a_restart_and_a_replay_change_nothing() -> None:
     assert not taken_up.heard(passed(3))
 
 
-def test_what_failed_long_ago_or_too_often_is_not_kept() -> None:
+def test_old_and_excess_failures_are_dropped() -> None:
     runs = Runs()
     runs.failed(failed("old", 0), ONE)
     for number in range(1, 4 * SIGHTINGS):
@@ -79,7 +79,7 @@ def test_what_failed_long_ago_or_too_often_is_not_kept() -> None:
     assert len(runs.passed(passed(60 * 24 * 8 + 60))) == SIGHTINGS
 
 
-def test_of_several_errors_of_one_editor_those_are_mended_that_it_names() -> None:
+def test_named_pass_fixes_only_named_errors() -> None:
     runs = Runs()
     several = [failed("e1", 1, "editor diagnostics"), failed("e2", 1, "editor diagnostics")]
     for one in several:

@@ -1,4 +1,4 @@
-"""The scoreboard tells what foresight was worth, to this user, and how deep it pays to build ahead."""
+"""Tests of the prefetch metrics and the prefetch depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hunchd.engine.answering.scoreboard import DAY, HOUR, WEEK, WINDOW, Scoreboa
 NOW = 1_700_000_000.0
 
 
-def test_an_open_that_was_suggested_is_a_hit_with_its_lead_time() -> None:
+def test_suggested_open_counts_hit_and_lead_time() -> None:
     board = Scoreboard()
     board.suggest("p", [("a.py", 0.8), ("b.py", 0.1)], NOW)
     board.suggest("p", [("b.py", 0.5), ("a.py", 0.3)], NOW + 20)
@@ -26,7 +26,7 @@ def test_an_open_that_was_suggested_is_a_hit_with_its_lead_time() -> None:
     assert figures["precision"] is None  # b.py may still be taken up
 
 
-def test_precision_counts_what_was_said_with_confidence_and_ran_out() -> None:
+def test_precision_counts_expired_confident_suggestions() -> None:
     board = Scoreboard()
     board.suggest("p", [("a.py", 0.8), ("b.py", 0.7), ("c.py", 0.1)], NOW)
     board.opened("p", "a.py", NOW + 5)
@@ -35,7 +35,7 @@ def test_precision_counts_what_was_said_with_confidence_and_ran_out() -> None:
     assert board.over(DAY, NOW + WINDOW + 5).figures()["precision"] == 0.5
 
 
-def test_without_suggestions_nothing_is_judged() -> None:
+def test_open_without_suggestions_is_ignored() -> None:
     board = Scoreboard()
     board.opened("p", "a.py", NOW)
     board.suggest("other", [("a.py", 0.9)], NOW)
@@ -52,7 +52,7 @@ def test_without_suggestions_nothing_is_judged() -> None:
     }
 
 
-def test_a_day_and_a_week_end() -> None:
+def test_day_and_week_counts_expire() -> None:
     board = Scoreboard()
     board.asked(NOW, warm=True)
     board.asked(NOW + 30 * HOUR, warm=False)
@@ -63,7 +63,7 @@ def test_a_day_and_a_week_end() -> None:
     assert board.over(WEEK, later + 8 * DAY * HOUR).asked == 0
 
 
-def test_the_counts_survive_a_restart_and_hold_no_names(tmp_path: Path) -> None:
+def test_counts_survive_restart_without_paths(tmp_path: Path) -> None:
     kept = tmp_path / "state" / "scoreboard.json"
     board = Scoreboard()
     board.suggest("p", [("secret-plan.py", 0.8)], NOW)
@@ -77,7 +77,7 @@ def test_the_counts_survive_a_restart_and_hold_no_names(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_there_is_nothing_to_keep_when_nothing_happened() -> None:
+def test_dump_without_changes_returns_none() -> None:
     board = Scoreboard()
     assert board.told(NOW) is None
     assert not board.due(NOW + 10_000)
@@ -89,7 +89,7 @@ def test_there_is_nothing_to_keep_when_nothing_happened() -> None:
     assert not board.due(NOW + 99_999)
 
 
-def test_a_week_with_a_restart_a_night_and_the_end_of_summer_time_is_what_one_counts_by_hand(tmp_path: Path) -> None:
+def test_week_with_restarts_matches_manual_count(tmp_path: Path) -> None:
     kept = tmp_path / "state" / "scoreboard.json"
     monday = datetime(2025, 10, 20, tzinfo=ZoneInfo("Europe/Berlin"))  # on Sunday an hour comes twice
     for day in range(7):
@@ -129,7 +129,7 @@ def test_a_week_with_a_restart_a_night_and_the_end_of_summer_time_is_what_one_co
     assert board.over(WEEK, night + DAY * HOUR).opened == 24, "Monday is over"
 
 
-def test_the_last_suggestions_before_an_idle_end_are_counted_with_it(tmp_path: Path) -> None:
+def test_pending_suggestions_are_counted_after_idle(tmp_path: Path) -> None:
     board = Scoreboard()
     board.suggest("p", [("a.py", 0.8), ("b.py", 0.8)], NOW)
     board.opened("p", "a.py", NOW + 60)
@@ -138,7 +138,7 @@ def test_the_last_suggestions_before_an_idle_end_are_counted_with_it(tmp_path: P
     assert Scoreboard.load(tmp_path / "kept").over(DAY, NOW + HOUR).figures()["precision"] == 0.5
 
 
-def test_what_is_read_hours_later_has_run_out() -> None:
+def test_late_reading_counts_expired_suggestions() -> None:
     board = Scoreboard()
     board.suggest("p", [("a.py", 0.8)], NOW)
 
@@ -147,7 +147,7 @@ def test_what_is_read_hours_later_has_run_out() -> None:
 
 
 @pytest.mark.parametrize("later", [2 * HOUR, 9 * DAY * HOUR])
-def test_what_ran_out_long_ago_takes_nothing_of_today_away(later: int) -> None:
+def test_long_expired_suggestions_count_in_past(later: int) -> None:
     board = Scoreboard()
     board.suggest("p", [("a.py", 0.8)], NOW)
     board.asked(NOW + later, warm=True)
@@ -157,13 +157,13 @@ def test_what_ran_out_long_ago_takes_nothing_of_today_away(later: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"hours": 3}', '{"hours": {"x": {}}, "ranks": [], "seen": 0}'])
-def test_a_damaged_file_is_a_new_beginning(text: str, tmp_path: Path) -> None:
+def test_load_damaged_file_starts_empty(text: str, tmp_path: Path) -> None:
     kept = tmp_path / "scoreboard.json"
     kept.write_text(text)
     assert Scoreboard.load(kept).over(WEEK, NOW).opened == 0
 
 
-def test_depth_follows_what_is_really_opened() -> None:
+def test_depth_follows_observed_opens() -> None:
     board, lucky = Scoreboard(), Scoreboard()
     at_first = board.depth(NOW)
     names = [f"{letter}.py" for letter in "abcdef"]
@@ -175,7 +175,7 @@ def test_depth_follows_what_is_really_opened() -> None:
     assert board.depth(NOW + 300) == 1 < at_first < lucky.depth(NOW + 300) == scoreboard.DEEPEST
 
 
-def test_waste_is_bounded() -> None:
+def test_wasted_bytes_limit_depth() -> None:
     board = Scoreboard()
     board.wasted(scoreboard.MOST_WASTED + 1, NOW)
     assert board.depth(NOW) == 1

@@ -1,4 +1,4 @@
-"""What answers a question is found through the real store: turns by what stands beside them, in memory or out of it."""
+"""Tests of search with the real store, cached and stored memories."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def found(searching: Searching, query: str, **asked: Any) -> list[str]:
     return [result["ref"] for result in answer["results"]]
 
 
-async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreClient) -> None:
+async def test_search_finds_turn_by_previous_turn(store: StoreClient) -> None:
     await store.put([*said("s", TALK), *said("other", TALK[3:])])
     searching = Searching(HotTier(), store, now=lambda: NOW)
     assert (await found(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
@@ -65,9 +65,7 @@ async def test_a_turn_that_answers_is_found_by_the_turn_before_it(store: StoreCl
     assert await found(searching, "when is the quarterly audit of the vault") == []
 
 
-async def test_what_the_files_of_a_project_say_is_found_by_the_words_that_people_ask_with(
-    store: StoreClient, tmp_path: Path
-) -> None:
+async def test_search_finds_files_by_synonyms(store: StoreClient, tmp_path: Path) -> None:
     files = {
         "pyproject.toml": "[project]\nrequires-python = '>=3.9'\n[tool.black]\n[tool.poetry]\n",
         "pytest.ini": "[pytest]\n",
@@ -88,7 +86,7 @@ async def test_what_the_files_of_a_project_say_is_found_by_the_words_that_people
     assert (await found(searching, "how are dependencies installed"))[0] == "convention:package manager"
 
 
-async def test_the_store_knows_how_long_nobody_has_waited_for_an_answer(store: StoreClient) -> None:
+async def test_store_reports_time_since_last_request(store: StoreClient) -> None:
     assert store.unasked == float("inf")
     asked = asyncio.create_task(found(Searching(HotTier(), store, now=lambda: NOW), "which cache for thumbnails"))
     while store.unasked:
@@ -97,7 +95,7 @@ async def test_the_store_knows_how_long_nobody_has_waited_for_an_answer(store: S
     assert 0.0 < store.unasked < float("inf")
 
 
-async def test_neighbours_pass_the_same_filters(store: StoreClient) -> None:
+async def test_neighbours_match_filters(store: StoreClient) -> None:
     talk = said("s", TALK)
     await store.put([*talk[:2], *said("s", TALK, days=1)[2:]])
     searching = Searching(HotTier(), store, now=lambda: NOW)
@@ -105,7 +103,7 @@ async def test_neighbours_pass_the_same_filters(store: StoreClient) -> None:
     assert await found(searching, "which cache for thumbnails", as_of=earlier) == ["session:s:2", "session:s:1"]
 
 
-async def test_what_was_just_said_is_judged_as_what_the_store_has(store: StoreClient) -> None:
+async def test_cached_turn_ranks_like_stored_turn(store: StoreClient) -> None:
     await store.put(said("old", TALK[3:]))
     hot = HotTier()
     for memory in said("s", TALK):
@@ -118,14 +116,14 @@ async def test_what_was_just_said_is_judged_as_what_the_store_has(store: StoreCl
     assert waiting[0] == "session:s:3"
 
 
-async def test_a_question_is_asked_without_what_was_pasted_along(store: StoreClient) -> None:
+async def test_search_ignores_pasted_text(store: StoreClient) -> None:
     await store.put(said("s", TALK))
     searching = Searching(HotTier(), store, now=lambda: NOW)
     pasted = "which cache for thumbnails?\n\n> the printer on the second floor is out of toner\n"
     assert (await found(searching, pasted))[0] == "session:s:3"
 
 
-async def test_what_was_forgotten_or_changed_a_moment_ago_is_not_shown_as_the_store_has_it(store: StoreClient) -> None:
+async def test_search_hides_memories_changed_meanwhile(store: StoreClient) -> None:
     await store.put(said("s", TALK))
     hot = HotTier()
     searching = Searching(hot, store, now=lambda: NOW)
@@ -143,9 +141,7 @@ async def test_what_was_forgotten_or_changed_a_moment_ago_is_not_shown_as_the_st
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_a_fact_of_the_main_line_is_not_found_where_the_branch_says_otherwise(
-    store: StoreClient, committed: bool
-) -> None:
+async def test_branch_fact_hides_main_line_fact(store: StoreClient, committed: bool) -> None:
     def fact(value: str, branch: str | None) -> Memory:
         text = f"the thumbnail cache is {value}"
         id_ = place_id(project="p", scope=Scope.PROJECT, category=None, key="thumbnail cache", branch=branch)
@@ -166,7 +162,7 @@ async def test_a_fact_of_the_main_line_is_not_found_where_the_branch_says_otherw
     assert [result["title"] for result in elsewhere["results"]] == ["the thumbnail cache is Valkey"]
 
 
-async def test_without_the_store_what_is_at_hand_answers_and_says_so(tmp_path: Path) -> None:
+async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
     hot = HotTier()
     for memory in said("s", TALK):
         hot.upsert(memory)

@@ -1,4 +1,4 @@
-"""A session's log under several clients at once: one log, whatever is erased meanwhile."""
+"""Tests of session logs under concurrent clients and erasure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class ForgetfulStore:
-    """Takes everything and has nothing: what a test writes stays at hand."""
+    """Fake store that is empty and accepts everything, so that writes stay cached."""
 
     async def put(self, memories: Sequence[Memory]) -> None:
         pass
@@ -63,13 +63,13 @@ async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
 
 
 async def say(sessions: Sessions, text: str) -> str:
-    """The id of the message."""
+    """Append a message and return its id."""
     asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text=text),))
     answer = await sessions.append("torn", asked, None)
     return str(answer["ids"][0])
 
 
-async def test_who_waited_while_a_session_was_erased_and_who_came_after_write_one_log(sessions: Sessions) -> None:
+async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) -> None:
     await say(sessions, "what goes")
 
     async def talk(name: str) -> list[str]:
@@ -87,10 +87,10 @@ async def test_who_waited_while_a_session_was_erased_and_who_came_after_write_on
     assert [one["number"] for one in listed] == list(range(1, 21))
 
 
-async def test_of_a_session_whose_every_word_gave_way_to_an_older_one_nothing_is_left_to_forget(
+async def test_erase_session_with_replaced_facts_keeps_originals(
     sessions: Sessions,
 ) -> None:
-    """What it said lies under the id of what it replaced: that holds again, and stays."""
+    """Its facts have the ids of those they replaced, which become valid again and stay."""
     asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text="I work with vim now"),))
     await sessions.append("torn", asked, "p")
     memories = sessions._memories

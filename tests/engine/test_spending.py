@@ -1,4 +1,4 @@
-"""A day never costs more than was allowed, whatever breaks."""
+"""Tests of the cost ledger: the daily limit holds under all failures."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def ledger(path: Path, clock: Clock, limit: float = 0.01) -> Ledger:
     return Ledger(path, limit=limit, prices=PRICES, now=clock)
 
 
-def test_a_question_that_may_pass_the_limit_is_not_asked(path: Path, clock: Clock) -> None:
+def test_reserve_above_limit_returns_false(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock, limit=0.004)
     assert [kept.reserve(1_000, 100) for _ in range(3)] == [True, True, False]
     assert kept.today.usd == pytest.approx(0.003)
 
 
-def test_what_was_not_needed_may_be_spent_again(path: Path, clock: Clock) -> None:
+def test_settle_releases_unused_reservation(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock)
     assert kept.reserve(1_000, 100)
     kept.settle((1_000, 100), (400, 20), failed=False)
     assert kept.today == Spent(pytest.approx(0.0005), 1, 0, 400, 20)
 
 
-def test_a_crash_does_not_make_the_day_forget(path: Path, clock: Clock) -> None:
+def test_reservation_survives_crash(path: Path, clock: Clock) -> None:
     first = ledger(path, clock, limit=0.002)
     assert first.reserve(1_000, 100)
     second = ledger(path, clock, limit=0.002)
@@ -57,7 +57,7 @@ def test_a_crash_does_not_make_the_day_forget(path: Path, clock: Clock) -> None:
     assert second.today.usd == pytest.approx(0.0015)
 
 
-def test_the_next_day_begins_with_nothing_spent(path: Path, clock: Clock) -> None:
+def test_next_day_starts_with_full_budget(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock, limit=0.002)
     assert kept.reserve(1_000, 100)
     clock.at += timedelta(seconds=kept.seconds_to_midnight() + 1)
@@ -65,7 +65,7 @@ def test_the_next_day_begins_with_nothing_spent(path: Path, clock: Clock) -> Non
     assert kept.reserve(1_000, 100)
 
 
-def test_a_clock_that_goes_back_brings_no_money_back(path: Path, clock: Clock) -> None:
+def test_clock_moved_back_keeps_expenses(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock, limit=0.002)
     assert kept.reserve(1_000, 100)
     clock.at += timedelta(days=1)
@@ -74,7 +74,7 @@ def test_a_clock_that_goes_back_brings_no_money_back(path: Path, clock: Clock) -
     assert not kept.reserve(1_000, 100)
 
 
-def test_only_a_month_is_kept(path: Path, clock: Clock) -> None:
+def test_ledger_keeps_one_month(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock)
     for _ in range(KEPT + 5):
         assert kept.reserve(1, 1)
@@ -83,24 +83,24 @@ def test_only_a_month_is_kept(path: Path, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"since": "x", "days": {}}', '{"since": "2026-03-01", "days": []}'])
-def test_a_ledger_that_cannot_be_read_allows_nothing_today(path: Path, clock: Clock, text: str) -> None:
+def test_unreadable_ledger_blocks_today(path: Path, clock: Clock, text: str) -> None:
     path.write_text(text)
     assert not ledger(path, clock).reserve(1, 1)
 
 
-def test_an_amount_that_is_none_is_not_believed(path: Path, clock: Clock) -> None:
+def test_invalid_amount_blocks_today(path: Path, clock: Clock) -> None:
     path.write_text('{"since": "2026-03-01T12:00:00+00:00", "days": {"2026-03-01": {"usd": NaN}}}')
     assert not ledger(path, clock).reserve(1, 1)
 
 
-def test_what_cannot_be_written_down_is_not_spent(tmp_path: Path, clock: Clock) -> None:
+def test_reserve_unwritable_raises_store_error(tmp_path: Path, clock: Clock) -> None:
     kept = ledger(tmp_path / "missing" / "spending.json", clock)
     with pytest.raises(StoreError):
         kept.reserve(1, 1)
     assert kept.today == Spent()
 
 
-def test_without_a_price_only_the_questions_are_counted(path: Path, clock: Clock) -> None:
+def test_free_model_counts_requests_only(path: Path, clock: Clock) -> None:
     kept = Ledger(path, limit=0.0, prices=Prices(0.0, 0.0), now=clock)
     assert kept.reserve(10_000, 10_000)
     assert kept.today.questions == 1

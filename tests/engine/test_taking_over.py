@@ -1,4 +1,4 @@
-"""An import goes on, whatever else happens to what it is about."""
+"""Tests of imports with concurrent project removal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.test_carrying_out import bench
 
 
 class Known:
-    """Projects that are known by the ids p and q."""
+    """Fake registry with the projects p and q."""
 
     ids = ("p", "q")
 
@@ -28,7 +28,7 @@ class Known:
         return None
 
 
-async def test_what_is_told_of_others_is_taken_when_a_project_is_removed_meanwhile(tmp_path: Path) -> None:
+async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
     goes, stays = memory("goes"), memory("stays", project="q", kind=Kind.FACT)
 
     async with bench(tmp_path) as it:

@@ -1,4 +1,4 @@
-"""What is used rises, within bounds; what somebody shouts a thousand times counts once a day."""
+"""Tests of usage tracking: bounded effects, each evidence once a day."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SETTINGS = ConsolidationSettings()
 
 
 def night(usage: Usage, memories: dict[str, Memory]) -> dict[str, Memory]:
-    """What a nightly run makes of it."""
+    """Apply the usage as a nightly run does."""
     tallies = usage.tallies()
     changed = {one.id: one for change in counted(memories, tallies, SETTINGS) for one in change.after}
     usage.counted(tallies)
     return memories | changed
 
 
-def test_a_memory_is_counted_once_a_day_however_often_it_is_shown() -> None:
+def test_shown_memory_counts_once_a_day() -> None:
     usage = Usage()
     for minute in range(300):
         usage.shown([("m1", ())], NOW + timedelta(minutes=minute))
@@ -37,7 +37,7 @@ def test_a_memory_is_counted_once_a_day_however_often_it_is_shown() -> None:
     assert usage.tallies() == {}
 
 
-def test_who_asks_the_same_again_soon_was_not_helped_and_least_by_what_stood_first() -> None:
+def test_repeated_query_counts_first_results_ignored() -> None:
     usage = Usage()
     found = [f"m{number}" for number in range(1, 13)]
     for day in range(12):
@@ -54,7 +54,7 @@ def test_who_asks_the_same_again_soon_was_not_helped_and_least_by_what_stood_fir
     assert told["m2"].cited == 12
 
 
-def test_a_file_that_is_opened_after_something_about_it_was_shown_speaks_for_that() -> None:
+def test_open_after_shown_counts_as_cited() -> None:
     usage = Usage()
     usage.shown([("m1", ("src/a.py",)), ("m2", ("src/b.py",))], NOW)
     usage.opened("src/a.py", NOW + timedelta(minutes=3))
@@ -64,8 +64,8 @@ def test_a_file_that_is_opened_after_something_about_it_was_shown_speaks_for_tha
     assert [event["what"] for event in usage.events("m1")] == ["src/a.py was opened after it was shown"]
 
 
-def test_useful_items_rise_with_simulated_users_who_look_at_what_stands_first() -> None:
-    """Ten like answers, three of them useful, shown in the order of their rank; a reader takes what helps, if seen."""
+def test_simulated_users_raise_useful_items() -> None:
+    """Ten similar answers, three of them useful, shown by rank; a reader uses what helps, if seen."""
     chance = random.Random(5)
     useful = {"m3", "m6", "m9"}
     memories = by_id(*(memory(f"m{number}", content="the cache is slow", title=f"t{number}") for number in range(10)))
@@ -96,7 +96,7 @@ def test_useful_items_rise_with_simulated_users_who_look_at_what_stands_first() 
     assert all(memories[name].importance < 0.4 for name in set(memories) - useful if memories[name].usage.ignored > 8)
 
 
-def test_an_adversarial_stream_moves_an_item_within_bounds_and_never_to_where_it_is_shown_unasked() -> None:
+def test_adversarial_feedback_stays_within_bounds() -> None:
     usage = Usage()
     memories = by_id(
         memory("strange", importance=0.4),
@@ -125,7 +125,7 @@ def test_an_adversarial_stream_moves_an_item_within_bounds_and_never_to_where_it
     assert scores["strange"] <= scores["fresh"] * (1 + USAGE) * 1.05
 
 
-def test_what_is_kept_is_read_again_and_holds_only_what_may_be_kept(tmp_path: Path) -> None:
+def test_load_restores_saved_usage_only(tmp_path: Path) -> None:
     usage = Usage()
     usage.asked("where is AKIAIOSFODNN7EXAMPLE used", "p", ["m1", "m2"], NOW)
     usage.used("m1", NOW)
@@ -146,7 +146,7 @@ def test_what_is_kept_is_read_again_and_holds_only_what_may_be_kept(tmp_path: Pa
     assert Usage.load(tmp_path / "usage.json").tallies() == {}
 
 
-def test_what_an_agent_reads_anyway_was_not_enough_unless_it_goes_on_to_change_it() -> None:
+def test_agent_read_counts_unless_file_changed() -> None:
     usage = Usage()
     usage.shown([("m1", ("pyproject.toml",)), ("m2", ("src/a.py",)), ("m3", ("src/b.py",))], NOW)
     usage.opened("pyproject.toml", NOW + timedelta(minutes=1), by_agent=True)
@@ -165,7 +165,7 @@ def test_what_an_agent_reads_anyway_was_not_enough_unless_it_goes_on_to_change_i
     assert told["m1"].evidence < 0
 
 
-def test_what_was_acted_on_and_then_reverted_by_a_commit_loses_what_it_had_won() -> None:
+def test_reverted_commit_removes_gained_evidence() -> None:
     usage = Usage()
     usage.used("m1", NOW)
     usage.committed("a1b2c3d4e5f6", NOW + timedelta(hours=1))
@@ -178,7 +178,7 @@ def test_what_was_acted_on_and_then_reverted_by_a_commit_loses_what_it_had_won()
     assert usage.events("m1")[0]["what"] == "a1b2c3d4e5, in which it was acted on, was reverted"
 
 
-def test_it_is_known_after_a_restart_what_was_acted_on_in_a_commit(tmp_path: Path) -> None:
+def test_commit_usage_survives_restart(tmp_path: Path) -> None:
     usage = Usage()
     usage.used("m1", NOW)
     usage.committed("a1b2c3d4e5f6", NOW)
@@ -195,7 +195,7 @@ def test_it_is_known_after_a_restart_what_was_acted_on_in_a_commit(tmp_path: Pat
     assert "m2" not in usage.tallies()
 
 
-def test_changes_that_are_thrown_away_speak_against_what_they_came_from_and_nothing_else() -> None:
+def test_discarded_changes_count_against_used_memories() -> None:
     usage = Usage()
     for name, about in (("m1", "src/shop/cart.py"), ("m2", "src/shop/prices.py"), ("m3", "src/bicart.py")):
         usage.used(name, NOW, (about,))
@@ -206,7 +206,7 @@ def test_changes_that_are_thrown_away_speak_against_what_they_came_from_and_noth
     assert usage.tallies()["m2"].ignored == 0.0
 
 
-def test_what_happened_in_a_project_is_not_told_when_it_is_gone() -> None:
+def test_forget_project_drops_its_events() -> None:
     usage = Usage()
     usage.shown([("mine", ("src/a.py",))], NOW, "p")
     usage.opened("src/a.py", NOW)

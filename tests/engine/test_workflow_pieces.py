@@ -1,4 +1,4 @@
-"""Of the ways in which things are done here those are offered that help at hand and that nothing else says."""
+"""Tests of candidates from workflows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 5, 4, tzinfo=UTC)
 MAKEFILE = "test:\n\tpytest -q\ntest-all:\n\ttox\nlint:\n\truff check .\n"
 
 
-def test_a_script_that_a_convention_names_is_not_told_twice(tmp_path: Path) -> None:
+def test_script_named_by_convention_is_omitted(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     project.workflows = {
         memory.id: memory for memory in (memory_of(one, "p", NOW) for one in workflows_in("Makefile", MAKEFILE))
@@ -41,7 +41,7 @@ def test_a_script_that_a_convention_names_is_not_told_twice(tmp_path: Path) -> N
     assert offered() == []
 
 
-def test_what_was_done_once_is_not_told_as_what_comes_next(tmp_path: Path) -> None:
+def test_step_done_once_is_not_suggested(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(4):
@@ -51,7 +51,7 @@ def test_what_was_done_once_is_not_told_as_what_comes_next(tmp_path: Path) -> No
     assert told[2:] == 2 * [["next command: `python3 tools/build.py`"]]
 
 
-def test_a_command_is_said_to_be_done_often_once_it_was(tmp_path: Path) -> None:
+def test_often_needs_repeated_command(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(5):
@@ -71,12 +71,12 @@ def test_a_command_is_said_to_be_done_often_once_it_was(tmp_path: Path) -> None:
         ("files", "done once before after such changes", "usual after such changes: 3 of 4 times"),
     ],
 )
-def test_what_was_done_once_is_not_called_usual(because: str, once: str, often: str) -> None:
+def test_step_done_once_is_not_usual(because: str, once: str, often: str) -> None:
     assert reason_of(Expected("make", 0.7, because, 1.0, 1.0), None, []) == once
     assert reason_of(Expected("make", 0.7, because, 4.0, 3.0), None, []) == often
 
 
-def test_that_the_last_command_may_be_run_again_is_told_once_something_was_changed(tmp_path: Path) -> None:
+def test_repeated_command_needs_changed_file(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     for minute in range(4):
         next_after(project, "make", minute)
@@ -86,7 +86,7 @@ def test_that_the_last_command_may_be_run_again_is_told_once_something_was_chang
 
 
 def next_after(project: Project, command: str, minute: int, *, saved: str = "") -> list[str]:
-    """What is told to come next a moment after `command` has run and `saved` was changed."""
+    """Return the step suggested shortly after `command`, with `saved` changed in between."""
     at = NOW + timedelta(minutes=minute)
     ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)
     project.routine.ran(ended, "main")

@@ -1,4 +1,4 @@
-"""One record that the store can never take does not keep the others out."""
+"""Tests of the writer from the journal to the store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class PickyStore:
-    """Takes all memories but those of one project."""
+    """Fake store that rejects the memories of one project."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -46,7 +46,7 @@ def memory(number: int, project: str) -> Memory:
     )
 
 
-async def test_a_record_that_can_never_be_stored_is_passed_over() -> None:
+async def test_invalid_record_is_skipped() -> None:
     store, journal = PickyStore(), NoJournal()
     writer = Writer(
         cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100
@@ -66,7 +66,7 @@ async def test_a_record_that_can_never_be_stored_is_passed_over() -> None:
 
 
 class CountingStore:
-    """Notes what comes together."""
+    """Fake store that records batches."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -80,7 +80,7 @@ def paced(store: CountingStore, *, batch: int) -> Writer:
     return Writer(cast(Journal, NoJournal()), HotTier(), client, batch=batch, gather=60.0, most=1_000)
 
 
-async def test_what_streams_in_is_written_together_once_it_is_enough() -> None:
+async def test_streamed_records_share_batches() -> None:
     store = CountingStore()
     writer = paced(store, batch=8)
     running = asyncio.create_task(writer.run())
@@ -95,7 +95,7 @@ async def test_what_streams_in_is_written_together_once_it_is_enough() -> None:
     assert store.batches == [8, 8]
 
 
-async def test_whoever_waits_for_the_store_does_not_wait_for_others_to_write_along() -> None:
+async def test_drain_does_not_wait_for_batch() -> None:
     store = CountingStore()
     writer = paced(store, batch=8)
     running = asyncio.create_task(writer.run())
@@ -110,7 +110,7 @@ async def test_whoever_waits_for_the_store_does_not_wait_for_others_to_write_alo
 
 
 class SlowJournal(NoJournal):
-    """Takes a record only when it is let."""
+    """Fake journal that accepts a record only on demand."""
 
     def __init__(self) -> None:
         self.let = asyncio.Event()
@@ -122,7 +122,7 @@ class SlowJournal(NoJournal):
 
 
 class AllTaking:
-    """Notes what it is given."""
+    """Fake store that records what it is given."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -138,7 +138,7 @@ class AllTaking:
         self.kept += [f"without {identifier}" for identifier in identifiers]
 
 
-async def test_of_a_project_that_was_removed_nothing_more_is_kept() -> None:
+async def test_removed_project_records_are_dropped() -> None:
     store, journal = AllTaking(), SlowJournal()
     writer = Writer(
         cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100

@@ -32,7 +32,7 @@ from tests.repositories import git, make_shop
 pytestmark = pytest.mark.timeout(120)
 
 # Those that run as long as the daemon. One that is added later is broken here too, without being named.
-LASTING = {"eyes", "watching", "letterbox", "prefetch", "upkeep", "writer", "nightly"}
+LASTING = {"watch thread", "signal feed", "spool", "prefetch", "upkeep", "writer", "nightly"}
 SETTINGS = Settings(embedding=EmbeddingSettings(enabled=False), store=StoreSettings(commit_ms=20))
 
 
@@ -168,14 +168,14 @@ async def test_the_watching_thread_is_replaced_when_it_fails_and_what_it_missed_
     shop = make_shop(tmp_path / "shop")
     async with running(monkeypatch, shop) as (engine, saboteur):
         await until(lambda: project_is_ready(engine), "the project is read")
-        saboteur.broken.add("eyes")
-        saboteur.start("eyes", engine._watching.keep_watching)
+        saboteur.broken.add("watch thread")
+        saboteur.start("watch thread", engine._watching.keep_watching)
         thread = engine._watching._thread
         monkeypatch.setattr(thread._folders, "read", _broken)
         thread.submit(lambda: None)  # wakes it, for the last time
 
         async def replaced() -> bool:
-            return engine._watching._thread is not thread and (await failures(engine))["eyes"] == 1
+            return engine._watching._thread is not thread and (await failures(engine))["watch thread"] == 1
 
         await until(replaced, "there is a new thread")
         git(shop, "checkout", "-q", "-b", "later")

@@ -1,4 +1,4 @@
-"""A server on this machine that speaks Anthropic's Messages API as far as it is used, and fails in every way."""
+"""Local server that speaks Anthropic's Messages API, with all kinds of failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Scene = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class MessagesApi:
-    """`scenes` are played in order, a request each; the last one again and again. `asked` is what was sent."""
+    """Server that plays `scenes` in order, one a request, then repeats the last one.
+
+    `asked` records the requests.
+    """
 
     scenes: list[Scene]
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +51,7 @@ async def messages_api(*scenes: Scene) -> AsyncIterator[MessagesApi]:
 
 
 def says(content: Any, *, stop: str | None = "tool_use", tokens: tuple[int, int] = (1_000, 50)) -> Scene:
-    """A whole answer: the tool is called with `content`; a text instead of an object is sent as it is."""
+    """Answer completely: the tool is called with `content`; a string is sent as raw input."""
 
     async def scene(request: web.Request) -> web.StreamResponse:
         return await _streamed(request, _events(content, stop, tokens))
@@ -57,7 +60,7 @@ def says(content: Any, *, stop: str | None = "tool_use", tokens: tuple[int, int]
 
 
 def breaks_off(after: int, *, tokens: tuple[int, int] = (1_000, 50)) -> Scene:
-    """The connection is closed after that many events."""
+    """Close the connection after this many events."""
 
     async def scene(request: web.Request) -> web.StreamResponse:
         response = await _streamed(request, _events({"facts": []}, "tool_use", tokens)[:after], whole=False)
@@ -69,7 +72,7 @@ def breaks_off(after: int, *, tokens: tuple[int, int] = (1_000, 50)) -> Scene:
 
 
 def ends_early(after: int) -> Scene:
-    """The stream ends properly, but before the answer does."""
+    """End the stream properly, but before the answer is complete."""
 
     async def scene(request: web.Request) -> web.StreamResponse:
         return await _streamed(request, _events({"facts": []}, "tool_use", (1_000, 50))[:after])
@@ -88,7 +91,7 @@ def refuses(status: int, kind: str, **headers: str) -> Scene:
 
 
 def prints(text: str, *, type_: str = "text/event-stream") -> Scene:
-    """Whatever somebody else's server may answer with 200."""
+    """Send an arbitrary body with status 200."""
 
     async def scene(_: web.Request) -> web.StreamResponse:
         return web.Response(text=text, content_type=type_)
@@ -147,7 +150,7 @@ async def _streamed(request: web.Request, events: list[dict[str, Any]], *, whole
 
 @contextmanager
 def messages_api_beside(*scenes: Scene) -> Iterator[MessagesApi]:
-    """The same for a test that is not asynchronous: in a thread of its own."""
+    """Run the server in a thread, for synchronous tests."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Asking a language model, with the real library against a real server: answers, and each way of not getting one."""
+"""Tests of the Messages API client with the real library and a local server."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def access(url: str, *, key_file: str = "", timeout: float = 20.0) -> Access:
 
 
 def keys_sent(api: MessagesApi) -> list[str]:
-    """By which header is the library's business."""
+    """Return the keys in the requests, whichever header the library uses."""
     return [headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ") for headers in api.headers]
 
 
-async def test_the_answer_is_what_the_tool_was_called_with_and_says_what_it_cost() -> None:
+async def test_answer_holds_tool_input_and_usage() -> None:
     async with messages_api(says({"facts": [{"key": "a"}]}, tokens=(1_234, 56))) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -68,7 +68,7 @@ async def test_the_answer_is_what_the_tool_was_called_with_and_says_what_it_cost
         (529, "overloaded_error", "busy"),
     ],
 )
-async def test_a_refusal_says_whether_to_try_again(status: int, kind: str, trouble: str) -> None:
+async def test_refusal_status_sets_failure_kind(status: int, kind: str, trouble: str) -> None:
     async with messages_api(refuses(status, kind)) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -79,7 +79,7 @@ async def test_a_refusal_says_whether_to_try_again(status: int, kind: str, troub
 
 
 @pytest.mark.parametrize(("told", "seconds"), [("7", 7.0), ("0.5", 0.5), ("Sun, 22 Nov 2026 05:00:00 GMT", None)])
-async def test_when_to_come_back_is_passed_on(told: str, seconds: float | None) -> None:
+async def test_retry_after_header_is_passed_on(told: str, seconds: float | None) -> None:
     async with messages_api(refuses(429, "rate_limit_error", retry_after=told)) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -88,7 +88,7 @@ async def test_when_to_come_back_is_passed_on(told: str, seconds: float | None) 
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 4, 5])
-async def test_a_connection_that_is_lost_in_the_middle_is_no_answer_and_says_what_is_owed(after: int) -> None:
+async def test_lost_connection_is_cut_short_with_usage(after: int) -> None:
     async with messages_api(breaks_off(after)) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -98,7 +98,7 @@ async def test_a_connection_that_is_lost_in_the_middle_is_no_answer_and_says_wha
 
 
 @pytest.mark.parametrize("after", [1, 3, 5])
-async def test_a_stream_that_ends_before_the_answer_does_is_no_answer(after: int) -> None:
+async def test_early_stream_end_is_cut_short(after: int) -> None:
     async with messages_api(ends_early(after)) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -106,7 +106,7 @@ async def test_a_stream_that_ends_before_the_answer_does_is_no_answer(after: int
     assert outcome.trouble == "cut short"
 
 
-async def test_an_answer_that_ran_out_of_tokens_is_no_answer() -> None:
+async def test_max_tokens_stop_is_cut_short() -> None:
     async with messages_api(says({"facts": []}, stop="max_tokens")) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -127,21 +127,21 @@ async def test_an_answer_that_ran_out_of_tokens_is_no_answer() -> None:
     ],
     ids=["a list", "a text", "declined", "a page", "half a line", "half an event", "nothing", "an error event"],
 )
-async def test_nonsense_is_a_failure_and_not_an_exception(scene: object) -> None:
+async def test_invalid_answer_is_failure(scene: object) -> None:
     async with messages_api(scene) as api:  # type: ignore[arg-type]
         outcome = await asked(QUESTION, access(api.url))
 
     assert isinstance(outcome, Failure)
 
 
-async def test_half_an_object_is_no_answer() -> None:
+async def test_partial_json_is_failure() -> None:
     async with messages_api(says('{"facts": [{"key": "a"')) as api:
         outcome = await asked(QUESTION, access(api.url))
 
     assert isinstance(outcome, Failure)
 
 
-async def test_a_server_that_says_nothing_is_left() -> None:
+async def test_silent_server_times_out() -> None:
     async with messages_api(says_nothing_for(30.0)) as api:
         outcome = await asked(QUESTION, access(api.url, timeout=0.3))
 
@@ -149,14 +149,14 @@ async def test_a_server_that_says_nothing_is_left() -> None:
     assert outcome.trouble in ("cut short", "unreachable")
 
 
-async def test_nobody_there_is_a_failure() -> None:
+async def test_missing_server_is_unreachable() -> None:
     outcome = await asked(QUESTION, access("http://127.0.0.1:9"))
 
     assert isinstance(outcome, Failure)
     assert outcome.trouble == "unreachable"
 
 
-async def test_the_key_comes_from_a_file_of_ours_alone(tmp_path: Path) -> None:
+async def test_key_file_must_be_private(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("another-key\n")
     file.chmod(0o644)
@@ -171,7 +171,7 @@ async def test_the_key_comes_from_a_file_of_ours_alone(tmp_path: Path) -> None:
     assert keys_sent(api) == ["another-key"]
 
 
-async def test_without_a_key_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_missing_key_sends_no_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     empty = tmp_path / "empty"
     empty.touch(mode=0o600)
@@ -182,7 +182,7 @@ async def test_without_a_key_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tm
     assert api.asked == []
 
 
-async def test_a_key_that_comes_back_is_not_told() -> None:
+async def test_echoed_key_is_removed() -> None:
     async with messages_api(refuses(401, f"invalid key {KEY}")) as api:
         outcome = await asked(QUESTION, access(api.url))
 
@@ -194,11 +194,11 @@ async def test_a_key_that_comes_back_is_not_told() -> None:
     "outcome",
     [Answer({"facts": []}, Used(1, 2)), Failure("busy", "later", 3.0, Used(4, 5)), Failure("nonsense", "what")],
 )
-def test_an_outcome_crosses_the_pipe_as_it_was(outcome: Answer | Failure) -> None:
+def test_outcome_json_roundtrip_is_equal(outcome: Answer | Failure) -> None:
     assert outcome_of(outcome_json(outcome)) == outcome
 
 
-def test_the_library_is_not_loaded_before_a_question_is_asked() -> None:
+def test_anthropic_is_imported_lazily() -> None:
     parts = "hunchd.daemon.wiring, hunchd.daemon.language_process, hunchd.engine.engine"
     told = subprocess.run(
         [sys.executable, "-c", f"import sys, {parts}; print('anthropic' in sys.modules)"],

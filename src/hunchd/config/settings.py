@@ -39,9 +39,7 @@ class SignalSettings:
     max_watched_directories: int = 40_000  # beyond this the tree is polled instead
     burst_ms: int = 100  # changes of one file within this time are one signal
     bulk_files: int = 200  # this many files in a second are changed by a tool, not a person
-    error_logs: tuple[
-        str, ...
-    ] = ()  # log files of projects to search for errors: relative or absolute patterns
+    error_logs: tuple[str, ...] = ()  # log files of projects to search for errors: relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
 
