@@ -65,20 +65,20 @@ def test_a_wrong_turn_is_set_right_by_the_words() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"quote": "We use pnpm because it is fast"}, "nobody said the words it quotes"),
-        ({"quote": "We use Gradle for everything", "value": "Gradle"}, "nobody said the words it quotes"),
-        ({"value": "yarn"}, "the value is not in what it quotes"),
-        ({"value": "npm"}, "what it quotes says the opposite"),
-        ({"quote": "Should we use Bazel", "value": "Bazel"}, "what it quotes settles nothing"),
-        ({"quote": "use Bazel", "value": "Bazel"}, "what it quotes settles nothing"),
-        ({"quote": "use Redis later", "value": "Redis"}, "what it quotes settles nothing"),
-        ({"category": "rumour"}, "no such category"),
-        ({"key": ""}, "no short key"),
-        ({"key": "word " * 9}, "no short key"),
-        ({"value": "x" * 200}, "no short value"),
-        ({"quote": "use"}, "no quote of a sentence's length"),
-        ({"quote": 7}, "not of the shape asked for"),
-        ({"value": None}, "not of the shape asked for"),
+        ({"quote": "We use pnpm because it is fast"}, "quote not found"),
+        ({"quote": "We use Gradle for everything", "value": "Gradle"}, "quote not found"),
+        ({"value": "yarn"}, "value not in the quote"),
+        ({"value": "npm"}, "quote says the opposite"),
+        ({"quote": "Should we use Bazel", "value": "Bazel"}, "quote is a question or uncertain"),
+        ({"quote": "use Bazel", "value": "Bazel"}, "quote is a question or uncertain"),
+        ({"quote": "use Redis later", "value": "Redis"}, "quote is a question or uncertain"),
+        ({"category": "rumour"}, "unknown category"),
+        ({"key": ""}, "missing or long key"),
+        ({"key": "word " * 9}, "missing or long key"),
+        ({"value": "x" * 200}, "missing or long value"),
+        ({"quote": "use"}, "quote too short or long"),
+        ({"quote": 7}, "invalid format"),
+        ({"value": None}, "invalid format"),
     ],
 )
 def test_what_nobody_bears_out_is_thrown_away_with_its_reason(changed: dict[str, Any], reason: str) -> None:
@@ -87,7 +87,7 @@ def test_what_nobody_bears_out_is_thrown_away_with_its_reason(changed: dict[str,
 
 @pytest.mark.parametrize("nonsense", [None, "fact", 3, [], {}, {"facts": "all of it"}])
 def test_claims_of_no_shape_are_thrown_away(nonsense: Any) -> None:
-    assert refusals(nonsense) == {"not of the shape asked for": 1}
+    assert refusals(nonsense) == {"invalid format": 1}
 
 
 @pytest.mark.parametrize("answer", [{}, {"facts": None}, {"facts": {"0": claim()}}, {"other": [claim()]}])

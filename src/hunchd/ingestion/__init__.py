@@ -1,1 +1,4 @@
-"""From raw material (files, history, manifests) to the values we keep. Pure but for the files it is handed."""
+"""Parsers that turn raw material (files, history, manifests) into domain values.
+
+Pure, except that they read the files that they are given.
+"""

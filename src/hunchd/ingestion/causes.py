@@ -1,4 +1,7 @@
-"""What an error was caused by, where a trace tells it below the error: Java's "Caused by", Node's "[cause]". No I/O."""
+"""Root cause of an error trace: Java's "Caused by", Node's "[cause]".
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from hunchd.ingestion.error_places import Place
 
 _CAUSE = re.compile(
     r"^[ \t]*(?:Caused by:\s+|\[cause\]: )[\w.$]*?"
-    r"(?P<type>[A-Z]\w*(?:Exception|Error|Throwable|Failure))(?:: (?P<said>.*))?$",
+    r"(?P<type>[A-Z]\w*(?:Exception|Error|Throwable|Failure))(?:: (?P<message>.*))?$",
     re.MULTILINE,
 )
 _FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|Suppressed: .*|)$")
@@ -18,15 +21,21 @@ _FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|S
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The root of a chain: each part but the last says what caused it, so the last is where it went wrong."""
+    """Root cause of a chained error.
+
+    Each section of the chain but the last names its cause, so the last section is where the error started.
+    """
 
     type: str
     headline: str
-    starts: tuple[int, ...]  # of the parts
-    end: int  # of the last
+    starts: tuple[int, ...]  # offsets of the sections
+    end: int  # offset of the end of the last section
 
     def first(self, places: Sequence[tuple[int, Place]]) -> tuple[tuple[int, Place], ...]:
-        """The places by their parts, the root's first: what a part elides ("... 23 more") is told by those above it."""
+        """Return the places ordered by section, those of the root cause first.
+
+        A section may elide frames ("... 23 more"); the sections above it list them.
+        """
         return tuple(sorted(places, key=lambda place: -self._part(place[0])))
 
     def _part(self, position: int) -> int:
@@ -34,7 +43,7 @@ class Cause:
 
 
 def root_cause(text: str) -> Cause | None:
-    """The last cause of the first chain in `text`."""
+    """Return the last cause of the first chain in `text`."""
     if "Caused by" not in text and "[cause]" not in text:
         return None
     found: list[re.Match[str]] = []
@@ -50,12 +59,15 @@ def root_cause(text: str) -> Cause | None:
         if not _FRAME.match(line.rstrip()):
             break
         end += len(line)
-    said = (root["said"] or "").strip()
+    said = (root["message"] or "").strip()
     headline = f"{root['type']}: {said}" if said else root["type"]
     return Cause(root["type"], headline, tuple(match.start() for match in found), end)
 
 
 def _is_trace(between: str) -> bool:
-    """Whether only frames lie between two causes; a message may go on for a line or two."""
+    """Return True if only frames lie between two causes.
+
+    A message may continue for a line or two.
+    """
     lines = [line for line in between.splitlines() if line.strip()]
     return sum(1 for line in lines if not _FRAME.match(line)) <= 2

@@ -1,4 +1,7 @@
-"""Where a session falls into episodes, what each was about, and how it went: by words alone."""
+"""Segmentation of a session into episodes, by words alone.
+
+Each segment has a title, topics and an outcome.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from hunchd.ingestion.digesting import sentences
 
 EPISODES_A_HUNDRED: Final = 5
 TURNS_AN_EPISODE: Final = 20
-LONGEST: Final = 50  # turns on average, whatever the words say
-CHANGED: Final = 0.5  # of the words around a cut are others before and behind it
-SHORTEST: Final = 4  # turns; less is no stretch of work
-AROUND: Final = 4  # turns on each side that are compared
+LONGEST: Final = 50  # mean turns per segment, whatever the words
+CHANGED: Final = 0.5  # minimum dissimilarity of the words before and after a cut
+SHORTEST: Final = 4  # turns; fewer make no segment
+AROUND: Final = 4  # turns compared on each side
 TOPICS: Final = 6
-SAID: Final = 2_000  # characters of a message that are looked at
+SAID: Final = 2_000  # characters read per message
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
 _COMMON_WORDS = """
@@ -46,7 +49,7 @@ _BAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A stretch of turns that belong together."""
+    """Consecutive turns of a session that belong together."""
 
     turns: tuple[Turn, ...]
     title: str
@@ -63,7 +66,10 @@ class Chapter:
 
 
 def chapters_of(turns: Sequence[Turn], *, ended: bool = True) -> tuple[Chapter, ...]:
-    """The session in at most five chapters a hundred turns, cut where its words change most, before a user's turn."""
+    """Split a session into segments where its vocabulary changes most.
+
+    At most five segments per hundred turns; every cut is before a user's turn.
+    """
     if not turns:
         return ()
     bounds = [0, *_cuts(turns), len(turns)]
@@ -75,7 +81,7 @@ def chapters_of(turns: Sequence[Turn], *, ended: bool = True) -> tuple[Chapter, 
 
 
 def outcome_of(turns: Sequence[Turn], *, closed: bool = True) -> Outcome:
-    """How it went, as far as the last words tell: success, partial, or interrupted in the middle of something."""
+    """Judge the outcome from the last messages: success, partial or interrupted."""
     last = turns[-1].messages[-1]
     said = [message.text[:SAID] for turn in turns[-3:] for message in turn.messages if message.event is not Event.CALL]
     verdicts = [_verdict(text) for text in said]
@@ -88,6 +94,10 @@ def outcome_of(turns: Sequence[Turn], *, closed: bool = True) -> Outcome:
 
 
 def _verdict(text: str) -> bool | None:
+    """Return True for success, False for failure.
+
+    Returns None if the text says neither.
+    """
     good, bad = list(_GOOD.finditer(text)), list(_BAD.finditer(text))
     if not good and not bad:
         return None
@@ -95,7 +105,7 @@ def _verdict(text: str) -> bool | None:
 
 
 def _cuts(turns: Sequence[Turn]) -> list[int]:
-    """Places of the first turns of the second and later chapters."""
+    """Return the first turn of every segment but the first."""
     most = max(1, min(EPISODES_A_HUNDRED * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_AN_EPISODE)))
     if most == 1:
         return []
@@ -120,14 +130,17 @@ def _cuts(turns: Sequence[Turn]) -> list[int]:
 
 
 def _alike(before: Sequence[Counter[str]], after: Sequence[Counter[str]]) -> float:
-    """The cosine of the words on both sides."""
+    """Return the cosine similarity of the words on both sides."""
     left, right = sum(before, Counter[str]()), sum(after, Counter[str]())
     norm = math.sqrt(sum(n * n for n in left.values()) * sum(n * n for n in right.values()))
     return sum(times * right[word] for word, times in left.items()) / norm if norm else 0.0
 
 
 def _words(turn: Turn) -> Counter[str]:
-    """What a turn speaks of; what tools printed is left out but for its beginning."""
+    """Count the words of a turn.
+
+    Of tool output only the first 200 characters count.
+    """
     text = " ".join(
         message.text[: SAID if message.event is not Event.RESULT else 200] for message in turn.messages
     ).lower()
@@ -143,7 +156,7 @@ def _topics(turns: Sequence[Turn]) -> tuple[str, ...]:
 
 
 def _title(turns: Sequence[Turn]) -> str:
-    """The first thing that the user asks for in this stretch."""
+    """Return the first request of the user in this segment."""
     for turn in turns:
         if turn.by_user and (said := sentences(turn.messages[0].text)):
             return said[0]

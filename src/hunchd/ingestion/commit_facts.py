@@ -1,4 +1,7 @@
-"""What the messages of commits state → facts that begin to hold with the commit. Their words are a stranger's."""
+"""Facts stated by commit messages, valid from the date of the commit.
+
+The text comes from commit authors and is untrusted.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _PARTS: Final = re.compile(r"[^\w-]+")
 
 
 def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
-    """The claims that a commit's message makes; none of what machines wrote."""
+    """Extract the claims of a commit's message; bots' commits yield none."""
     if is_bot(unit):
         return []
     at = datetime.fromtimestamp(likely(unit.at), UTC)
@@ -30,9 +33,11 @@ def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
 
 
 def is_outlived(fact: Memory, names: Container[str]) -> bool:
-    """Whether it tells of a new name that nothing has any more, or its type does not, or whose old one is in use again.
+    """Return True if a rename fact no longer matches the code.
 
-    `names`: what anything in the project is called.
+    That is so if the new name or its type is gone, or if the old name is in use again.
+
+    `names`: every name that occurs in the project.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
@@ -46,7 +51,7 @@ def _parts(name: str) -> list[str]:
 
 
 def levels_of(stated: Stated) -> Levels:
-    """`tests: pytest, not unittest (because …)`, then shorter."""
+    """Build the display levels: `tests: pytest, not unittest (because …)`, then shorter."""
     short = stated.line.partition(" (because ")[0]
     return Levels(summary=stated.line, compressed=short, index=stated.key[:INDEX])
 

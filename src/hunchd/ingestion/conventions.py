@@ -1,4 +1,4 @@
-"""What the project's own files say of how it is worked on: manifests, decision records, pages for contributors."""
+"""Facts on project work: manifests, decision records, contributor pages."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hunchd.ingestion.screening import screened
 from hunchd.protocol.shared import is_shared_path
 from hunchd.repository.reading import link_of, read_file
 
-MAX_BYTES = 128_000  # of a manifest or record; longer ones are lock files and books
-MAX_RECORDS = 200  # the newest count: a project with a thousand RFCs has other tools
+MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and books
+MAX_RECORDS = 200  # the newest ones; a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
-TERSE = 60  # characters; an instruction as short as that is shown with the heading it stands under
-DEPTH = 2  # folders below the root in which a manifest may still speak for the project
+TERSE = 60  # characters; shorter instructions are shown with their heading
+DEPTH = 2  # folders below the root in which manifests are read
 
-# The order in which facts are worth a reader's time.
+# Importance by key.
 _IMPORTANCE = {
     "tests": 0.6,
     "commands": 0.6,
@@ -41,7 +41,7 @@ _IMPORTANCE = {
     "line length": 0.4,
 }
 _OTHER = 0.35
-# What people call it who ask for it.
+# Search terms by key.
 _ASKED_AS = {
     "tests": ("run tests",),
     "commands": ("run", "build", "how to"),
@@ -58,22 +58,25 @@ _ASKED_AS = {
 _VERSIONS = ("version", "supported versions")
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _USUAL_SYSTEM = "ubuntu"
-_FOR_ALL = frozenset({"docker", "deploy"})  # folders in which lies what the whole project is run with
+_FOR_ALL = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
 _WORKFLOWS = ".github/workflows/"
-MOST_GLOBS = 100  # of all the guides that ask for the same
+MOST_GLOBS = 100  # merged over all guides with the same instruction
 LONGEST_ABOUT = 600  # characters, likewise
-WHERE = ("path", "part", "globs", "on_demand")  # source fields: which file says it, and of what
+WHERE = ("path", "part", "globs", "on_demand")  # source fields: the stating file and its scope
 _EVERYWHERE = Place()
-HINT = 0.6  # how certain a command in a workflow is: it may be there for anything
+HINT = 0.6  # confidence of a command in a workflow, which may have any purpose
 
-_Said = tuple[Statement, str]  # with the file that says it
-_Place = tuple[str, str, str]  # the part of the project, the key, the language unless it is the first one told of
+_Said = tuple[Statement, str]  # with the file that states it
+_Place = tuple[str, str, str]  # part of the project, key, language unless it is the first one
 
 _CHECKS = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
 
 def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
-    """Facts with their source file: one value a key, decisions, instructions. `files` are those wanted below `root`."""
+    """Yield facts with their source file: conventions, decisions and instructions.
+
+    There is one value per key. `files` are the wanted paths below `root`.
+    """
     paths = sorted(files, key=lambda path: (path.count("/"), path))
     yield from _facts(root, paths, project, now)
     known = frozenset(paths)
@@ -86,23 +89,30 @@ def conventions(root: Path, files: Iterable[str], *, project: str, now: datetime
 
 
 def guides_of(root: Path, paths: Sequence[str]) -> Found:
-    """The pages that say how one works here, and the files that they bring in; also those that are links to one."""
+    """Collect the contributor and agent pages with the files that they import.
+
+    Includes pages that are symbolic links to another page.
+    """
     said = ((link, link_of(root, link)) for link in LINKED if link not in paths)
     links = {link: path for link, target in said if target and (path := link_inside(link, target))}
     return guides(paths, lambda path: _text(root, path), links)
 
 
 def speaks(path: str) -> bool:
-    """Whether a file may say how the project is worked on: a manifest, a record, a page for contributors, a memory
-    that a colleague shared."""
+    """Return True if a file may state conventions.
+
+    That is a manifest, a decision record, a contributor or agent page, or a memory shared by a colleague.
+    """
     return reader_of(path) is not None or is_record(path) or may_guide(path) or is_shared_path(path)
 
 
 def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
-    """The most certain statement of each key, for the project, for each of its parts that does it otherwise, and for
-    each further language that it is written in."""
+    """Yield the most certain statement of each key.
+
+    Separate values are kept for the project, for each part that differs, and for each further language of the project.
+    """
     best: dict[_Place, _Said] = {}
-    tried: dict[str, list[_Said]] = {}  # by key, what the workflows of one CI try
+    tried: dict[str, list[_Said]] = {}  # by key, values tested in the workflows of one CI
     workflows = [path for path in paths if path.startswith(_WORKFLOWS)]
     workflows = sorted(workflows, key=lambda path: not _CHECKS.search(path))[:MAX_WORKFLOWS]
     shallow = [
@@ -124,8 +134,11 @@ def _facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterato
 
 
 def _weigh(statement: Statement, path: str, best: dict[_Place, _Said]) -> None:
-    """Let a statement take the place of a less certain one, or stand beside one that is about another language: the
-    surest of all languages goes without the name of its own."""
+    """Store a statement if it outranks the known one.
+
+    A statement about another language is stored beside the known one. The most certain statement of all languages
+    is stored without a language name.
+    """
     part = _part(path)
     place: _Place = (part, statement.key, "")
     if place in best and (language := _other_language(best[place][0], statement)):
@@ -142,13 +155,19 @@ def _weigh(statement: Statement, path: str, best: dict[_Place, _Said]) -> None:
 
 
 def _other_language(known: Statement, statement: Statement) -> str:
-    """What the tools of `statement` are for, where those that are known are for something else."""
+    """Return the language of `statement` if the known tools serve others.
+
+    Returns "" otherwise.
+    """
     own, others = languages_of(statement.value), languages_of(known.value)
     return own[0] if own and others and not set(own) & set(others) else ""
 
 
 def _beats(statement: Statement, known: Statement) -> bool:
-    """The surer one does, unless the other, which is more than a hint, names the same tools and others with them."""
+    """Return True if `statement` replaces `known`.
+
+    The more certain one wins, unless the other is more than a hint and names the same tools and more.
+    """
     own, others = {*statement.value.split(", ")}, {*known.value.split(", ")}
     if own > others and statement.confidence > HINT:
         return True
@@ -156,7 +175,10 @@ def _beats(statement: Statement, known: Statement) -> bool:
 
 
 def _tells(statement: Statement, said: Mapping[str, str]) -> bool:
-    """Not that CI runs where CI always runs, nor that it tries the one version that the project itself names."""
+    """Return False for CI facts that add nothing.
+
+    These are the usual runner system and the single version that the project itself names.
+    """
     if not statement.key.startswith(CI) or ", " in statement.value:
         return True
     own = said.get(statement.key.removeprefix(CI), "")
@@ -164,7 +186,10 @@ def _tells(statement: Statement, said: Mapping[str, str]) -> bool:
 
 
 def _together(said: Sequence[_Said]) -> _Said:
-    """What the workflows of one CI try together, from the one that tries it all, or else from all of them."""
+    """Merge the values that all workflows of one CI try.
+
+    The source is the workflow that tries all of them, else the workflows folder.
+    """
     values = sorted({value for statement, _ in said for value in statement.value.split(", ")}, key=by_version)
     fullest, path = max(said, key=lambda one: one[0].value.count(","))
     from_one = fullest.value.count(",") + 1 == len(values)
@@ -172,38 +197,54 @@ def _together(said: Sequence[_Said]) -> _Said:
 
 
 def part_of(fact: Memory) -> str:
-    """The folder below which a convention or an instruction holds; "" for the whole project."""
+    """Return the folder to which a convention or instruction applies.
+
+    Returns "" for the whole project.
+    """
     return str(fact.source.get("part") or "")
 
 
 def globs_of(fact: Memory) -> tuple[str, ...]:
-    """The globs of the files for which an instruction holds; none for all of its part."""
+    """Return the globs of the files to which an instruction applies.
+
+    Empty for all of its part.
+    """
     return tuple(map(str, fact.source.get("globs") or ()))
 
 
 def is_on_demand(fact: Memory) -> bool:
-    """Whether an instruction is told only to who asks for it."""
+    """Return True if an instruction is shown only on request."""
     return bool(fact.source.get("on_demand"))
 
 
 def holds_everywhere(fact: Memory) -> bool:
-    """Whether it is no instruction for some files or for who asks: those are not told of the project."""
+    """Return True unless the fact is a limited instruction.
+
+    Such an instruction applies to some files only, or is shown only on request. Limited instructions are not listed
+    for the project.
+    """
     return fact.category != "instruction" or not (part_of(fact) or globs_of(fact) or is_on_demand(fact))
 
 
 def key_in(part: str, key: str) -> str:
-    """The key under which a part of the project, or one of its languages, has its own convention."""
+    """Return the key for one part or language of the project."""
     return f"{key} in {part}" if part else key
 
 
 def _part(path: str) -> str:
-    """The folder that a manifest speaks for: CI, git hooks and what is run beside the code concern all."""
+    """Return the folder that a manifest applies to.
+
+    Returns "" for CI, git hooks and deployment folders.
+    """
     part = path.rpartition("/")[0]
     return "" if part.startswith(".") or part in _FOR_ALL else part
 
 
 def _nearest(paths: list[str]) -> list[str]:
-    """Of each file name, the one nearest to the root: the manifest of a part does not speak for the whole."""
+    """Keep the path nearest to the root for each file name.
+
+    The manifest of a part does not speak for the whole project.
+    """
     nearest: dict[str, str] = {}
     for path in paths:
         nearest.setdefault(path.rpartition("/")[2], path)
@@ -261,8 +302,10 @@ def _decision(found: Decision, project: str, now: datetime) -> Memory:
 
 
 def _asked(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, Place]]:
-    """What the guides ask for, each thing once where it holds, however many of them say so, and by the one that says it
-    most widely."""
+    """Yield each instruction of the guides once per place where it applies.
+
+    Of several guides that state the same instruction, the one with the widest scope is the source.
+    """
     told: dict[str, list[tuple[Instruction, Guide]]] = {}
     for guide in pages:
         for asked in instructions_in(guide.text, strong=not guide.for_agents):
@@ -277,25 +320,28 @@ def _asked(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, Place]]
 
 
 def _width(said: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
-    """The widest place comes first."""
+    """Sort key that puts the widest scope first."""
     place = said[1].place
     return not place.whole, place.on_demand, len(place.part)
 
 
 def _plainly(sentence: str) -> str:
-    """A sentence without what its author's hand may change from page to page."""
+    """Normalize a sentence: markup, punctuation, case and spacing are ignored."""
     return " ".join(re.sub(r"[`*_\"'.!]", "", sentence).casefold().split())
 
 
 def _covers(one: Place, other: Place) -> bool:
-    """Whether what is asked for at one place is asked for at the other already."""
+    """Return True if an instruction at `one` already applies at `other`."""
     if not one.whole:
         return other.on_demand or (not other.whole and one.part == other.part)
     return not one.part or f"{other.part}/".startswith(f"{one.part}/")
 
 
 def _joined(places: Sequence[Place], first: Place) -> Place:
-    """The places in one part at which the same is asked for, as one of the kind of the first."""
+    """Merge the places in one part where the same instruction applies.
+
+    The result has the kind of `first`.
+    """
     alike = [place for place in places if (place.whole, place.on_demand) == (first.whole, first.on_demand)]
     named = dict.fromkeys(glob for place in alike for glob in place.globs)
     about = dict.fromkeys(place.about for place in alike if place.about)
@@ -304,7 +350,7 @@ def _joined(places: Sequence[Place], first: Place) -> Place:
 
 def _instruction(asked: Instruction, guide: Guide, place: Place, project: str, now: datetime) -> Memory:
     sentence = asked.sentence
-    # A few words alone often leave open what they are about.
+    # Short sentences often need their heading as context.
     line = f"{asked.section} › {sentence}" if asked.section and len(sentence) < TERSE else sentence
     return _memory(
         f"instruction:{guide.path}:{sentence}",
@@ -321,7 +367,7 @@ def _instruction(asked: Instruction, guide: Guide, place: Place, project: str, n
         importance=0.5 if guide.for_agents else 0.3,
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
-        tags=(place.about,) if place.about else (),  # by which it is searched for
+        tags=(place.about,) if place.about else (),  # search terms
     )
 
 

@@ -1,4 +1,7 @@
-"""Decision records and contributor pages → what was decided and what is asked of people. Free text: a stranger's."""
+"""Parser of decision records and contributor pages: decisions and instructions.
+
+Free text by unknown authors; it is untrusted.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import NamedTuple
 from hunchd.domain.sharing import FOLDER
 from hunchd.ingestion.headings import parted, title_in, unmarked
 
-MAX_DECISION = 280  # characters of the sentence that decides
-MAX_INSTRUCTIONS = 15  # of one file: more are a book, and nobody wants a book in the background
+MAX_DECISION = 280  # characters of the deciding sentences
+MAX_INSTRUCTIONS = 15  # per file; a file with more is a book
 MAX_INSTRUCTION = 200
-MAX_SECTION = 40  # characters of a heading that is told with what stands under it
+MAX_SECTION = 40  # characters of a heading that is shown with its text
 
 _PLACES = re.compile(
     r"(?:^|/)(?:adrs?|decisions|decision-records|architecture-decisions|rfcs?|proposals)/"
@@ -32,7 +35,7 @@ _NUMBERED = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
 _ASIDE = re.compile(
     r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
 )
-# A decision that has no heading of its own, and a line that only says who, when or which.
+# A decision without a heading, and a line with metadata only.
 _LABELLED = re.compile(
     r"^\W{0,4}(?:the )?decision\W{0,3}:(.+?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
@@ -55,7 +58,7 @@ _STEP = re.compile(
     r"you(?:['’]ve| have) installed)\b",
     re.I,
 )
-# How to get in touch, not how to work.
+# Instructions on communication, not on work.
 _TALK = re.compile(
     r"\b(?:post|open|file|report|reported|reviewed|ask)\b.{0,40}\b(?:issues?|questions?|bugs?|discussions?)\b"
     r"|\b(?:issues?|bugs?)\b.{0,60}\b(?:reported|reviewed)\b"
@@ -66,7 +69,7 @@ _ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
 _RULER = re.compile(r"([=\-~^*#])\1{2,}")
 _REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[\s|·•]*)+$")
-# What ends like this goes on elsewhere: in a block of code, a list, a table.
+# A sentence with such an end continues elsewhere: in code, a list, a table.
 _CUT = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
 _CODE = re.compile(r"(`[^`]+`)")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
@@ -75,14 +78,14 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One record: `decision` is the sentence that decides, in its own words."""
+    """Architecture decision record; `decision` is its deciding sentence, verbatim."""
 
     path: str
     title: str
     decision: str
-    status: str = ""  # accepted, rejected, superseded, … or "" where it is not told
+    status: str = ""  # accepted, rejected, superseded, … or "" if unknown
     date: str = ""  # as written: 2025-03 or 2025-03-14
-    files: tuple[str, ...] = ()  # of the project, named by the record
+    files: tuple[str, ...] = ()  # files of the project that the record names
 
     @property
     def standing(self) -> bool:
@@ -90,12 +93,18 @@ class Decision:
 
 
 def is_record(path: str) -> bool:
-    """Whether a path looks like an architecture decision record; what is shared in `.hunch/decisions` is none."""
+    """Return True if a path looks like an architecture decision record.
+
+    Files shared in `.hunch/decisions` do not count.
+    """
     return bool(_PLACES.search(path)) and not _NO_RECORD.search(path) and not path.startswith(f"{FOLDER}/")
 
 
 def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
-    """The decision that a record states; None when it states none."""
+    """Parse the decision that a record states.
+
+    Returns None if it states none.
+    """
     text = text[:60_000]
     settings, page = parted(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)
     sections = list(_sections(page))
@@ -125,7 +134,10 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
 
 
 def _decided(sections: Sequence[_Section], page: str) -> str:
-    """What stands under the heading that decides, or after that word; of a decision in parts, what these are about."""
+    """Return the text under the deciding heading, or after the word "decision:".
+
+    If the section has only subsections, their headings are joined.
+    """
     for at, section in enumerate(sections):
         if _DECISIVE.match(_NUMBER.sub("", section.name)):
             if prose := _prose(section.body):
@@ -139,16 +151,16 @@ def _decided(sections: Sequence[_Section], page: str) -> str:
 
 
 class Instruction(NamedTuple):
-    """What a page asks for, in its own words."""
+    """Instruction of a page, verbatim."""
 
     sentence: str
-    section: str  # the heading it stands under; "" for what stands under the page's own title, or under a long one
+    section: str  # its heading; "" under the page's own title or a long heading
 
 
 def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]:
-    """The lines that ask something of whoever works here, each once.
+    """Yield the sentences that ask something of contributors, each once.
 
-    `strong`: rules only (always, never, avoid, …), not the steps of a first contribution.
+    `strong`: only rules (always, never, avoid, …), not the steps of a first contribution.
     """
     told: dict[str, str] = {}
     for section, passage in _passages(text[:60_000]):
@@ -166,8 +178,10 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
 
 
 def _passages(text: str) -> Iterator[tuple[str, str]]:
-    """Headings and the list items and paragraphs under them, each on one line however it was wrapped; without code,
-    tables and links."""
+    """Yield (heading, passage) for each list item and paragraph.
+
+    Wrapped lines are joined. Code, tables and links are skipped.
+    """
     fenced, passage, section, titled = False, list[str](), "", False
     for raw in [*text.splitlines(), ""]:
         line = raw.strip()
@@ -180,7 +194,7 @@ def _passages(text: str) -> Iterator[tuple[str, str]]:
             or _is_reference(line, inside=bool(passage))
         )
         if passage and (other or item or _begins_anew(line)):
-            if ruler:  # what is underlined was a heading
+            if ruler:  # the underlined text was a heading
                 section, titled = _section(" ".join(passage)) if titled else "", True
             else:
                 yield section, " ".join(passage)
@@ -199,25 +213,31 @@ def _section(heading: str) -> str:
 
 
 def _is_reference(line: str, *, inside: bool) -> bool:
-    """A badge, where a link leads, or a line of links; within a passage a wrapped line may begin with a link."""
+    """Return True for badges, link definitions and lines of links.
+
+    Inside a passage a wrapped line may begin with a link.
+    """
     return line.startswith("[") and (not inside or line.startswith("[![") or _REFERENCE.match(line) is not None)
 
 
 def _begins_anew(line: str) -> bool:
-    """Whether a line is one more thing that is asked for, in a list that has no marks."""
+    """Return True if a line starts another instruction without a bullet."""
     return line[:1].isupper() and bool(_STRONG.match(line) or _IMPERATIVE.match(line))
 
 
 class _Section(NamedTuple):
     name: str
-    level: int  # 1 is the page's own
+    level: int  # 1 for the page's title
     body: str
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Heading and body, in order; RST's underlined headings too. No line of code is a heading."""
+    """Yield heading, level and body in order, for Markdown and RST.
+
+    Code is never a heading.
+    """
     name, level, body = "", 0, list[str]()
-    fenced, rulers = False, list[str]()  # as they come up, which is their order in RST
+    fenced, rulers = False, list[str]()  # in order of first use, which defines RST's levels
     lines = text.splitlines()
     for at, line in enumerate(lines):
         if line.strip().startswith(_FENCES):
@@ -237,8 +257,10 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _prose(body: str, *, plain: bool = False) -> str:
-    """The first paragraphs of running text and list items, on one line; without code, and where it is to be `plain`
-    without lines that only say who, when or which."""
+    """Return the first paragraphs and list items on one line, without code.
+
+    With `plain`, lines such as "Deciders: …" are skipped as well.
+    """
     told, fenced, anew = "", False, False
     for line in map(str.strip, body.splitlines()):
         item = _ITEM.match(line)
@@ -260,7 +282,7 @@ def _line_with(text: str, word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A passage without links and emphasis; what is code stays as it is."""
+    """Strip links and emphasis from a passage; code spans stay unchanged."""
     text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
     parts = _CODE.split(" ".join(text.split()))
     return "".join(part if code % 2 else _EMPHASIS.sub("", part) for code, part in enumerate(parts)).strip()

@@ -1,4 +1,4 @@
-"""What a definition node says: its name and kind, its signature on one line, the first line of its documentation."""
+"""Readers for definition nodes: name, kind, one-line signature, first line of documentation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hunchd.ingestion.grammars import Grammar
 
 MAX_SIGNATURE = 200  # characters: whole parameters of nearly every function, and bounded
 MAX_DOC = 160
-MAX_GENERIC = 60  # bytes of type parameters: with bounds and defaults they push the real ones off the line
-_WINDOW = 4000  # bytes of a node that are looked at
+MAX_GENERIC = 60  # bytes of type parameters; longer ones would push the parameters off the line
+_WINDOW = 4000  # bytes read per node
 
 TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "union", "impl"})
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "generator_function"})
@@ -29,13 +29,13 @@ _NO_DOC = re.compile(
 
 
 _LICENCE = re.compile(r"(?i)copyright|licen[sc]ed? |spdx|all rights reserved")
-# What a person would not write on one line: comments between parameters, spaces inside brackets, a last comma.
+# Removed when joining lines: comments between parameters, spaces inside brackets, trailing commas.
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'])//[^\n]*|(?<=\s)#\s[^\n]*", re.DOTALL)
 _TIGHT = re.compile(r"(?<=[(\[]) +|(?<=\w<) +|,? +(?=[)\]]|>(?:[,)\]>;(:]|$))")
 
 
 class SyntaxNode(Protocol):
-    """What we use of a tree-sitter node."""
+    """Subset of a tree-sitter node that is used here."""
 
     @property
     def type(self) -> str: ...
@@ -56,14 +56,17 @@ class SyntaxNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`body` is where the members are and where the signature ends; a silent one holds members but is no symbol."""
+    """Definition found in a syntax tree.
+
+    `body` contains the members and marks the end of the signature. A `silent` definition has members but is no symbol.
+    """
 
     name: str
     kind: str
     body: SyntaxNode | None = None
     container: str | None = None  # overrides the enclosing one
     silent: bool = False
-    leaf: bool = False  # what its body defines is nobody else's business
+    leaf: bool = False  # definitions in its body are ignored
 
 
 def text_of(node: SyntaxNode | None, source: bytes) -> str:
@@ -73,7 +76,10 @@ def text_of(node: SyntaxNode | None, source: bytes) -> str:
 
 
 def definition(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """What `node` defines, None when it is no definition after all. `inside` is the kind of what encloses it."""
+    """Return what `node` defines, or None if it defines nothing.
+
+    `inside` is the kind of the enclosing definition.
+    """
     special = _SPECIAL.get(node.type)
     if special:
         return special(node, kind, inside, source)
@@ -86,7 +92,7 @@ def definition(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defin
 
 
 def _assignment(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """Python's and Ruby's: a plain name on the left."""
+    """Read an assignment of Python or Ruby to a plain name."""
     left = node.child_by_field_name("left")
     if left is None or left.type not in ("identifier", "constant"):
         return None
@@ -97,7 +103,10 @@ def _assignment(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defi
 
 
 def _variable_declarator(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """JavaScript's `name = value`: a function when the value is one, nothing when it is required from elsewhere."""
+    """Read JavaScript's `name = value`.
+
+    It is a function if the value is one, and nothing if the value is a `require` or dynamic import.
+    """
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or name.type not in ("identifier", "property_identifier"):
         return None
@@ -113,7 +122,10 @@ def _variable_declarator(node: SyntaxNode, kind: str, inside: str, source: bytes
 
 
 def _member(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """A field of a JavaScript class or TypeScript interface: a method when its value is a function."""
+    """Read a field of a JavaScript class or TypeScript interface.
+
+    A function value makes it a method.
+    """
     name = node.child_by_field_name("name") or node.child_by_field_name("property")
     value = node.child_by_field_name("value")
     if name is None:
@@ -124,7 +136,10 @@ def _member(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definiti
 
 
 def _assignment_expression(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """`exports.f = function …`, `Thing.prototype.f = …`; any other assignment defines nothing."""
+    """Read `exports.f = function …` and `Thing.prototype.f = …`.
+
+    Other assignments define nothing.
+    """
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or left.type != "member_expression" or right.type not in (*_FUNCTIONS, "class"):
         return None
@@ -143,7 +158,10 @@ def _anonymous(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defin
 
 
 def _anonymous_class(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """JavaScript's class expression is nameless, Ruby's class, of the same node type, never is."""
+    """Read a class with or without a name.
+
+    JavaScript's class expression may have no name, Ruby's class always has one. Both have the same node type.
+    """
     name = re.sub(".*::", "", text_of(node.child_by_field_name("name"), source)) or "default"
     return Definition(name, kind, node.child_by_field_name("body"))
 
@@ -172,7 +190,10 @@ def _rust_impl(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defin
 
 
 def _declarator(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """C's and C++'s functions, variables and fields, whose name sits at the bottom of nested declarators."""
+    """Read a function, variable or field of C and C++.
+
+    The name is inside nested declarators.
+    """
     inner = node.child_by_field_name("declarator")
     is_function = False
     for _ in range(12):  # pointers to functions returning pointers
@@ -194,7 +215,7 @@ def _declarator(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defi
 
 
 def _inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
-    """`struct S { … };` parsed as a declaration without a declarator."""
+    """Read `struct S { … };`, a declaration without a declarator."""
     shape = node.child_by_field_name("type")
     if shape is None or shape.child_by_field_name("body") is None:
         return None
@@ -203,7 +224,10 @@ def _inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
 
 
 def _c_type(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """A struct, union, class or enum: only where it has a body, else it is a mere mention."""
+    """Read a struct, union, class or enum with a body.
+
+    Without a body it is only a reference.
+    """
     body = node.child_by_field_name("body")
     name = re.sub("<.*", "", text_of(node.child_by_field_name("name"), source))
     return Definition(name, kind, body) if body is not None and name else None
@@ -217,14 +241,20 @@ def _typedef(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definit
 
 
 def _macro(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """A macro with a value: one without is an include guard."""
+    """Read a macro with a value.
+
+    One without is an include guard.
+    """
     value = node.child_by_field_name("value")
     name = text_of(node.child_by_field_name("name"), source)
     return Definition(name, kind, value if node.type == "preproc_function_def" else None) if value is not None else None
 
 
 def _fields(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """Java's, C#'s and PHP's field declarations: the first name declared."""
+    """Read a field declaration of Java, C# or PHP.
+
+    The first declared name counts.
+    """
     inner = node.child_by_field_name("declarator") or next(
         (child for child in node.named_children if child.type in ("variable_declaration", "property_element")), None
     )
@@ -237,7 +267,10 @@ def _fields(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definiti
 
 
 def _field_declaration(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """`field_declaration` is what Go, Rust, Java, C# and C++ all call it, with three shapes."""
+    """Read a `field_declaration` of Go, Rust, Java, C# or C++.
+
+    The node has three shapes.
+    """
     name = node.child_by_field_name("name")
     if name is not None:
         return Definition(text_of(name, source), kind)
@@ -268,8 +301,11 @@ def _type_alias(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Defi
 
 
 def _javascript_test(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """`describe("…", () => {…})`, `test("…", …)`, `it.each(…)("…", …)`: what a test file defines. Of a suite the body
-    holds more of them."""
+    """Read a JavaScript test or suite.
+
+    Such as `describe("…", () => {…})`, `test("…", …)` or `it.each(…)("…", …)`. The body of a suite contains further
+    tests.
+    """
     callee, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     called = re.match(r"[a-z]+", text_of(callee, source))
     if given is None or called is None or called.group() not in _TEST_CALLS or not given.named_children:
@@ -284,7 +320,7 @@ def _javascript_test(node: SyntaxNode, kind: str, inside: str, source: bytes) ->
 
 
 def _unquoted(text: str) -> str:
-    """A title on one line, without the quotation marks around it but with those inside."""
+    """Return a title on one line without the enclosing quotation marks."""
     return " ".join((text[1:-1] if text[:1] in ("'", '"', "`") else text).split())
 
 
@@ -292,7 +328,10 @@ _TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
 
 
 def _ruby_test(node: SyntaxNode, kind: str, inside: str, source: bytes) -> Definition | None:
-    """`describe X do … end`, `it "…" do … end`: what a spec defines, with RSpec, Minitest and Rails' tests alike."""
+    """Read a Ruby test or suite.
+
+    `describe X do … end` and `it "…" do … end` of RSpec, Minitest and Rails tests.
+    """
     called, given = text_of(node.child_by_field_name("method"), source), node.child_by_field_name("arguments")
     block = node.child_by_field_name("block")
     if called not in _RUBY_SUITES | _RUBY_TESTS or block is None or given is None or not given.named_children:
@@ -353,7 +392,7 @@ _SPECIAL: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] 
     ),
     "block_mapping_pair": _key,
     "type_alias_statement": _type_alias,
-    # Both C's (name below declarators) and those of languages that name the name.
+    # Both C's, with the name below declarators, and those with a name field.
     "function_definition": lambda node, kind, inside, source: (
         _declarator(node, kind, inside, source)
         if node.child_by_field_name("declarator") is not None
@@ -368,7 +407,10 @@ def _named_function(node: SyntaxNode, kind: str, inside: str, source: bytes) -> 
 
 
 def signature(node: SyntaxNode, found: Definition, wrapper: SyntaxNode | None, source: bytes, grammar: Grammar) -> str:
-    """The definition on one line, without its body, its annotations and, for plain values, without text literals."""
+    """Render the definition on one line, without body and annotations.
+
+    String literals are removed from the values of constants, variables and fields.
+    """
     outer = node
     if wrapper is not None and (
         wrapper.start_point[0] == node.start_point[0] or wrapper.type == "template_declaration"
@@ -394,7 +436,7 @@ def signature(node: SyntaxNode, found: Definition, wrapper: SyntaxNode | None, s
 
 
 def _written(node: SyntaxNode, start: int, end: int, source: bytes) -> str:
-    """The source from `start` to `end`; of type parameters that would fill the line only that there are some."""
+    """Return the source with long type parameters shortened to `<…>`."""
     generic = node.child_by_field_name("type_parameters")
     inside = generic is not None and start < generic.start_byte < generic.end_byte <= end
     if generic is None or not inside or generic.end_byte - generic.start_byte <= MAX_GENERIC:
@@ -418,7 +460,10 @@ def _after_annotations(node: SyntaxNode, grammar: Grammar) -> int:
 
 
 def _without_texts(line: str) -> str:
-    """A text literal may be a secret, and a long value says less than its name."""
+    """Replace string literals and long values with `…`.
+
+    A literal may be a secret, and a long value says less than its name.
+    """
     head, equals, value = line.partition("=")
     if not equals or not (set("\"'`") & set(value) or len(value) > 60):
         return line
@@ -430,8 +475,11 @@ def is_licence(text: str) -> bool:
 
 
 def doc_line(text: str) -> str:
-    """The first line of a comment or docstring that tells something; "" for licences and orders to tools."""
-    passed_over = False  # a sentence that goes on
+    """Return the first informative line of a comment or docstring.
+
+    "" for licences and tool directives.
+    """
+    passed_over = False  # True inside a skipped sentence
     for raw in text.splitlines()[:12]:
         line = _COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", raw)).strip().strip("\"'").strip()
         line = _FILE_TAG.sub("", line)
@@ -445,7 +493,7 @@ def doc_line(text: str) -> str:
 
 
 def docstring(body: SyntaxNode | None, source: bytes) -> str:
-    """Python's: the first statement, when it is a string."""
+    """Return Python's docstring: the first statement, if it is a string."""
     first = next(iter(body.named_children), None) if body is not None else None
     if first is None or first.type != "expression_statement" or not first.named_children:
         return ""

@@ -1,7 +1,7 @@
-"""What a stretch of a session comes down to, by rules: decisions, instructions, preferences, actions, insights.
+"""Rule-based summary of session turns: decisions, instructions, preferences, actions, insights.
 
-Extractive: every point is a sentence that was said, with the turn it was said in, so nothing can be made up. The same
-turns always give the same points. What tools printed counts for little: nobody vouches for it.
+Extractive: every point is a sentence of the session with its turn number, so nothing can be invented. The same
+turns always yield the same points. Tool output has a low weight because nobody vouches for it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
 
 LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
 FEWEST_WORDS: Final = 3
-MOST_SENTENCES: Final = 60  # of a message: what is decided is said early or late, not in the middle of a pasted file
+MOST_SENTENCES: Final = 60  # per message: decisions are near its beginning or end, not inside a pasted file
 
-# How much would be lost without it. A user's word counts more than an assistant's: it is the one that is final.
-_WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # by the user, by the assistant
+# Weight by kind. A user's statement counts more than an assistant's because it is final.
+_WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
     "decision": (0.9, 0.7),
     "instruction": (0.85, 0.3),
     "preference": (0.8, 0.3),
@@ -26,7 +26,7 @@ _WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # by the user, by the 
     "action": (0.4, 0.35),
     "question": (0.3, 0.1),
 }
-_REASONED: Final = 0.06  # more, when the sentence says why
+_REASONED: Final = 0.06  # bonus if the sentence gives a reason
 _EDITED: Final = 0.3
 _RAN: Final = 0.15
 _COMMITTED: Final = 0.5
@@ -99,14 +99,14 @@ _FAILURE = re.compile(
     r"^test result: .*",
     re.MULTILINE,
 )
-_COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<said>.+?)\1", re.DOTALL)
+_COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<message>.+?)\1", re.DOTALL)
 _EDITING = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
 _RUNNING = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
 _PATHS = ("file_path", "path", "filePath", "file", "target_file", "notebook_path", "absolute_path", "relativePath")
 
 
 def digested(turns: Sequence[Turn]) -> Digest:
-    """What `turns`, at least one, come down to."""
+    """Summarize `turns` (at least one) as a digest."""
     points: list[Point] = []
     edited: dict[str, Point] = {}
     for turn in turns:
@@ -116,7 +116,7 @@ def digested(turns: Sequence[Turn]) -> Digest:
                     points += points_of(message, turn.number)
                 case Event.CALL:
                     if (done := _called(message, turn.number)) is not None and edited.get(done.text) is None:
-                        edited[done.text] = done  # a file that is edited ten times is edited
+                        edited[done.text] = done  # repeated edits of a file count once
                         points.append(done)
                 case Event.RESULT:
                     points += _failure(message, turn.number)
@@ -124,7 +124,7 @@ def digested(turns: Sequence[Turn]) -> Digest:
 
 
 def points_of(message: Message, turn: int) -> Iterator[Point]:
-    """What a person or an assistant says that is worth keeping, a point a sentence."""
+    """Yield the points of a message, one per sentence."""
     by_user = message.event is Event.USER
     for sentence in sentences(message.text):
         kind = kind_of(sentence, by_user=by_user)
@@ -136,7 +136,10 @@ def points_of(message: Message, turn: int) -> Iterator[Point]:
 
 
 def kind_of(sentence: str, *, by_user: bool) -> PointKind | None:
-    """What a sentence is by the words it uses; None: nothing that has to be kept."""
+    """Classify a sentence by its words.
+
+    Returns None if it need not be kept.
+    """
     if _HEDGED.search(sentence):
         return "question" if by_user and sentence.rstrip().endswith("?") else None
     if by_user:
@@ -155,8 +158,10 @@ _SAYS_DECIDED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of what somebody wrote, each on one line, without code and without list marks; the first and the
-    last ones of a long text."""
+    """Split prose into sentences, without code and list marks.
+
+    Each sentence is on one line. Of a long text only the first and last sentences are returned.
+    """
     found: list[str] = []
     pending = ""
     for part in _SENTENCE_END.split(_CODE.sub("\n", text)):
@@ -175,7 +180,10 @@ def sentences(text: str) -> list[str]:
 
 
 def argument_of(message: Message) -> str:
-    """What a tool was called with, on one line: a path or a command, where there is one."""
+    """Return a tool call's main argument, preferably a path or command.
+
+    The result is one line.
+    """
     inputs = _inputs(message)
     for name in (*_PATHS, "command", "cmd", "query", "pattern", "url"):
         value = inputs.get(name)
@@ -194,7 +202,7 @@ def _inputs(message: Message) -> dict[str, Any]:
 def _called(message: Message, turn: int) -> Point | None:
     tool, told = message.name or "", argument_of(message)
     if (commit := _COMMIT_MESSAGE.search(message.text) or _COMMIT_MESSAGE.search(told)) is not None:
-        said = " ".join(commit["said"].split("\n")[0].split())
+        said = " ".join(commit["message"].split("\n")[0].split())
         return Point("action", f"committed: {said}", turn, message.id, _COMMITTED)
     if _EDITING.search(tool) and told:
         path = str(PurePosixPath(told[:300]))
@@ -205,8 +213,11 @@ def _called(message: Message, turn: int) -> Point | None:
 
 
 def _failure(message: Message, turn: int) -> Iterator[Point]:
-    """The last line of a tool's result that tells of a failure or sums up a test run; files that were read tell of the
-    failures that their code is about."""
+    """Yield the last line of a tool's result that reports failure.
+
+    A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures
+    without failing.
+    """
     if message.name and not _RUNNING.search(message.name):
         return
     lines = _FAILURE.findall(message.text[-4_000:])

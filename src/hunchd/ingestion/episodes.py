@@ -1,4 +1,7 @@
-"""Units of history → episodes: what was done, why and where, at four lengths, taken from the text itself."""
+"""Conversion of units of history to episodes.
+
+An episode says what was done, why and where, in four lengths. All text is extracted from the commit itself.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.whereabouts import names_of, places_of
 
 MAX_FILES = 200  # listed in the full text; mass changes name their folders instead
-MAX_ARTIFACTS = 60  # files an episode is about: of more, none is what it was about
+MAX_ARTIFACTS = 60  # files linked to an episode; with more, no single file is its subject
 MAX_TITLE = 120  # characters
 MAX_WHY = 240
-MOST_SENTENCES = 40  # of a message that are looked at for its reason
+MOST_SENTENCES = 40  # sentences searched for the reason
 MAX_INDEX = 60
 
 _PULL_REQUEST = re.compile(r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)|\(!(\d+)\)\s*$")
@@ -34,12 +37,15 @@ _POINTS_BACK = re.compile(r"(?:also|but|however|it|now|so|that|then|therefore|th
 
 
 def episode_id(project: str, sha: str) -> str:
-    """The same id whoever meets the commit first: the backfill, a hook or a prediction."""
+    """Return the episode's id, the same for backfill, hooks and predictions."""
     return "m" + blake2b(f"{project}:commit:{sha}".encode(), digest_size=10).hexdigest()
 
 
 def episode(unit: Unit, project: str, *, now: datetime) -> Memory:
-    """What `unit` left behind; `now` is when it is stored. Its text is a stranger's until somebody vouches for it."""
+    """Build the episode of a unit.
+
+    `now` is the time at which it is stored. Its text is untrusted until somebody vouches for it.
+    """
     unit = replace(unit, subject=redact(unit.subject).text, body=redact(unit.body).text)
     at = datetime.fromtimestamp(likely(unit.at), UTC)
     title = cut(plain_title(unit.subject) or unit.subject or unit.sha[:10], MAX_TITLE)
@@ -71,7 +77,10 @@ def episode(unit: Unit, project: str, *, now: datetime) -> Memory:
 
 
 def reason_in(body: str, title: str = "") -> str:
-    """The sentences of a message that say why; failing that, how it begins. What repeats the title is left out."""
+    """Return the sentences of a message that give the reason.
+
+    Failing that, its beginning. Sentences that repeat the title are skipped.
+    """
     said = [one for one in sentences(body, most=MOST_SENTENCES) if not _repeats(one, title)]
     telling = next((at for at, sentence in enumerate(said) if _REASON.search(sentence)), 0)
     while telling and _POINTS_BACK.match(said[telling]) and len(joined(said[telling - 1 : telling + 1])) <= MAX_WHY:
@@ -81,13 +90,13 @@ def reason_in(body: str, title: str = "") -> str:
         if found and len(joined([*found, sentence])) > MAX_WHY:
             break
         found.append(sentence)
-    if len(found) > 1 and found[-1].endswith(":"):  # it leads to what is not told
+    if len(found) > 1 and found[-1].endswith(":"):  # it introduces text that is cut off
         found.pop()
     return cut(joined(found), MAX_WHY)
 
 
 def _full(unit: Unit) -> str:
-    """The message word for word, and what changed."""
+    """Return the full message and the list of changes."""
     lines = [f"{change.status} {_moved(change)}" for change in unit.changes[:MAX_FILES]]
     if len(unit.changes) > MAX_FILES:
         lines.append(f"and {len(unit.changes) - MAX_FILES} more files")
@@ -119,7 +128,10 @@ def _tags(unit: Unit) -> tuple[str, ...]:
 
 
 def _importance(unit: Unit) -> float:
-    """What people did and explained matters most; what bots and calendars did hardly at all."""
+    """Rate a unit of history.
+
+    Explained work by people matters most, bots and calendar commits least.
+    """
     if unit.tags:
         return 0.6
     if not is_work(unit):

@@ -1,4 +1,4 @@
-"""The places that an error text names: the frames of many languages, and path:line as tools write it."""
+"""Source locations in error texts: frames of many languages and path:line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLED_AT = re.compile(
 )
 # Java before its own classes: "java.base/java.util.Objects.requireNonNull(Objects.java:235)".
 _IN_MODULE = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.\w{1,6}):(\d+)\)", re.MULTILINE)
-# Go names the function on the line above, indented where a race is told.
+# Go prints the function on the line above, indented in race reports.
 _GO_FRAME = re.compile(r"^ *([\w./*()-]{1,200}?)\([^()\n]*\)\n[\t ]+(\S{1,300}\.go):(\d+)", re.MULTILINE)
 # Sanitizers and gdb: "#1 0x55bf in fill /w/main.c:3", "#0  total (n=1) at main.c:5".
 _NATIVE_FRAME = re.compile(
@@ -26,13 +26,13 @@ _PHP_FRAME = re.compile(r"^#\d+ ([^\s(]{1,300}\.php)\((\d+)\): (?:[\w\\]+(?:->|:
 _VITEST_FRAME = re.compile(r"^ *❯ (?:([\w.$<>]+) )?([^\s:]+\.\w{2,4}):(\d+):\d+$", re.MULTILINE)
 _IN_FUNCTION = re.compile(r"(?::\d+)?: in (\S+)|:in [`'](?:[\w ()]+ in )?(?:[\w:]+[#.])?([^'\n]+)'")
 _ELIXIR_FUNCTION = re.compile(r": (?:anonymous fn/\d+ in )?((?:[A-Z]\w*\.)+\w+[?!]?)/\d")
-# What Elixir says of its own libraries names them first.
+# Frames of Elixir's own libraries begin with their names.
 _OF_ELIXIR = re.compile(r"\((?:elixir|stdlib|kernel|ex_unit|mix|logger|iex) [\d.]+\) $")
 _DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
 _PATH_LINE = re.compile(
     r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
 )
-# Path, line and function where a group says so, by their numbers.
+# Patterns with the numbers of their groups: path, line, function.
 _FRAMES: Final = (
     (_PYTHON_FRAME, 1, 2, 3),
     (_CALLED_AT, 2, 3, 1),
@@ -47,7 +47,7 @@ _FRAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A spot that an error names, as written."""
+    """Source location that an error names, as written."""
 
     path: str
     line: int
@@ -55,7 +55,7 @@ class Place:
 
 
 def places_in(text: str) -> tuple[tuple[int, Place], ...]:
-    """All places with where they stand, in the order of the text."""
+    """Return all places with their offsets, in the order of the text."""
     found: dict[int, Place] = {}
     for pattern, path, line, function in _FRAMES:
         for match in pattern.finditer(text):
@@ -80,6 +80,9 @@ def _plain(path: str) -> str:
 
 
 def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
-    """pytest prints a function down to the line that failed, then where that is."""
+    """Return the last function defined before `position`.
+
+    pytest prints a function down to the failing line, then its location.
+    """
     before = [match for match in definitions if match.start() < position]
     return before[-1][1] if before else ""

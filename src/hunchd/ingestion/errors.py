@@ -1,4 +1,4 @@
-"""What an error text says: its headline, the places it names, and a fingerprint by which it is known again."""
+"""Parser of error texts: headline, places and identifying fingerprint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = re.compile(
     r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
     r"|(?:[\w.]+\.)?Failed(?=: ))\b:?\s*(.*)$"
 )
-# What Python ends a traceback with: an exception may be called anything.
+# Last line of a Python traceback: an exception may have any name.
 _RAISED = re.compile(r"^((?:\w+\.)*[A-Z]\w*)(?:: (.*))?$")
 _LABELLED = re.compile(
     r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
@@ -27,19 +27,19 @@ _LABELLED = re.compile(
 # pytest's message lines, and the line below them that names place and type.
 _MARKED = re.compile(r"^E(?:  |$)")
 _ENDED = re.compile(r"^\S+\.\w+:\d+: ([A-Z]\w+)$")
-# What Python and pytest print; what a tool printed in between is not the error.
+# Traces of Python and pytest; tool output in between is not the error.
 _TRACED = re.compile(r"^Traceback \(most recent call last\)|^E  |^\S+\.py:\d+: (?:in \w|[A-Z]\w+$)", re.MULTILINE)
 _PYTHONIC = re.compile(r'File "[^"\n]+", line \d|^E  |^\S+\.py:\d+: ', re.MULTILINE)
 
-# Where pytest and unittest begin to tell of the next test that failed, and where they are done with them.
+# Headers that pytest and unittest print before each failed test, and the start of their summary.
 _TOLD_OF = re.compile(r"^(?:_{3,} .{1,300} _{3,}|(?:ERROR|FAIL): \w+ \(.{1,300}\))$", re.MULTILINE)
 _DONE = re.compile(
     r"^={3,} (?:short test summary|warnings summary|\d+ (?:failed|error))|^Ran \d+ tests? in ", re.MULTILINE
 )
-# A line that cannot be parsed, as it is shown.
+# A syntax error with the line that cannot be parsed.
 _UNPARSED = re.compile(r'File "([^"\n]+)", line \d+\n(?:E +)?[ \t]*(\S.*)\n(?:E +)?[ \t]*\^')
 
-# Code of others, whose functions and lines change with each upgrade; and tests, of which many may meet one error.
+# Third-party code, whose functions and lines change with each upgrade; and tests, many of which may hit one error.
 _FOREIGN = re.compile(
     r"(?:site-packages|dist-packages|node_modules|lib/python[\d.]+|\.cargo/registry|go/pkg/mod|go[\d.-]*/src|gems|deps)/"
     r"|^<|^node:|^/rustc/|^/usr/(?:include|lib|share)/|^(?:\.\./)+(?:src|sysdeps|csu)/|(?:^|/)vendor/\w[\w-]*/\w[\w-]*/"
@@ -75,10 +75,10 @@ _OF_ANYTHING = re.compile(
     r"an?|the|err(?:ors?)?|fail(?:ed|ures?)?|fatal|exit(?:ed|ing)?|code|status|with|by|ended|command|tests?|build|make|npm"
     r"|process|returned|non|zero|stop|in|of|s|ok|passed|skipped|found"
 )
-_TOLD_INSTEAD = 12  # last lines, where the headline says nothing
-_FRAMES = 3  # that tell an error from another
+_TOLD_INSTEAD = 12  # last lines used if the headline is uninformative
+_FRAMES = 3  # frames that identify an error
 
-# What differs between two occurrences of one error, and the word put in its place.
+# Parts that differ between two occurrences of one error, and their placeholders.
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))"), ""),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "<uuid>"),
@@ -89,7 +89,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"-?\b\d+(?:\.\d+)?\b"), "<n>"),
 )
 _HEADLINE_LENGTH = 200  # characters
-_LONGEST_TEXT = 64 * 1024  # characters looked at; a trace says what it has to say at its ends
+_LONGEST_TEXT = 64 * 1024  # characters examined; the relevant parts of a trace are at its ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,21 @@ class ErrorText:
     type: str  # exception type or error code; "" when the text names none
     places: tuple[Place, ...]  # in the order of the text
     fingerprint: str  # 16 hex digits
-    at: Place | None = None  # where the headline says that it is, if a tool says so
-    raised_last: bool = False  # whether the last of the places is where it was raised
+    at: Place | None = None  # place of the headline, if a tool printed one
+    raised_last: bool = False  # True if the error was raised at the last place
 
     @property
     def nearest(self) -> tuple[Place, ...]:
-        """The places, those nearest to where it went wrong first."""
+        """Return the places, those nearest to the failure first."""
         ordered = sorted(self.places[::-1] if self.raised_last else self.places, key=_is_foreign)
         return (*((self.at,) if self.at is not None else ()), *ordered)
 
 
 def understood(text: str) -> ErrorText:
-    """What `text` says. Two texts with one fingerprint differ in values, addresses, times, paths and lines only."""
+    """Parse an error text.
+
+    Two texts with the same fingerprint differ only in values, addresses, times, paths and lines.
+    """
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT // 4] + "\n" + text[-_LONGEST_TEXT * 3 // 4 :]
     plain = _most_told(as_printed(shortened(_MASKS[0][0].sub("", text))))
     found = places_in(plain)
@@ -124,14 +127,14 @@ def understood(text: str) -> ErrorText:
     frames = _frames(places, raised_last=raised_last)
     if tool is not None and at is not None:
         if not any(place.function for place in places):
-            frames = [_named_by(tool)]  # what else is wrong is another error
+            frames = [_named_by(tool)]  # other places are other errors
         if all(place.path != at.path for place in places):
             places = (*places, at)
     if unparsed := _UNPARSED.findall(plain):
         frames = [f"{unparsed[-1][0].rsplit('/', 1)[-1]}: {' '.join(unparsed[-1][1].split())}"]
     named = bool(_NAMING.search(f"{kind}: {headline}")) or not any(place.function for place in places)
     said = headline[: 2 * _HEADLINE_LENGTH]
-    # Which module is missing is the error, wherever it was looked for.
+    # The missing module identifies the error, not the place where it was searched.
     said = _FOLDERS.sub("", said) if _MISSING.search(said) else without_values(said, names_stay=named)
     template = masked(said)[:_HEADLINE_LENGTH]
     if not frames and _says_nothing(template):
@@ -143,8 +146,11 @@ def understood(text: str) -> ErrorText:
 
 
 def _most_told(text: str) -> str:
-    """Of several tests that failed the part about the last of those that failed alike most often: one missing name
-    breaks many tests, a few of them in odd ways. What an assertion says is rather a consequence."""
+    """Select the section of the most frequent failure among several failed tests.
+
+    One missing name breaks many tests, a few of them in odd ways. Failed assertions are more often consequences, so
+    other errors win ties, then later ones.
+    """
     heads = list(_TOLD_OF.finditer(text))
     if len(heads) < 2:
         return text
@@ -158,17 +164,26 @@ def _most_told(text: str) -> str:
 
 
 def _says_nothing(template: str) -> bool:
-    """Whether a headline could stand above anything that goes wrong: "FAIL", "Error 1", "3 failed"."""
+    """Return True for headlines that fit any failure.
+
+    Such as "FAIL", "Error 1" or "3 failed".
+    """
     return all(_OF_ANYTHING.fullmatch(word.lower()) for word in _WORDS.findall(_MASKED.sub("", template)))
 
 
 def _named_by(tool: ToolError) -> str:
-    """The file, and the column of a compiler: it stays when the line moves, and another line mostly has another."""
+    """Identify a compiler error by file and column.
+
+    The column stays the same when the line moves, and another line mostly has another column.
+    """
     return f"{tool.path.rsplit('/', 1)[-1]}:{tool.column or ''}"
 
 
 def _frames(places: tuple[Place, ...], *, raised_last: bool) -> list[str]:
-    """The project's own frames nearest to the raise site, without lines; those of tests where there are no others."""
+    """Return the project's own frames nearest to the raise site.
+
+    Line numbers are left out. Frames of tests are used only if there are no others.
+    """
     ordered = places[::-1] if raised_last else places
     own = [place for place in ordered if not _is_foreign(place)] or list(ordered)
     called = [place for place in own if place.function] or own
@@ -182,7 +197,7 @@ def _is_foreign(place: Place) -> bool:
 
 
 def without_values(text: str, *, names_stay: bool) -> str:
-    """`text` without what it quotes; where names stay, only without quotations that are none."""
+    """Mask the quotations in `text`; with `names_stay`, quoted identifiers are kept."""
 
     def mask(found: re.Match[str]) -> str:
         quoted = next((part for part in found.groups() if part is not None), "")
@@ -192,15 +207,18 @@ def without_values(text: str, *, names_stay: bool) -> str:
 
 
 def masked(text: str) -> str:
-    """`text` with everything replaced that differs between two occurrences of the same error."""
+    """Mask everything that differs between two occurrences of the same error."""
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return _REPEATED.sub(r"\1", " ".join(text.split()))
 
 
 def _headline(text: str) -> tuple[str, str]:
-    """(type, headline): what pytest marks; else the last line that names an exception, the first labelled an error, the
-    last."""
+    """Return (type, headline) of an error text.
+
+    Preferred are pytest's marked lines, then the last line that names an exception, the first line labelled an
+    error, and the last line.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     if marked := _marked(lines):
         return marked
@@ -216,7 +234,7 @@ def _headline(text: str) -> tuple[str, str]:
 
 
 def _raised(lines: list[str]) -> tuple[str, str] | None:
-    """What ends the last traceback of Python's own form."""
+    """Return the exception line that ends the last traceback in Python's format."""
     starts = [number for number, line in enumerate(lines) if line.strip().startswith(TRACEBACK)]
     if not starts or lines[starts[-1]].startswith(" "):
         return None
@@ -229,7 +247,10 @@ def _raised(lines: list[str]) -> tuple[str, str] | None:
 
 
 def _marked(lines: list[str]) -> tuple[str, str] | None:
-    """The first line of the last message that pytest marks; its type may stand below, beside the place."""
+    """Return the first line of the last message marked by pytest.
+
+    pytest marks message lines with E. Its type may be on the line below, beside the place.
+    """
     ends = [number for number, line in enumerate(lines) if _MARKED.match(line)]
     if not ends:
         return None
@@ -237,7 +258,7 @@ def _marked(lines: list[str]) -> tuple[str, str] | None:
     while first > 0 and lines[first - 1].startswith("E"):
         first -= 1
     headline = lines[first][1:].strip()
-    if headline.startswith('File "'):  # what cannot be parsed is shown first, and named last
+    if headline.startswith('File "'):  # for syntax errors the type is on the last line
         headline = lines[last][1:].strip()
     if named := _NAMED.match(headline):
         return named[1].rsplit(".", 1)[-1], headline

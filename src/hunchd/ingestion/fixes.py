@@ -1,6 +1,6 @@
-"""What made an error go away: a change, how often it was made for that error, and how often that helped. No I/O.
+"""Fixes of errors with their success rates.
 
-A fix that was never tried is one from history: a commit that mended something like it.
+No I/O. A fix with no trials comes from history: a commit that fixed a similar error.
 """
 
 from __future__ import annotations
@@ -17,57 +17,62 @@ from hunchd.repository.working import FileChange
 
 TAG: Final = "fix"
 FIXES: Final = "fixes"  # type of the link from a fix to its error
-FIXED_BY: Final = "fixed_by"  # and back
-PAST: Final = "history"  # tag of a fix that is a commit of the past, as long as nobody has tried it
-ABOUT_SYMBOL: Final = "about_symbol"  # type of the link to a name that it mends, as `path#name`
+FIXED_BY: Final = "fixed_by"  # type of the reverse link
+PAST: Final = "history"  # tag of a fix from history that nobody has tried yet
+ABOUT_SYMBOL: Final = "about_symbol"  # type of the link to a fixed symbol, as `path#name`
 
-MOST_PATHS: Final = 12  # a change of more is more than a fix: nobody could tell which part of it helped
+MOST_PATHS: Final = 12  # in a larger change nobody could tell which part helped
 DIFF_LINES: Final = 80
 DIFF_CHARACTERS: Final = 6_000
 LINE_CHARACTERS: Final = 200
 CONTEXT: Final = 1  # lines around a change
-SHOWN_LINES: Final = 14  # of a diff beside an error
+SHOWN_LINES: Final = 14  # of the diff shown beside an error
 SHOWN_PATHS: Final = 3
-# One that helped once in five times is no advice.
+# A fix that helped once in five trials is not worth showing.
 LEAST_CONFIDENCE: Final = 0.3
-# What mended something like it: less than anything that has helped.
+# Fixes of similar errors rank below any fix that has helped.
 UNTRIED: Final = 0.2
 IMPORTANCE, PAST_IMPORTANCE = 0.7, 0.3
-# Two changes are one fix when at least half of their files, and of the lines they put in, are the same.
+# Two changes are the same fix if they share at least half of their files and of their added lines.
 SAME: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change after which an error was gone, or one of the past that may do. `tried` counts the times it could have
-    helped, `helped` those it did."""
+    """Change that fixed an error, or past commit that may.
+
+    `tried` counts how often it could have helped, `helped` how often it did.
+    """
 
     id: str
     error: str  # id of the error's memory
     headline: str  # of the error
-    paths: tuple[str, ...]  # what the error names first
+    paths: tuple[str, ...]  # paths that the error names come first
     diff: str
     at: datetime
-    command: str | None = None  # that failed before and passed after
+    command: str | None = None  # command that failed before and passed after
     commit: str | None = None
     subject: str = ""  # of the commit
     helped: int = 1
     tried: int = 1
-    symbols: tuple[str, ...] = ()  # that the error and the commit both name
+    symbols: tuple[str, ...] = ()  # named by both the error and the commit
 
     @property
     def is_past(self) -> bool:
-        """Whether all that speaks for it is that a commit mended something like it."""
+        """Return True if a similar past commit is the only evidence."""
         return self.tried == 0
 
     @property
     def confidence(self) -> float:
-        """Laplace's rule: a fix seen once is likely, not certain."""
+        """Estimate the success rate by Laplace's rule.
+
+        A fix seen once is likely, not certain.
+        """
         return UNTRIED if self.is_past else (self.helped + 1) / (self.tried + 2)
 
     @property
     def line(self) -> str:
-        """The fix in our own words, with its record."""
+        """Describe the fix and its record in one line."""
         names = ", ".join(self.paths[:SHOWN_PATHS])
         more = f" and {len(self.paths) - SHOWN_PATHS} more" if len(self.paths) > SHOWN_PATHS else ""
         if self.is_past:
@@ -85,7 +90,10 @@ def fix_of(
     at: datetime,
     command: str | None,
 ) -> Fix | None:
-    """The fix that `changes` are for an error that names the files `named`; None for nothing or for too much."""
+    """Build the fix that `changes` represent.
+
+    Returns None if there are none or too many. `named`: paths that the error names.
+    """
     changed = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(changed) <= MOST_PATHS:
         return None
@@ -97,7 +105,10 @@ def fix_of(
 
 
 def diff_of(changes: Sequence[FileChange]) -> str:
-    """What was taken out and put in, file by file, as much as a reader looks at."""
+    """Render the removed and added lines, file by file.
+
+    The length is limited to what a reader looks at.
+    """
     lines: list[str] = []
     for change in changes:
         before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
@@ -111,8 +122,11 @@ def diff_of(changes: Sequence[FileChange]) -> str:
 
 
 def same(one: Fix, other: Fix) -> bool:
-    """Whether a change is that fix again: of the same files, and mostly the same lines are put in. What was taken out
-    may be broken in another way each time."""
+    """Return True if two changes are the same fix.
+
+    They have the same files and mostly the same added lines. Removed lines are ignored, since the code may be
+    broken in a different way each time.
+    """
     mine, others = set(one.paths), set(other.paths)
     if len(mine & others) < SAME * len(mine | others):
         return False
@@ -128,7 +142,10 @@ def _lines(diff: str, mark: str) -> set[str]:
 
 
 def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
-    """What is known after `found` made the error go away: the same as before has helped again, the others have not."""
+    """Update the known fixes after `found` fixed the error.
+
+    The fix that matches has helped once more; the others have one more failed trial.
+    """
     again = next((fix for fix in sorted(known, key=lambda fix: -fix.tried) if same(fix, found)), None)
     others = [replace(fix, tried=fix.tried + 1) for fix in known if fix is not again]
     if again is None:
@@ -138,19 +155,25 @@ def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
 
 
 def in_vain(known: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """The fixes that were made again and did not help: the error came back after `paths` were changed. Whoever edits
-    the file of a commit of the past has not made that commit again."""
+    """Count a failed trial for fixes that were applied again without success.
+
+    The error came back after `paths` were changed. Past commits are not counted: editing their files does not
+    repeat the commit.
+    """
     return [replace(fix, tried=fix.tried + 1) for fix in known if not fix.is_past and set(fix.paths) <= set(paths)]
 
 
 def best(fixes: Sequence[Fix]) -> Fix | None:
-    """The one to show: the surest, then the newest; of commits of the past one only where nothing has helped."""
+    """Return the fix to show: the most confident, then the newest.
+
+    Past commits rank only where nothing has helped.
+    """
     likely = [fix for fix in fixes if fix.is_past or (fix.helped and fix.confidence >= LEAST_CONFIDENCE)]
     return max(likely, key=lambda fix: (fix.confidence, fix.at), default=None)
 
 
 def excerpt(fix: Fix) -> str:
-    """The change as it stands beside the error."""
+    """Render the beginning of the diff for display beside the error."""
     lines = fix.diff.splitlines()
     subject = [f"{fix.commit[:7]} {fix.subject}"] if fix.commit and fix.subject else []
     return "\n".join((*subject, *lines[:SHOWN_LINES], *(["…"] if len(lines) > SHOWN_LINES else [])))
@@ -161,7 +184,10 @@ def is_fix(memory: Memory) -> bool:
 
 
 def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None) -> Memory:
-    """A fix as it is kept; `known` is what was kept of it before."""
+    """Convert a fix to a memory.
+
+    `known` is the memory stored for it before.
+    """
     commit = (Artifact("commit", fix.commit),) if fix.commit else ()
     names = ", ".join(fix.paths)
     memory = Memory(
@@ -210,7 +236,10 @@ def _told(fix: Fix) -> str:
 
 
 def fix_from(memory: Memory) -> Fix | None:
-    """The fix that a kept memory tells of; None where it tells of none, or is no longer valid."""
+    """Convert a stored memory to a fix.
+
+    Returns None if it is no fix or no longer active.
+    """
     if not is_fix(memory) or memory.status is not Status.ACTIVE:
         return None
     told: Mapping[str, Any] = memory.source

@@ -1,4 +1,7 @@
-"""The settings before a page, as people write them who think that they write YAML: `globs: **/*.ts` is none."""
+"""Lenient parser of front matter.
+
+People write settings such as `globs: **/*.ts` that are invalid YAML.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ _REST: Final = frozenset("]}")  # ends a list of several lines
 
 
 def settings_in(text: str) -> dict[str, list[str]] | None:
-    """What stands after each key, line by line and item by item; None for what no such settings look like."""
+    """Parse settings into a list of values per key.
+
+    Returns None if the text has another form.
+    """
     told: dict[str, list[str]] = {}
     values: list[str] | None = None
     for line in text.splitlines():
@@ -33,12 +39,12 @@ def settings_in(text: str) -> dict[str, list[str]] | None:
 
 
 def value_of(settings: Mapping[str, list[str]], key: str) -> str:
-    """The value of a setting that has one, on one line."""
+    """Return the value of a setting on one line."""
     return " ".join(value for value in settings.get(key, ()) if value not in (">", "|", ">-", "|-"))
 
 
 def _value(text: str | None) -> str:
-    """A value without a comment behind it, and without the quotes around it."""
+    """Strip the trailing comment and the enclosing quotes from a value."""
     value = (text or "").strip()
     if value[:1] in ("'", '"'):
         quote = value[0]

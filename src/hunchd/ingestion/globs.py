@@ -1,7 +1,7 @@
-"""Which files a glob names, as coding agents write them in their rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
+"""Glob matching as coding agents use it in rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
 
-A glob is made plain once, when it is read, and matched often: no expression is compiled for it, and matching takes at
-most as many steps as the glob has parts times the path has.
+Globs are normalized once, when read, and matched often: no expression is compiled, and matching takes at most as
+many steps as the glob has parts times the path has.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-MOST: Final = 40  # globs of one rule, each choice in braces counted: people write ten
+MOST: Final = 40  # globs per rule, each choice in braces counted; people write ten
 LONGEST: Final = 300  # characters of one
 LONGEST_LIST: Final = 8_000  # characters of a list
 
 EVERYWHERE: Final = "**"
 _ALL: Final = frozenset({"**", "**/*", "**/**", "**/*.*", "*/**"})
-_BRACES: Final = re.compile(r"\{([^{}]*)\}")  # those without any in them
-_ESCAPE: Final = re.compile(r"\\(?=[\[\](){}])")  # before anything else it parts folders
-_GLUED: Final = re.compile(r"(?<![^/])\*\*(?=[^/*])")  # `**.ts` is meant as `**/*.ts`
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")  # innermost braces
+_ESCAPE: Final = re.compile(r"\\(?=[\[\](){}])")  # elsewhere a backslash separates folders
+_GLUED: Final = re.compile(r"(?<![^/])\*\*(?=[^/*])")  # `**.ts` means `**/*.ts`
 
 
 def listed(text: str) -> list[str]:
-    """The globs of a list with commas, in brackets and quotes or not; a comma in braces is part of a glob."""
+    """Split a comma-separated list of globs, with or without brackets and quotes.
+
+    A comma inside braces belongs to the glob.
+    """
     text = text[:LONGEST_LIST].strip()
     if text.startswith("[") and text.endswith("]") and ("," in text or text[1:2] in "\"']"):
         text = text[1:-1]
@@ -37,8 +40,10 @@ def listed(text: str) -> list[str]:
 
 
 def plain(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
-    """The globs without braces, each once; none if they name every file. `names_anywhere`: one without a slash is about
-    files of that name in all folders."""
+    """Expand braces and normalize globs, without duplicates.
+
+    Empty if they match every file. `names_anywhere`: a glob without a slash matches files of that name in all folders.
+    """
     told: dict[str, None] = {}
     for glob in globs:
         for one in _unfolded(glob[:LONGEST]):
@@ -49,8 +54,10 @@ def plain(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
 
 
 def name(globs: Collection[str], path: str) -> bool:
-    """Whether plain globs name the file: one of them does, or all of them only leave files out, and none leaves it
-    out."""
+    """Return True if normalized globs match the file.
+
+    One positive glob must match, unless there are only exclusions, and no exclusion may match.
+    """
     parts = path.split("/")
     named = [glob for glob in globs if not glob.startswith("!")]
     if named and not any(_matches(glob, parts) for glob in named):
@@ -59,14 +66,19 @@ def name(globs: Collection[str], path: str) -> bool:
 
 
 def folder_of(glob: str) -> str:
-    """The folder in which all files are that a plain glob names; "" for one that names files anywhere."""
+    """Return the folder that contains all matches of a normalized glob.
+
+    Returns "" if there is none.
+    """
     head = re.split(r"[*?\[!]", glob, maxsplit=1)[0]
     return head.rpartition("/")[0]
 
 
 def _unfolded(glob: str) -> list[str]:
-    """The globs that one with braces stands for; what is more than anybody writes is left as it is, and names
-    nothing."""
+    """Expand the braces of a glob.
+
+    Globs with more than MOST choices are left unexpanded and match nothing.
+    """
     done, waiting = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
     while waiting and len(done) + len(waiting) < MOST:
         one = waiting.pop()
@@ -80,7 +92,7 @@ def _unfolded(glob: str) -> list[str]:
 
 
 def _anchored(glob: str, *, names_anywhere: bool) -> str:
-    """A glob as it is matched: from the root, without the many ways to write that."""
+    """Anchor a glob at the root and normalize its spelling."""
     denied, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     from_root = glob.startswith("/")
     glob = glob.removeprefix("./").lstrip("/")
@@ -92,10 +104,13 @@ def _anchored(glob: str, *, names_anywhere: bool) -> str:
 
 
 def _matches(glob: str, parts: Sequence[str]) -> bool:
-    """Part by part; after a part that did not fit, the last `**` takes one folder more. Nothing before it can help."""
+    """Match a glob against the parts of a path.
+
+    After a mismatch the last `**` takes one more folder; backtracking further cannot help.
+    """
     wanted = glob.split("/")
     at = here = taken = 0
-    again = -1  # behind the last `**`
+    again = -1  # index after the last `**`
     while here < len(parts):
         if at < len(wanted) and wanted[at] == "**":
             at += 1
@@ -111,7 +126,10 @@ def _matches(glob: str, parts: Sequence[str]) -> bool:
 
 
 def _fits(wanted: str, part: str) -> bool:
-    """Whether one part of a path is as wanted. A folder that is called `[id]` is meant as often as a set of letters."""
+    """Return True if one part of a path matches.
+
+    A name in brackets such as `[id]` is as often a literal folder as a set of letters.
+    """
     if wanted in ("*", part):
         return True
     if "?" in wanted or "[" in wanted:

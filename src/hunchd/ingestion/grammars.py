@@ -1,4 +1,7 @@
-"""What each language calls its parts: one table entry a grammar, so that the walk itself knows no language."""
+"""Table of syntax node names per language.
+
+It keeps the tree walk generic.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """How to read one language. Node types are those of the grammar in wheel `module`."""
+    """Description of one language's syntax.
+
+    Node types are those of the grammar in wheel `module`.
+    """
 
     module: str
     function: str = "language"
@@ -17,7 +23,7 @@ class Grammar:
     through: frozenset[str] = frozenset()  # nodes that only group definitions
     bodies: frozenset[str] = frozenset()  # where a signature ends, for definitions without a `body` field
     leading: frozenset[str] = frozenset()  # annotations in front of a definition: no part of its signature
-    ends_after: tuple[str, ...] = ()  # fields a signature ends with, where bodies have no beginning of their own
+    ends_after: tuple[str, ...] = ()  # fields that end the signature, if bodies have no start node
     query: str = ""  # captures @import, @module (a child module), @quiet (text that is no code)
     embedded: str = ""  # node type whose braces hold source of the same language (Rust's item macros)
 

@@ -1,5 +1,4 @@
-"""Pages that say how one works here, for contributors and for coding agents: which files of a project they are, what
-each speaks for, and what it brings in."""
+"""Discovery of contributor and agent pages with scope and imports."""
 
 from __future__ import annotations
 
@@ -14,24 +13,24 @@ from hunchd.ingestion import globs
 from hunchd.ingestion.front_matter import settings_in, value_of
 from hunchd.ingestion.headings import parted
 
-MOST: Final = 60  # guides that are read, the nearest to the root
-DEEPEST: Final = 4  # folders above a guide that speaks for what is below its folder
-MOST_IMPORTS: Final = 20  # of one guide
+MOST: Final = 60  # guides read, those nearest to the root first
+DEEPEST: Final = 4  # folders above a guide that applies to its own folder
+MOST_IMPORTS: Final = 20  # per guide
 DEEPEST_IMPORT: Final = 5  # from guide to guide
 LONGEST_DESCRIPTION: Final = 300  # characters
-AIDER: Final = ".aider.conf.yml"  # no guide: it says which files are
+AIDER: Final = ".aider.conf.yml"  # no guide itself: it lists guides
 
 _CONTRIBUTORS = r"(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI)(?:\.(?:md|rst|txt))?"
 _BELOW = r"(?:[^/]+/)*[^/]+"
 
 
 class _Format(NamedTuple):
-    """One way to write rules for agents."""
+    """File format for agent rules."""
 
-    path: str  # below the folder it speaks for
-    globs: str = ""  # the setting that says for which files of that
-    names_anywhere: bool = False  # a glob without a slash is about all folders
-    described: bool = False  # without globs, what describes it says who wants it
+    path: str  # path pattern below the folder to which it applies
+    globs: str = ""  # setting with the globs of the files to which it applies
+    names_anywhere: bool = False  # a glob without a slash matches in all folders
+    described: bool = False  # without globs, the description says when it applies
 
 
 _FORMATS: Final = tuple(
@@ -51,7 +50,7 @@ _FORMATS: Final = tuple(
 _PLAIN: Final = _Format("")
 _AT_ROOT: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
 _NAMES: Final = ("agents", "claude", "contributing", "gemini", "conventions")
-# Those that people make a link of, to one page for all agents.
+# Guides that are often symbolic links to one page for all agents.
 LINKED: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
     ".github/copilot-instructions.md", ".junie/guidelines.md",
@@ -65,22 +64,22 @@ _FOR_NEWCOMERS: Final = re.compile(r"(?:^|/)(?:CONTRIBUTING|README|CHANGELOG)(?:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a guide speaks for."""
+    """Scope of a guide."""
 
-    part: str = ""  # the folder
-    globs: tuple[str, ...] = ()  # that name files of the project, or of the folder; none: all of it
-    on_demand: bool = False  # it is told to who asks for it
-    about: str = ""  # when that is, in its author's words
+    part: str = ""  # folder
+    globs: tuple[str, ...] = ()  # files to which it applies; empty: all
+    on_demand: bool = False  # shown only on request
+    about: str = ""  # when it applies, in the author's words
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of the folder, always."""
+        """Return True if the guide always applies to the whole folder."""
         return not (self.globs or self.on_demand)
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """One page as it is read: without its settings, without comments."""
+    """Contributor or agent page without its settings and comments."""
 
     path: str
     text: str
@@ -88,32 +87,36 @@ class Guide:
 
     @property
     def for_agents(self) -> bool:
-        """Written for whoever works here every day, not for a first contribution."""
+        """Return True unless the page is for first contributions."""
         return not _FOR_NEWCOMERS.search(self.path)
 
 
 def is_guide(path: str) -> bool:
-    """Whether a path is a page for contributors or agents. Most files of a project have neither such a name nor such a
-    folder, and are not looked at closely."""
+    """Return True if a path is a contributor or agent page.
+
+    Most paths are rejected by name or folder before a pattern is tried.
+    """
     named = path.rpartition("/")[2].lower().startswith(_NAMES)
     return (named or path.startswith(".") or "/." in path) and _format(path) is not None
 
 
 def may_guide(path: str) -> bool:
-    """Whether it is one, or says which files are."""
+    """Return True for guides and aider's list of guides."""
     return path == AIDER or is_guide(path)
 
 
 class Found(NamedTuple):
-    """The guides of a project, and the files that they bring in, there or not."""
+    """Guides of a project and their imports, existing or not."""
 
     guides: list[Guide]
     named: frozenset[str]
 
 
 def guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str, str]) -> Found:
-    """The guides among the files of a project, and what they bring in, each once for each place that it speaks for.
-    `links` are the guides that are links, with what they lead to."""
+    """Collect the guides and their imports, each once per scope.
+
+    `links` maps guides that are symbolic links to their targets.
+    """
     known = sorted(paths, key=lambda path: (path.count("/"), path))
     files = frozenset(known)
     others = {*links.values(), *(_listed(read(AIDER)) if AIDER in files else ())}
@@ -136,18 +139,21 @@ def guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str,
 
 
 def _guide(path: str, text: str, place: Place | None) -> Guide:
-    """What a page says and for what: for `place`, where another one brings it in."""
+    """Parse a page.
+
+    `place` overrides its scope if another page imports it.
+    """
     text = text.replace("\r\n", "\n")
     settings, page = parted(text)
     told = settings_in(settings)
-    if told is None:  # no settings, whatever it looks like
+    if told is None:  # it only looks like settings
         page, told = text, {}
     form, part = _format(path) or (_PLAIN, "")
     return Guide(path, "".join(_without_comments(page)), place or _place(form, part, told))
 
 
 def _format(path: str) -> tuple[_Format, str] | None:
-    """The format of a guide, and the folder for which it speaks."""
+    """Return the format of a guide and its folder."""
     if _AT_ROOT.fullmatch(path):
         return _PLAIN, ""
     for pattern, form in _FORMATS:
@@ -157,7 +163,7 @@ def _format(path: str) -> tuple[_Format, str] | None:
 
 
 def _place(form: _Format, part: str, settings: Mapping[str, list[str]]) -> Place:
-    """What a rule speaks for, as its settings say it in any of the formats."""
+    """Read a rule's scope from its settings, in any of the formats."""
     if not form.globs or not settings:
         return Place(part)
     when = (value_of(settings, "trigger") or value_of(settings, "inclusion")).lower()
@@ -181,8 +187,10 @@ def _without_comments(page: str) -> Iterator[str]:
 
 
 def _imports(guide: Guide) -> list[str]:
-    """The files that a guide brings in by an `@` before their path, outside of code; from its own folder, and never
-    from outside the project."""
+    """Return the paths that a guide imports with `@`, outside of code.
+
+    Paths are relative to the guide's folder; those outside the project are dropped.
+    """
     found: dict[str, None] = {}
     fenced = False
     for line in guide.text.splitlines():
@@ -197,18 +205,24 @@ def _imports(guide: Guide) -> list[str]:
 
 
 def _listed(settings: str) -> list[str]:
-    """The files that aider is told to read."""
+    """Return the files that aider's settings list to be read."""
     told = (settings_in(settings) or {}).get("read", ())
     found = (_inside("", path) for path in globs.listed(",".join(told)))
     return [path for path in found if path and _READABLE.search(path)][:MOST_IMPORTS]
 
 
 def _inside(folder: str, named: str) -> str | None:
-    """The path of a file that is named from a folder; None for one outside the project."""
+    """Resolve a path relative to a folder.
+
+    Returns None if it is outside the project.
+    """
     path = posixpath.normpath(posixpath.join(folder, named))
     return None if path.startswith(("../", "/", "~")) or path in ("..", ".") else path
 
 
 def link_inside(link: str, target: str) -> str | None:
-    """The path that a guide which is a link leads to; None for one outside the project."""
+    """Return the target path of a guide that is a symbolic link.
+
+    Returns None if outside the project.
+    """
     return _inside(link.rpartition("/")[0], target)

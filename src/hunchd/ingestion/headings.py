@@ -1,4 +1,4 @@
-"""Outlines without a grammar: headings of prose, sections and targets of small formats, definitions elsewhere."""
+"""Outlines without a grammar: headings, sections and targets of small formats, definitions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from hunchd.domain.code import Symbol
 
-MAX_SYMBOLS = 500  # of one file: a changelog has a thousand headings and tells nothing by them
-LONGEST_HEADING = 1_000  # characters that are read of one: a line may be a whole file
+MAX_SYMBOLS = 500  # per file; a changelog has a thousand uninformative headings
+LONGEST_HEADING = 1_000  # characters read per heading; a line may be a whole file
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _ATX = re.compile(r"(#{1,6})\s+(\S.*)$")
@@ -27,7 +27,7 @@ _API = re.compile(r"^apiVersion:[ \t]*\S", re.MULTILINE)
 _KIND_OF = re.compile(r"^kind:[ \t]*[\"']?(\w+)", re.MULTILINE)
 _NAME_OF = re.compile(r"^metadata:[ \t]*\n(?:[ \t]+\S.*\n|[ \t]*\n)*?[ \t]+name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 
-# What one line defines: patterns whose only group is the name, and the kind of symbol.
+# One-line definitions: patterns whose only group is the name, and the kind of symbol.
 _CREATE = re.compile(
     r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNIQUE\s+|MATERIALIZED\s+)*"
     r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|INDEX|TRIGGER|TYPE)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)",
@@ -78,7 +78,7 @@ _CODE_WITHOUT_GRAMMAR = frozenset(
 
 
 def headings(language: str, text: str) -> tuple[Symbol, ...]:
-    """What stands out in `text`; nothing for languages we know nothing of."""
+    """Extract the headings or definitions of `text`; empty for unknown languages."""
     reader = _reader(language)
     found: list[Symbol] = []
     for symbol in reader(text) if reader else ():
@@ -89,7 +89,10 @@ def headings(language: str, text: str) -> tuple[Symbol, ...]:
 
 
 def resources(text: str) -> tuple[Symbol, ...]:
-    """What manifests of Kubernetes declare, each by its kind and name, whose keys are the same in all of them."""
+    """Extract the resources of Kubernetes manifests by kind and name.
+
+    Their keys are the same in all manifests.
+    """
     found: list[Symbol] = []
     for document in _DOCUMENT.finditer(text):
         kind, named = _KIND_OF.search(document[0]), _NAME_OF.search(document[0])
@@ -102,18 +105,22 @@ def resources(text: str) -> tuple[Symbol, ...]:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """The settings for its site that may stand before a page (its front matter), and the page."""
+    """Split a page into its front matter and its text."""
     front = _FRONT_MATTER.match(text)
     return (front[1], text[front.end() :]) if front else ("", text)
 
 
 def title_in(settings: str) -> str:
+    """Return the `title` setting of front matter.
+
+    Returns "" if there is none.
+    """
     found = _TITLE.search(settings)
     return found[1].strip().strip("\"'") if found else ""
 
 
 def unmarked(heading: str) -> str:
-    """The words of a heading without the marks that may stand behind them, too."""
+    """Strip trailing `#` marks from a heading."""
     return heading.rstrip().rstrip("#").rstrip() or heading.strip()
 
 
@@ -128,7 +135,10 @@ def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
 
 
 def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
-    """A heading inside the last one of a higher level; `above` is the chain of open headings."""
+    """Build a heading nested in the last one of a higher level.
+
+    `above` is the open chain.
+    """
     while above and above[-1][0] >= level:
         above.pop()
     container = above[-1][1] if above else ""
@@ -137,7 +147,10 @@ def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) ->
 
 
 def _markdown(text: str) -> Iterator[Symbol]:
-    """The headings; what front matter calls the page is the title of one that has none, the rest of it no text."""
+    """Yield the headings of Markdown.
+
+    The front matter's title stands for a page without one; the rest of the front matter is skipped.
+    """
     fence = ""
     before = ""
     above: list[tuple[int, str]] = []
@@ -195,7 +208,7 @@ def _definitions(text: str) -> Iterator[Symbol]:
 
 
 def _plain(title: str) -> str:
-    """A heading as it is read: links by their words, badges and other pictures not at all."""
+    """Render a heading as text: links by their words, images removed."""
     words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 

@@ -1,6 +1,7 @@
-"""A repository's past as units of work: one first-parent step each, with renames followed.
+"""Git history as units of work.
 
-What people wrote is redacted here, at its source: whatever is made of a unit has no secrets in it.
+A unit is one first-parent step; renames are followed. Text by people is redacted here, at its source, so nothing
+derived from a unit contains secrets.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.repository.git import Git
 
-LONGEST_BODY = 4_000  # characters of a message that are kept
-LONGEST_MESSAGE = 5 * LONGEST_BODY  # characters that are looked at: a secret that begins in the body ends within
+LONGEST_BODY = 4_000  # characters stored of a message
+LONGEST_MESSAGE = 5 * LONGEST_BODY  # characters redacted: a secret that begins in the body ends within
 RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
-RENAME_LIMIT = 400  # files a side; above it git compares by name only, which mass moves do not deserve anyway
+RENAME_LIMIT = 400  # files per side; above it git compares by name only, which is enough for mass moves
 
 _HEADER = re.compile(rb"\n?\x01([0-9a-f]{40,64})\x1f")
 _FORMAT = "%x01%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%B"
@@ -47,7 +48,7 @@ Writer = tuple[str, str]  # name and mail address
 
 _GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
 _GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
-_FROM_FORK = "Merge commit from fork"  # GitHub's, of what was mended out of sight
+_FROM_FORK = "Merge commit from fork"  # GitHub's merge of a private security fix
 _GITLAB_NUMBER = re.compile(r"See merge request \S*!(\d+)")
 _COAUTHOR = re.compile(r"^co-authored-by:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -61,17 +62,18 @@ def units(
     newest_first: bool = False,
     lines: bool = False,
 ) -> Iterator[Unit]:
-    """The first-parent units reachable from `rev`, oldest first unless asked otherwise.
+    """Yield the first-parent units reachable from `rev`, by default oldest first.
 
-    `newest` bounds how many (the newest ones); `since` leaves out what that commit already reaches. `lines`
-    counts lines added and deleted, which takes git three to five times as long. A repository without a commit has no
-    units.
+    `newest` limits them to that many of the newest; `since` excludes what that commit reaches. `lines` counts added
+    and deleted lines, which takes git three to five times as long. A repository without commits has no units.
+
+    Raises RepositoryError if there is no repository or no such commit.
     """
-    git.run("rev-parse", "--git-dir")  # no repository is an error, one without a commit is not
+    git.run("rev-parse", "--git-dir")  # a missing repository is an error, one without commits is not
     if not git.exists(rev):
         if rev == "HEAD" and git.is_unborn():
             return
-        raise RepositoryError(f"there is no commit {rev!r} in {git.path}")
+        raise RepositoryError(f"no commit {rev!r} in {git.path}")
     revisions = [rev] if since is None else [rev, f"^{since}"]
     order = [] if newest_first else ["--reverse"]
     limit = [] if newest is None else [f"--max-count={newest}"]
@@ -80,7 +82,10 @@ def units(
 
 
 def readable(git: Git, *, newest: int) -> int:
-    """How many of the newest units can be read: not all where the repository is damaged."""
+    """Count the newest units that can be read.
+
+    A damaged repository has fewer than `newest`.
+    """
     read = 0
     try:
         for _ in units(git, newest=newest, newest_first=True):
@@ -91,7 +96,10 @@ def readable(git: Git, *, newest: int) -> int:
 
 
 def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
-    """Renames by likeness and counts of lines need contents; where some are missing (a partial clone), do without."""
+    """Yield the units, without line counts if contents are missing.
+
+    Renames must then be exact. Renames by similarity and line counts need contents, which a partial clone may lack.
+    """
     tags = tags_by_commit(git)
     selected = [word for word in selection if word != _COUNTS]
     writers = _writers_of_merged(git, selected)
@@ -108,10 +116,11 @@ def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
 
 
 def _writers_of_merged(git: Git, selection: list[str]) -> dict[str, Writer]:
-    """Who wrote the last commit of what was merged, by the merge: whoever merged it wrote none of it.
+    """Map merges to the author of the last merged commit.
 
-    Where one long-lived branch was merged into another, many wrote, and whoever merged is as good as any of them. What
-    cannot be read is left out: reading the units themselves says what is wrong.
+    Whoever merged wrote none of it. Merges of one long-lived branch into another are left out: they have many
+    authors, and whoever merged is as good as any of them. Unreadable merges are skipped; reading the units reports
+    the error.
     """
     tips: dict[str, str] = {}
     with suppress(RepositoryError):
@@ -133,7 +142,7 @@ def _writers_of_merged(git: Git, selection: list[str]) -> dict[str, Writer]:
 
 
 def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
-    """Commit id to the names of its tags, annotated or not."""
+    """Map commit ids to the names of their tags, annotated or not."""
     names: dict[str, tuple[str, ...]] = {}
     lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
         "utf-8", "replace"
@@ -147,7 +156,10 @@ def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
 
 
 def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Writer]) -> Iterator[Unit]:
-    """Header, for each change a record of modes and blobs followed by one or two paths, then the counts of lines."""
+    """Parse git's records to units.
+
+    A header is followed by modes and blobs with paths for each change, then line counts.
+    """
     header: bytes | None = None
     changes: dict[str, Change] = {}
     for record in records:
@@ -217,7 +229,10 @@ def _unit(
 
 
 def _message(message: str) -> tuple[str, str, str]:
-    """Subject, body and branch. A merge that says nothing itself takes the title of what it merged."""
+    """Split a message into subject, body and branch.
+
+    A merge without a message of its own takes the title of what it merged.
+    """
     if _KEPT_BREAK in message.partition("\n")[0]:
         message = message.replace("\\n", "\n")
     first, _, rest = message.strip().partition("\n")

@@ -1,4 +1,7 @@
-"""What a file imports, as strings. Which files they mean is told from their words (`prediction/contents.py`)."""
+"""Extraction of a file's imports as strings.
+
+`prediction/contents.py` resolves them to files.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _QUOTED = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 def written_imports(language: str, text: str) -> Iterator[str]:
-    """The import strings in `text`, the source of one import statement (or of its path) in `language`."""
+    """Yield the import strings of one import statement or path."""
     reader = _READERS.get(language)
     return reader(text) if reader else iter((text.strip().strip("\"'`<>"),))
 
@@ -35,7 +38,10 @@ def _python(text: str) -> Iterator[str]:
 
 
 def _rust(text: str) -> Iterator[str]:
-    """`a::{b, c::{self, d}}` → a::b, a::c, a::c::d. Iterative: braces may nest as deep as someone likes."""
+    """Yield the paths of a Rust `use` declaration.
+
+    `a::{b, c::{self, d}}` → a::b, a::c, a::c::d. Iterative, because braces may be nested to any depth.
+    """
     prefix: list[str] = []
     current: list[str] = []
     for token in re.findall(r"::|[{},*]|[\w#]+", re.sub(r"\bas\s+\w+", "", text)):

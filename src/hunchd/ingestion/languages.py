@@ -1,4 +1,4 @@
-"""Which language a file is written in, told by its name and, where that says nothing, by its first line."""
+"""Detection of a file's language by name or first line."""
 
 from __future__ import annotations
 
@@ -123,7 +123,10 @@ _CPP_IN_HEADER = re.compile(
 
 
 def language_of(path: str, source: bytes = b"") -> str:
-    """The name of the language, by file name first, then by the first line; "" when nothing tells it."""
+    """Return the language by file name, then by the first line.
+
+    Returns "" if unknown.
+    """
     name = path.rpartition("/")[2].lower()
     if name in _BY_NAME:
         return _BY_NAME[name]

@@ -1,4 +1,7 @@
-"""An error of which somebody has the last line only: what of it is compared, and whether that is enough. No I/O."""
+"""Comparison of errors of which only the last line is known.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,36 @@ from typing import Final
 from hunchd.ingestion.errors import CONSEQUENCES, ErrorText, masked, without_values
 from hunchd.ingestion.past_fixes import named_by
 
-MOST_LINES: Final = 4  # a message may go on below its first line
-_ENOUGH_WORDS: Final = 3  # "timed out waiting for the lock" is told by few errors, "list index out of range" by many
+MOST_LINES: Final = 4  # a message may continue below its first line
+_ENOUGH_WORDS: Final = 3  # few errors say "timed out waiting for the lock", many "list index out of range"
 _QUALIFIED = re.compile(r"^(?:\w+\.)+(?=[A-Z]\w*(?:: |$))")
 _TYPE = re.compile(r"^[A-Z]\w*(?:: |:?$)")
 
 
 def is_last_line(read: ErrorText, text: str) -> bool:
-    """Whether `text` is no more than what an error ends with: its type and message, no place."""
+    """Return True if `text` is only type and message.
+
+    It has a few lines and names no place.
+    """
     return not read.nearest and 0 < sum(1 for line in text.splitlines() if line.strip()) <= MOST_LINES
 
 
-@lru_cache(maxsize=1024)  # the same errors are compared again and again
+@lru_cache(maxsize=1024)  # the same errors are compared repeatedly
 def said_by(headline: str) -> str:
-    """What stays of a headline when the error comes again with other values. Names stay: without frames they are all
-    that tells one error from another. "" where there is a type and nothing more."""
+    """Return the part of a headline that recurs unchanged.
+
+    Names are kept: without frames they alone tell errors apart. "" if there is only a type.
+    """
     headline = _QUALIFIED.sub("", headline)
     return "" if not _TYPE.sub("", headline).strip() else masked(without_values(headline, names_stay=True))
 
 
 def is_telling(read: ErrorText) -> bool:
-    """Whether two errors that say this are one: it names something, or says it in words of its own. What an assertion
-    compares may be compared in many places."""
+    """Return True if equal messages mean equal errors.
+
+    The message must have a name or enough words. Names in assertions do not count, since the same values may be
+    compared in many places.
+    """
     named = named_by(read, ())
     names = () if read.type in CONSEQUENCES else named.symbols
     return bool(names) or len(named.words) >= _ENOUGH_WORDS

@@ -1,4 +1,7 @@
-"""Errors in a log file: which of its lines begin one, and which lines belong to it. No I/O."""
+"""Detection of errors in log files: first lines and continuation lines.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-MOST_LINES: Final = 400  # of one error; a trace that is longer says nothing more at its end
+MOST_LINES: Final = 400  # per error; the end of a longer trace adds nothing
 
-# A line of a level that means trouble; what stands before the level is the logger's own: time, process, thread.
+# A line of an error level; the text before the level is the logger's: time, process, thread.
 _LEVEL: Final = re.compile(r"^(?!\s).{0,120}?\b(ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b[\]):|\s-]*")
 _BEGINS: Final = re.compile(
     r"^(?:Traceback \(most recent call last\):|Exception in thread |panic: |thread '.{0,100}' .*panicked at |Uncaught "
@@ -23,7 +26,10 @@ _CHAINED: Final = re.compile(r"^(?:During handling of the above|The above except
 
 
 def errors_in(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The errors that `lines` hold, and the lines at the end that may go on: they belong to the next ones."""
+    """Split `lines` into complete errors and trailing lines that may continue.
+
+    The trailing lines must be passed again in front of the next lines.
+    """
     found: list[str] = []
     block: list[str] = []
     for line in lines:
@@ -37,7 +43,7 @@ def errors_in(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def ended(block: Sequence[str]) -> list[str]:
-    """What is left when nothing comes any more."""
+    """Return the error of the trailing lines once no more lines follow."""
     return [_told(block)] if block else []
 
 
@@ -51,12 +57,12 @@ def _belongs(line: str, block: Sequence[str]) -> bool:
     in_trace = any(one.startswith("Traceback") for one in block)
     if in_trace and _RAISED.match(line):
         return block[-1].startswith((" ", "\t"))
-    # A logger's line, and below it the exception that it is about.
+    # A logger's line followed by its exception.
     return len(block) == 1 and bool(_LEVEL.match(block[0])) and bool(_BEGINS.match(line))
 
 
 def _told(block: Sequence[str]) -> str:
-    """Without what the logger puts in front."""
+    """Strip the logger's prefix from an error."""
     lines = list(block)
     if level := _LEVEL.match(lines[0]):
         lines[0] = f"{level[1]}: {lines[0][level.end() :].strip()}"

@@ -1,4 +1,7 @@
-"""Which paths may be told at all: a name can be a secret, or lead to one."""
+"""Filter of paths that may be reported.
+
+A name can be a secret or lead to one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from hunchd.repository.names import is_readable_name, is_secret_file
 
 @lru_cache(maxsize=1 << 16)
 def may_be_named(path: str) -> bool:
-    """False for files that are kept for secrets, for names that hold one, and for those that cannot be shown as they
-    are: they are passed over everywhere."""
+    """Return False for paths that must not be reported.
+
+    These are files that hold secrets, names that contain one, and names that cannot be displayed. They are skipped
+    everywhere.
+    """
     return is_readable_name(path) and not is_secret_file(path) and redact(path).text == path

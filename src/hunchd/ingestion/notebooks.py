@@ -1,4 +1,4 @@
-"""Notebooks as the text they are made of: their cells, without what the cells gave out."""
+"""Text of Jupyter notebooks: their cells without outputs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PROSE = "markdown"
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """The text of the cells, each kind one below the other."""
+    """Joined text of the cells by kind."""
 
     prose: str
     code: str
 
 
 def notebook_of(text: str) -> Notebook | None:
-    """The cells of a Jupyter notebook; None for what is none, whatever its name says."""
+    """Parse a Jupyter notebook; None if the text is not one."""
     try:
         cells = json.loads(text)["cells"]
         told = [(str(cell["cell_type"]), _source(cell["source"])) for cell in cells]
@@ -34,7 +34,10 @@ def notebook_of(text: str) -> Notebook | None:
 
 
 def chapters(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
-    """The headings of the prose, each with the line at which `text`, the file itself, has it."""
+    """Return the headings with their line numbers in the file.
+
+    `text` is the file itself.
+    """
     prose, at = notebook.prose.splitlines(), _lines_of(text)
     return tuple(
         replace(symbol, line=line, end_line=line)
@@ -44,12 +47,15 @@ def chapters(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
 
 
 def _source(source: str | Iterable[str]) -> str:
-    """Written as one text or as a list of lines, either is allowed."""
+    """Join a cell's source, a text or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
 def _lines_of(text: str) -> dict[str, int]:
-    """Where each line of a cell stands first, in a file that has them on lines of their own as all tools write it."""
+    """Map each line of a cell to its line number.
+
+    All tools write one line of a cell per line of the file.
+    """
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         found.setdefault(line.strip().removesuffix(",").strip('"').removesuffix("\\n"), number)

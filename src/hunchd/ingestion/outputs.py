@@ -1,4 +1,4 @@
-"""What a program printed, as it would stand in its own terminal: without what the way here put around it."""
+"""Normalization of program output: removes what transports added around it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 
-# What the way on which a text came puts before each of its lines: CI its clock, compose and pods their names, pytest
-# that the trouble is its own, docker the step and its seconds,
+# Prefixes that transports add to each line: timestamps of CI, names of compose services and pods, pytest's
+# INTERNALERROR, docker's step and seconds.
 # terraform a frame.
 _PREFIXES = tuple(
     re.compile(pattern, re.MULTILINE)
@@ -20,13 +20,13 @@ _PREFIXES = tuple(
         r"^#\d+ (?:\d+\.\d+ )?",
     )
 )
-_FEWEST_LINES: Final = 3  # that begin so
+_FEWEST_LINES: Final = 3  # lines with the prefix
 _BOX = re.compile(r"^(?:[╷╵] *$\n?|│ ?)", re.MULTILINE)
-# The frame that Python draws around the exceptions of a group.
+# Frame that Python draws around the exceptions of a group.
 _GROUP: Final = "Exception Group Traceback (most recent call last)"
 _AROUND = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
 
-# Files as browsers, bundlers and Node's modules name them.
+# File URLs of browsers, bundlers and Node modules.
 _ADDRESSES: Final = (
     (re.compile(r"\bfile:///([A-Za-z]:)"), r"\1"),
     (re.compile(r"\bfile:///"), "/"),
@@ -35,13 +35,16 @@ _ADDRESSES: Final = (
     (re.compile(r"\bhttps?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::\d+)?/(?=[\w@./-]+\.\w+\S*:\d)"), ""),
     (re.compile(r"(\.(?:[cm]?[jt]sx?|vue|svelte))\?[\w=&.-]+(?=:\d)"), r"\1"),
 )
-# What pytest shows beside an error: what was logged meanwhile, and warnings.
+# Captured logs and warnings that pytest shows beside an error.
 _LOGGED = re.compile(r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +[\w.]+:\w+\.py:\d+ .*\n?", re.MULTILINE)
 _WARNED = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*", re.MULTILINE)
 
 
 def as_printed(text: str) -> str:
-    """`text` as `unprefixed`, with files by their paths and without what pytest only mentions."""
+    """Normalize program output.
+
+    Strips prefixes, turns URLs into paths, and drops what pytest only mentions.
+    """
     text = unprefixed(text)
     if "://" in text:
         for pattern, path in _ADDRESSES:
@@ -52,8 +55,10 @@ def as_printed(text: str) -> str:
 
 
 def unprefixed(text: str) -> str:
-    """`text` as it was printed first, without what was put before each line on its way here, and without what a
-    progress bar wrote over."""
+    """Strip line prefixes and text overwritten by progress bars.
+
+    Prefixes come from CI, containers and the like.
+    """
     if "\r" in text:
         lines = text.replace("\r\n", "\n").split("\n")
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

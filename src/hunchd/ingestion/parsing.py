@@ -1,7 +1,7 @@
-"""Source bytes → outline: what a file defines, imports and speaks of. The only module that knows tree-sitter.
+"""Parser of source files to outlines: definitions, imports and words.
 
-Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot be read as code is words only,
-one that is no text has a size only.
+The only user of tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot
+be read as code has only words, and one that is no text has only a size.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from hunchd.ingestion.words import counted, names_used, telling
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES = 1_000_000  # of a file that is read at all: above are data and bundles
+MAX_BYTES = 1_000_000  # per file; larger files are data and bundles
 MAX_LINE = 10_000  # characters; such a line was not written by a person
 MAX_SYMBOLS = 2000  # of one file
 MAX_IMPORTS = 500
 CODE_DEPTH = 5  # classes in classes
-DATA_DEPTH = 1  # keys in keys: `scripts.build` yes, what is below no
+DATA_DEPTH = 1  # keys in keys: `scripts.build`, but nothing below
 PARSE_SECONDS = 1.0  # ordinary files take milliseconds; error recovery on hostile ones can take minutes
 QUERY_STEPS = 50_000_000  # about half a second; ordinary files need fewer than a million
 EMBEDDED_ROUNDS = 3  # macros in macros
-_SAMPLES = 16  # nodes that are looked at to estimate the price of a query
-_CHUNK = 16_384  # bytes handed to the parser at once; it asks whether to go on in between
+_SAMPLES = 16  # nodes sampled to estimate the cost of a query
+_CHUNK = 16_384  # bytes passed to the parser at once; it checks the deadline in between
 
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "text"})
 _DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
@@ -57,7 +57,10 @@ _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class _Tongue:
-    """A grammar made ready. Loading one costs up to 3 MB and 50 ms, so only those that are met are loaded."""
+    """Loaded grammar of a language.
+
+    Loading one costs up to 3 MB and 50 ms, so only those that occur are loaded.
+    """
 
     language: Language
     query: Query | None
@@ -66,7 +69,7 @@ class _Tongue:
 
 @dataclass(slots=True)
 class _Place:
-    """A node waiting for its turn, with what its surroundings said about it."""
+    """Node on the stack with the context of its ancestors."""
 
     node: SyntaxNode
     container: str
@@ -77,30 +80,39 @@ class _Place:
 
 
 def blob_id(source: bytes) -> str:
-    """The id git gives these bytes."""
+    """Return git's blob id of these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(source) + source, usedforsecurity=False).hexdigest()
 
 
 def outline_of(path: str, source: bytes, blob: str = "") -> FileOutline:
-    """The outline of one file. `blob` is its git blob id if the caller knows it already."""
+    """Build the outline of one file.
+
+    `blob` is its git blob id if the caller knows it already.
+    """
     bare = FileOutline(path, blob or blob_id(source), "", len(source), _line_count(source))
     try:
         return _outline(bare, source)
     except Exception:  # a grammar's bug must not stop an index of 50,000 files
-        logger.exception("%s could not be read; kept without an outline", path)
+        logger.exception("parsing %s failed; storing it without an outline", path)
         return bare
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One file as syntax trees: its own, and in Rust one for what the macros around items hold."""
+    """Syntax trees of one file.
+
+    In Rust there is a further one per level of item macros.
+    """
 
     language: str  # a key of GRAMMARS
     source: bytes  # without secrets: what the trees' offsets refer to
     trees: tuple[Tree, ...]
 
     def captured(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
-        """What `query` captures in one of the trees, in the order of the file; nothing where that would take long."""
+        """Return the captures of `query` in one tree, in file order.
+
+        Empty if the query would take too long.
+        """
         if _steps(tree) > QUERY_STEPS:
             return []
         found = QueryCursor(_query(self.language, query)).captures(tree.root_node)
@@ -111,7 +123,10 @@ class Syntax:
 
 
 def syntax_of(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
-    """The trees of a file that a person wrote in one of `languages`; None for others, and where parsing takes long."""
+    """Parse a file written by people in one of `languages`.
+
+    None for other files, and if parsing takes too long.
+    """
     language = language_of(path, source[:MAX_BYTES])
     if language not in languages or language not in GRAMMARS or not _written_by_people(path, source):
         return None
@@ -159,7 +174,7 @@ def _outline(bare: FileOutline, source: bytes) -> FileOutline:
 
 
 def _prose(outline: FileOutline, text: str) -> FileOutline:
-    """What needs no grammar."""
+    """Complete an outline without a grammar."""
     return replace(
         outline,
         symbols=headings(outline.language, text),
@@ -169,12 +184,15 @@ def _prose(outline: FileOutline, text: str) -> FileOutline:
 
 
 def _is_licence_only(outline: FileOutline, text: str) -> bool:
-    """A text that begins with whose it is has nothing else to say; a page with headings may."""
+    """Return True for a text file that begins with a licence.
+
+    A page with headings may say more.
+    """
     return outline.language == "text" and is_licence(text[:400])
 
 
 def _notebook(outline: FileOutline, source: bytes) -> FileOutline:
-    """What its cells say; their outputs, pictures on one line among them, are nobody's words."""
+    """Complete a notebook's outline from its cells, without their outputs."""
     text = screened(source.decode("utf-8", "replace"))
     notebook = notebook_of(text)
     if notebook is None:
@@ -188,14 +206,17 @@ def _notebook(outline: FileOutline, source: bytes) -> FileOutline:
 
 
 def _written_by_people(path: str, source: bytes) -> bool:
-    """False for what is too big, binary, minified or bundled."""
+    """Return False for files that are too big, binary, minified or bundled."""
     if len(source) > MAX_BYTES or b"\0" in source or ".min." in path:
         return False
     return len(source) <= MAX_LINE or max(map(len, source.split(b"\n"))) <= MAX_LINE
 
 
 def _safe_to_parse(language: str, source: bytes) -> bool:
-    """YAML's scanner writes past its buffer at 256 levels; a column adds two at most."""
+    """Return False for deeply nested YAML.
+
+    Its scanner writes past its buffer at 256 levels. A column adds two levels at most.
+    """
     return language != "yaml" or not _DEEP_YAML.search(source)
 
 
@@ -219,7 +240,7 @@ def _tongue(name: str) -> _Tongue:
 
 
 def _parse(tongue: _Tongue, source: bytes, ranges: Sequence[Range]) -> Tree | None:
-    """The tree, or None when the time is up."""
+    """Parse the source; None after PARSE_SECONDS."""
     parser = Parser(tongue.language)
     if ranges:
         parser.included_ranges = list(ranges)
@@ -237,7 +258,7 @@ def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range
     tongue = _tongue(language)
     tree = _parse(tongue, source, ranges)
     if tree is None:
-        logger.info("%s takes too long to parse; kept with its words only", outline.path)
+        logger.info("parsing %s takes too long; indexing only its words", outline.path)
         return replace(outline, words=telling(counted(text)))
     symbols: list[Symbol] = []
     embedded = _definitions(tree.root_node, source, language, tongue.grammar, symbols)
@@ -266,7 +287,7 @@ def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range
 def _imports_and_texts(
     tree: Tree, source: bytes, language: str, query: Query | None
 ) -> tuple[tuple[str, ...], str, str]:
-    """The imports as written, the source without comments and strings, and these."""
+    """Return the imports, the code without comments and strings, and these."""
     if query is None or _steps(tree) > QUERY_STEPS:
         return (), source.decode("utf-8", "replace"), ""
     found = QueryCursor(query).captures(tree.root_node)
@@ -288,11 +309,11 @@ def _imports_and_texts(
 
 
 def _steps(tree: Tree) -> int:
-    """How many steps a query over the tree takes, about: at each node it looks for a named sibling that follows.
+    """Estimate the steps of a query over the tree.
 
-    Among thousands of brackets in a row, as hostile and broken files have them, that is a walk to the end each time.
-    Estimated from a few nodes. (The cursor's own progress callback would be the way to stop it; it crashes in
-    tree-sitter 0.26.1.)
+    At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile and
+    broken files, that is a walk to the end each time. The estimate uses a few sampled nodes. (The cursor's own
+    progress callback would be the way to stop it, but it crashes in tree-sitter 0.26.1.)
     """
     cursor = tree.walk()
     count = tree.root_node.descendant_count
@@ -306,14 +327,17 @@ def _steps(tree: Tree) -> int:
 
 
 def _in_order(nodes: Sequence[Node]) -> list[Node]:
-    """Captures come in no order that can be relied on."""
+    """Sort captures by position, as their order is undefined."""
     return sorted(nodes, key=lambda node: node.start_byte)
 
 
 def _definitions(
     root: SyntaxNode, source: bytes, language: str, grammar: Grammar, symbols: list[Symbol]
 ) -> list[Range]:
-    """Appends the definitions below `root`; returns the ranges of macros whose content may define more."""
+    """Append the definitions below `root`.
+
+    Return the ranges of macros that may define more.
+    """
     embedded: list[Range] = []
     depth = DATA_DEPTH if language in DATA else CODE_DEPTH
     waiting = list(_children(_Place(root, "", "", 0), grammar))
@@ -354,7 +378,7 @@ _BETWEEN = frozenset({"attribute_item", "decorator", "inner_attribute_item"})
 
 
 def _children(place: _Place, grammar: Grammar) -> Iterator[_Place]:
-    """The children worth a visit, each with the comment right above it."""
+    """Yield the relevant children, each with the comment directly above it."""
     node = place.node
     wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
     comment = place.comment if wrapper else None
@@ -406,7 +430,7 @@ def _symbol(place: _Place, found: Definition, source: bytes, language: str, gram
 
 
 def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
-    """What the file says of itself: the docstring, or the comments it begins with."""
+    """Return the file's first documentation line: the docstring or the leading comments."""
     if language == "python":
         return docstring(root, source)
     if language in DATA or not root.named_children:
@@ -426,7 +450,7 @@ def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
 
 
 def _prose_doc(text: str) -> str:
-    """The first line that is neither a heading nor decoration."""
+    """Return the first line that is neither a heading nor decoration."""
     for line in parted(text)[1][:4000].splitlines():
         plain = line.strip()
         if len(plain) > 20 and plain[0].isalnum():

@@ -1,7 +1,7 @@
-"""Fixes from history: which commit mended something like an error, long before anybody saw the error here. No I/O.
+"""Search for commits of the past that fixed a similar error.
 
-What a commit says of itself has to name what the error names: its type, a symbol, a value, the words of its message.
-That it touched the file alone says nothing: most commits that fix something touch the files that everything touches.
+No I/O. The commit message must mention what the error names: its type, a symbol, a value or words of its message.
+Touching the same file is no evidence: most fixes touch the files that every commit touches.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hunchd.ingestion.fixes import MOST_PATHS, Fix, diff_of
 from hunchd.repository.touching import Touching
 from hunchd.repository.working import FileChange
 
-# What git looks for; `mends` looks closer.
+# Pattern for git's search; `mends` checks more closely.
 WORDS: Final = (
     "fix|bug|revert|regress|crash|prevent|avoid|handle|correct|repair|broken|leak|deadlock|race|work ?around|no longer"
     "|rais|hang|panic|close[sd]? |resolve[sd]? |don'?t|do not|support|allow"
 )
-MOST_FILES: Final = 4  # of an error that are asked about, the nearest to where it was raised
+MOST_FILES: Final = 4  # files searched per error, those nearest to the raise site
 _FUNCTIONS: Final = 4  # likewise
 
 _MENDS = re.compile(
@@ -37,7 +37,7 @@ _MENDS = re.compile(
 _CLOSES = re.compile(
     r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)\b:?\s+(?:[\w./-]*#|gh-|https?://\S+/issues/)\d+", re.IGNORECASE
 )
-# How code looks and what is said about it.
+# Changes of style and documentation.
 _ASIDE = re.compile(
     r"\b(?:typos?|spelling|whitespace|flake8|black|isort|prettier|eslint|lint(?:ing|er|s)?|format(?:ting)?|mypy|typing"
     r"|type hints?|pre-commit|changelogs?|docstrings?|documentation|docs|comments?|coverage)\b"
@@ -48,7 +48,7 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _QUOTED = re.compile(r"""["'`‘“]([^"'`’”\n]{2,60})["'`’”]""")
 _FILE_NAME = re.compile(r"\.(?:py|pyi|go|rs|tsx?|jsx?|java|c|h|cpp|toml|json|ya?ml|md|rst|txt)$")
 _EXCEPTION = re.compile(r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Iteration|Panic)|[A-Z]{1,6}\d{2,5})$")
-# Of tests, of programs, and of Python itself: which function it was says nothing.
+# Generic functions of tests, programs and Python itself, which identify nothing.
 _ANY_FUNCTION = re.compile(
     r"^(?:<.*>|main|run|call|__call__|__init__|__enter__|__exit__|wrapper|inner|get|set|new|test|tests|setup|teardown"
     r"|describe|it|wrapped|decorator|func|function|f|fn|invoke|execute|apply|process|handle)$"
@@ -68,21 +68,24 @@ _ANY_WORD: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 
-# What each thing that is named by both says, and how much has to be said.
+# Score of each name shared by error and commit, and the minimum total.
 _BY_TYPE: Final = 1.0
-_BY_OWN_TYPE: Final = 1.75  # one that is not Python's own, or that few commits here speak of
+_BY_OWN_TYPE: Final = 1.75  # a type that is not built in, or that few commits mention
 _BY_SYMBOL: Final = 2.0
 _BY_FUNCTION: Final = 2.0
 _BY_WORD: Final = 0.75
-_IN_CHANGE: Final = 0.75  # a symbol, or the function, in the lines that it changed or beside them
+_IN_CHANGE: Final = 0.75  # a symbol or function in or near the changed lines
 ENOUGH: Final = 3.0
-_RARE: Final = 0.08  # of the commits asked about: a name that more of them speak of is what the file is about
+_RARE: Final = 0.08  # of the searched commits: a name that more of them mention is the file's general subject
 _FEW: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What an error names: `symbols` of its message, `functions` that were running, the raise site first."""
+    """Names in an error: type, symbols, functions and words.
+
+    `symbols` are those of its message; `functions` were running, raise site first.
+    """
 
     type: str
     symbols: tuple[str, ...]
@@ -91,7 +94,10 @@ class Named:
 
 
 def named_by(read: ErrorText, places: Sequence[Place]) -> Named:
-    """`places` are the project's own, the raise site first."""
+    """Collect the names in an error.
+
+    `places` are the project's own, raise site first.
+    """
     kind = read.type if _EXCEPTION.match(read.type) and read.type not in _ANY_TYPE else ""
     said = read.headline.removeprefix(read.type)
     quoted = [part for text in _QUOTED.findall(said) for part in _TOKEN.findall(text)]
@@ -115,7 +121,7 @@ def named_by(read: ErrorText, places: Sequence[Place]) -> Named:
 
 
 def mends(message: str) -> bool:
-    """Whether a commit says that it fixes something that was wrong in what the code does, or takes something back."""
+    """Return True if a commit message describes a fix or revert."""
     subject, _, body = message.strip().partition("\n")
     return not _ASIDE.search(subject) and bool(
         _MENDS.search(subject) or _CLOSES.search(subject) or _CLOSES.search(body)
@@ -123,8 +129,10 @@ def mends(message: str) -> bool:
 
 
 def likeliest(named: Named, commits: Sequence[Touching]) -> tuple[Touching, tuple[str, ...]] | None:
-    """The commit that most likely mended something like the error, with the names that both speak of; None where no
-    commit says enough."""
+    """Return the likeliest past fix of an error, with shared names.
+
+    None if no commit shares enough.
+    """
     fixing = [commit for commit in commits if mends(commit.message)]
     spoken = [_spoken(commit.message) for commit in commits]
     often = max(_FEW, int(_RARE * len(commits)))
@@ -156,8 +164,10 @@ def _score(named: Named, commit: Touching, rare: Collection[str]) -> tuple[float
 def past_fix(
     changes: Sequence[FileChange], commit: Touching, *, error: str, headline: str, subject: str, shared: Sequence[str]
 ) -> Fix | None:
-    """The commit as a fix that nobody has tried for this error; None for one of too many files. `subject` is the
-    commit's, without secrets."""
+    """Build an untried fix from a commit.
+
+    Returns None if it changes too many files. `subject` is the commit's subject without secrets.
+    """
     changed = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(changed) <= MOST_PATHS:
         return None
@@ -184,7 +194,10 @@ def _symbols(shared: Sequence[str]) -> Iterator[str]:
 
 
 def _spoken(text: str) -> frozenset[str]:
-    """The names in a text, whole and by their parts at dots, in lower case too."""
+    """Return the names in a text.
+
+    Whole, split at dots, and in lower case.
+    """
     whole = _TOKEN.findall(text)
     parts = [part for name in whole for part in name.split(".")]
     return frozenset((*whole, *parts, *(name.lower() for name in parts)))

@@ -1,4 +1,7 @@
-"""What somebody wrote about a change → its sentences: wrapped lines are one again, what is no prose is left out."""
+"""Sentence splitter for commit messages and descriptions.
+
+It unwraps lines and skips everything but prose.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-MOST: Final = 200  # sentences of one text that are looked at
-NARROWEST: Final = 50  # characters: no narrower text was wrapped by an editor
-WIDEST: Final = 120  # … nor a wider one: its lines end where somebody wanted them to
+MOST: Final = 200  # sentences read per text
+NARROWEST: Final = 50  # characters; narrower text was not wrapped by an editor
+WIDEST: Final = 120  # characters; wider text has intended line breaks
 
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -30,7 +33,7 @@ _NOISE = re.compile(
     re.IGNORECASE,
 )
 _MENDED = r"(?:typos?|lint(?:s|er|ing)?|clippy|ci|build|fmt|rustfmt|format(?:ting)?|tests?|review|comments?)"
-# Steps on the way to a change, which a squashed commit lists; they say nothing about it.
+# Intermediate steps listed by a squashed commit; they say nothing about the change.
 _ON_THE_WAY = re.compile(
     r"^(?:\w+(?:\([^)]*\))?!?: )?(?:wip|tmp|nits?|cargo fmt|cleanup|update \S+\.\w{1,5}|"
     r"merge (?:branch|remote|pull) .*|"
@@ -45,16 +48,19 @@ _CODE = re.compile(
 )
 _WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
 _ADDRESS = re.compile(r"\W*https?://\S+\s*")
-_UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # what goes on with the address in the next line, which is left out
+_UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # continues with the URL on the next line, which is skipped
 _RULE = re.compile(r"=+|-{3,}|~{3,}")
 _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 _ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
-# What ends in a full stop without being the end of a sentence: abbreviations, initials, dots that go on.
+# Full stops that end no sentence: abbreviations, initials, ellipses.
 _GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
 
 
 def sentences(text: str, *, most: int = MOST) -> list[str]:
-    """The sentences and list items of a text, in its order, each on one line, once."""
+    """Return the distinct sentences and list items of a text.
+
+    Each is on one line.
+    """
     found: dict[str, None] = {}
     for stretch in _stretches(text):
         for plain in _split(stretch):
@@ -66,9 +72,12 @@ def sentences(text: str, *, most: int = MOST) -> list[str]:
 
 
 def _split(stretch: str) -> Iterator[str]:
-    """Where a sentence ends and what follows does not begin in lower case, in any script; or where it is long enough:
-    some authors write no capitals."""
-    sentence = last = ""  # how a sentence ends is seen in the last part of it
+    """Split at sentence ends that no lower case follows.
+
+    This works in any script. After a long sentence a lower-case start is accepted, because some authors write no
+    capitals.
+    """
+    sentence = last = ""  # the last part shows how a sentence ends
     for part in _ENDS.split(stretch):
         begins = part and (not part[0].islower() or (len(sentence) >= NARROWEST and _WORD_ENDS.search(last)))
         if sentence and begins and not _GOES_ON.search(last):
@@ -82,13 +91,13 @@ def _split(stretch: str) -> Iterator[str]:
 
 
 def joined(parts: list[str]) -> str:
-    """Sentences on one line, with a full stop where one does not end by itself."""
+    """Join sentences on one line, adding missing full stops."""
     ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
     return " ".join((*ended, *parts[-1:]))
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, ending at a word and never within a name."""
+    """Shorten to `limit` characters, at a word, never within a name."""
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
@@ -99,7 +108,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def _stretches(text: str) -> Iterator[str]:
-    """Paragraphs and list items, each on one line."""
+    """Yield paragraphs and list items, each on one line."""
     lines = _HIDDEN.sub("", text).splitlines()
     width = max((len(line) for line in lines if "://" not in line), default=0)
     open_, last, item, fenced = "", "", False, False
@@ -129,8 +138,10 @@ def _stretches(text: str) -> Iterator[str]:
 
 
 def _is_no_prose(line: str, *, within: bool) -> bool:
-    """Whether a line is empty, a trailer, a reference, a rule or code; `within` a list item, code is not told by
-    its indent."""
+    """Return True for an empty line, trailer, reference, rule or code.
+
+    Inside a list item (`within`), indentation does not mark code.
+    """
     plain = line.strip()
     if not plain or _FENCE.match(line):
         return True
@@ -144,7 +155,10 @@ def _is_noise(line: str) -> bool:
 
 
 def _goes_on(last: str, line: str, width: int) -> bool:
-    """Whether a line goes on with the sentence of the `last`: an editor broke it where the next word had no room."""
+    """Return True if a line continues the sentence of the `last` one.
+
+    An editor wrapped it where the next word had no room.
+    """
     if width > WIDEST or _LABEL.match(line):
         return False
     begins = line.split(None, 1)[0]

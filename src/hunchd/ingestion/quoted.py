@@ -1,7 +1,7 @@
-"""What a language model claims that a stretch of a session states, held against the stretch itself. Pure.
+"""Verification of a language model's claims against the session that they cite.
 
-A model may make things up, mix two sentences or be talked into something. What is kept is never its own words: only the
-sentence that it points at, if somebody said that sentence, settled something in it, and the value is in it.
+Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the
+sentence that it cites, if somebody said that sentence, settled something in it, and the value is in it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hunchd.domain.session import Event, Message, Turn
 from hunchd.ingestion.statement_patterns import UNSURE
 from hunchd.ingestion.statements import LONGEST_KEY
 
-LONGEST_LINE: Final = 4_000  # characters of one message that a model is shown: what is decided is said early or late
+LONGEST_LINE: Final = 4_000  # characters of a message sent to the model: decisions are near its beginning or end
 LONGEST_QUOTE: Final = 360  # characters
 SHORTEST_QUOTE: Final = 8
 LONGEST_VALUE: Final = 160
 LONGEST_KEY_WORDS: Final = 8
-MOST_CLAIMS: Final = 30  # looked at of one answer
+MOST_CLAIMS: Final = 30  # checked per answer
 NEEDED: Final = ("category", "key", "value", "quote")
 
 _SAID: Final = (Event.USER, Event.ASSISTANT)
@@ -33,14 +33,14 @@ _DENIED = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|rej
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact with the sentence that it rests on."""
+    """Verified fact with the sentence that supports it."""
 
     category: str
     key: str
     value: str
     sentence: str
     turn: int
-    message: str  # id of the memory that keeps the message it was said in
+    message: str  # id of the memory with the cited message
     by_user: bool
     importance: float
 
@@ -48,12 +48,14 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class Checked:
     claims: tuple[Claim, ...]
-    refused: Mapping[str, int]  # reason → how many claims were thrown away for it
+    refused: Mapping[str, int]  # reason → number of rejected claims
 
 
 def stretch_text(turns: Sequence[Turn]) -> str:
-    """What a model is shown of `turns`: what people and the assistant said, a line a message, each with its turn. What
-    tools printed states nothing."""
+    """Render the messages of users and assistant for a model.
+
+    One line each, with turn numbers. Tool output is left out, as it states nothing.
+    """
     return "\n".join(
         f"[{turn}] {'user' if message.event is Event.USER else 'assistant'}: {_line(message.text)}"
         for turn, message in _said(turns)
@@ -61,7 +63,7 @@ def stretch_text(turns: Sequence[Turn]) -> str:
 
 
 def checked(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Checked:
-    """Those claims of a model's answer that the turns bear out, each key once."""
+    """Return the claims that the turns support, each key once."""
     given = raw.get("facts")
     if not isinstance(given, list):
         return Checked((), {"no list of facts": 1})
@@ -72,33 +74,33 @@ def checked(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Checked:
         if isinstance(claim, str):
             refused[claim] += 1
         else:
-            claims[claim.category, claim.key.casefold()] = claim  # the last word counts
+            claims[claim.category, claim.key.casefold()] = claim  # the last statement counts
     return Checked(tuple(claims.values()), dict(refused))
 
 
 def _claim(raw: Any, turns: Sequence[Turn]) -> Claim | str:
-    """The claim as it is kept, or why it is not."""
+    """Return the verified claim, or the reason for its rejection."""
     if not isinstance(raw, dict) or not all(isinstance(raw.get(name), str) for name in NEEDED):
-        return "not of the shape asked for"
+        return "invalid format"
     category, key, value, quote = (" ".join(raw[name].split()) for name in NEEDED)
     if category not in CATEGORIES:
-        return "no such category"
+        return "unknown category"
     if not key or len(key) > LONGEST_KEY or len(key.split()) > LONGEST_KEY_WORDS:
-        return "no short key"
+        return "missing or long key"
     if not value or len(value) > LONGEST_VALUE:
-        return "no short value"
+        return "missing or long value"
     if not SHORTEST_QUOTE <= len(quote) <= LONGEST_QUOTE:
-        return "no quote of a sentence's length"
+        return "quote too short or long"
     found = _place(quote, raw.get("turn"), turns)
     if found is None:
-        return "nobody said the words it quotes"
+        return "quote not found"
     turn, message, sentence = found
     if sentence.endswith("?") or UNSURE.search(sentence):
-        return "what it quotes settles nothing"
+        return "quote is a question or uncertain"
     if not set(_words(value)) <= set(_words(sentence)):
-        return "the value is not in what it quotes"
+        return "value not in the quote"
     if category != "instruction" and _is_denied(value, sentence):
-        return "what it quotes says the opposite"
+        return "quote says the opposite"
     importance = raw.get("importance")
     weight = float(importance) if isinstance(importance, (int, float)) and not isinstance(importance, bool) else 0.5
     by_user = message.event is Event.USER
@@ -106,7 +108,10 @@ def _claim(raw: Any, turns: Sequence[Turn]) -> Claim | str:
 
 
 def _place(quote: str, named: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
-    """Where the quote was said: in the turn that is named if it was, and the whole sentence around it."""
+    """Find the message and the whole sentence with the quote.
+
+    The turn that the model named is preferred, then the last one.
+    """
     places = [
         (turn, message, sentence)
         for turn, message in _said(turns)
@@ -116,7 +121,10 @@ def _place(quote: str, named: object, turns: Sequence[Turn]) -> tuple[int, Messa
 
 
 def _sentence_around(quote: str, text: str) -> str | None:
-    """The sentences of `text` that hold the quote, on one line; None where they do not, or go on for too long."""
+    """Return the sentences of `text` that contain the quote, on one line.
+
+    None if they do not contain it or are too long.
+    """
     parts = [" ".join(part.split()) for part in _SENTENCE_END.split(text)]
     for first in range(len(parts)):
         held = ""
@@ -132,7 +140,7 @@ def _sentence_around(quote: str, text: str) -> str | None:
 
 
 def _is_denied(value: str, sentence: str) -> bool:
-    """Whether the sentence names the value only to say that it is not so."""
+    """Return True if the sentence names the value only to reject it."""
     named = rf"(?<!\w){re.escape(value)}(?!\w)"
     times = len(re.findall(named, sentence, re.IGNORECASE))
     denied = len(re.findall(_DENIED + r"[`'\"]?" + named, sentence, re.IGNORECASE))

@@ -1,8 +1,8 @@
-"""Secrets out of a text before it is kept, logged, embedded or sent: `[redacted:kind]` stands where one was.
+"""Redaction of secrets before text is stored, logged, embedded or sent.
 
-A secret is found by its own shape (a table of formats), by the word that announces it (`password = …`), by its place
-(`scheme://user:password@host`, an Authorization header, a key block), or by any of these inside base64. Ordinary
-hashes, UUIDs, lock files and digests have none of them and stay.
+`[redacted:kind]` replaces them. A secret is found by its own format (a table of formats), by the word that
+announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block),
+or by any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hunchd.ingestion import redaction_rules as rules
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """`found` names the kind of each secret that was taken out, in their order."""
+    """Redacted text; `found` lists the kind of each removed secret, in order."""
 
     text: str
     found: tuple[str, ...]
@@ -36,7 +36,7 @@ class _Span:
     kind: str
 
 
-# No secret with a shape of its own is shorter than this; most lines have no such run and are done at once.
+# No secret with a known format is shorter than this; most lines have no such run and need no further checks.
 _RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _WRAPPED_BASE64 = re.compile(
@@ -45,7 +45,7 @@ _WRAPPED_BASE64 = re.compile(
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _MARK = "[redacted:"
 _PLACED = re.compile(r"\[redacted:([a-z0-9-]+)\]")
-# A private key block ends where it says so; one that was cut ends with its last line that looks like a key.
+# A private key block ends at its end mark; a truncated one ends with its last line that looks like a key.
 _LONGEST_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
 _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
@@ -56,9 +56,12 @@ _DEEPEST = 100  # levels of lists and objects in one value
 
 
 def redact(text: str) -> Redacted:
-    """`text` without its secrets. Idempotent; linear in the length of the text."""
+    """Remove the secrets from `text`.
+
+    Idempotent; linear in the length of the text.
+    """
     found: tuple[str, ...] = ()
-    for _ in range(_PASSES):  # what stood beside a secret may be seen only when that is gone
+    for _ in range(_PASSES):  # a secret may be recognizable only after its neighbour is redacted
         once = _redacted(text)
         if not once.found:
             break
@@ -79,19 +82,28 @@ def _redacted(text: str) -> Redacted:
 
 
 def taken_out(before: str, after: str) -> tuple[str, ...]:
-    """The kinds of secrets for which `after` has a placeholder more than `before`, the same text as it was sent."""
+    """Return the kinds of secrets redacted only in `after`.
+
+    `before` is the same text as sent.
+    """
     gone = Counter(_PLACED.findall(after)) - Counter(_PLACED.findall(before))
     return tuple(gone)
 
 
 @lru_cache(maxsize=1 << 14)
 def redacted_name(name: str) -> str:
-    """The same for what comes again and again: people, branches, tags, paths."""
+    """Redact a recurring name, with a cache.
+
+    For people, branches, tags and paths.
+    """
     return redact(name).text
 
 
 def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """The same for a JSON value, keys included: a string under a key like "password" is judged with its key."""
+    """Redact a JSON value, keys included.
+
+    A string under a key such as "password" is judged with its key.
+    """
     found: list[str] = []
     return _value(value, "", found, 0), tuple(found)
 
@@ -129,13 +141,13 @@ def _announced_by(name: str) -> str:
 
 
 def _placed(kind: str) -> str:
-    """What a placeholder calls a secret that was only announced."""
+    """Return the placeholder's name for an announced secret."""
     return "secret" if kind == "key" else kind
 
 
 def _spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     lower = text.lower()
-    if len(lower) != len(text):  # some capitals have longer small letters; positions must agree
+    if len(lower) != len(text):  # some capitals have longer lower-case forms; positions must agree
         lower = text.translate(_ASCII_LOWER)
     if _RUN.search(text):
         yield from _by_format(text)
@@ -213,7 +225,7 @@ def _announced(text: str, lower: str) -> Iterator[_Span]:
 
 
 def _secret_after(text: str, position: int, kind: str) -> _Span | None:
-    """The secret that an announcer before `position` announces, in a statement or in a sentence."""
+    """Return the secret announced before `position`, in an assignment or a sentence."""
     if match := rules.ASSIGNMENT.match(text, position):
         span = _assigned(match, kind)
         if span:
@@ -263,7 +275,7 @@ def _encoded(text: str) -> Iterator[_Span]:
 
 
 def _kind_inside(encoded: str) -> str:
-    """The kind of the first secret that base64 hides, "" for none."""
+    """Return the kind of the first secret inside base64, "" for none."""
     body = encoded.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
@@ -278,7 +290,7 @@ def _kind_inside(encoded: str) -> str:
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:
-    """Spans in order, overlapping ones as one; the longest gives the kind."""
+    """Merge overlapping spans in order; the longest one determines the kind."""
     merged: list[_Span] = []
     for span in sorted(spans):
         last = merged[-1] if merged else None
@@ -312,7 +324,10 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def _looks_secret(value: str, announced_as: str, *, quoted: bool) -> bool:
-    """Whether a value is what its announcer promises, rather than a name, a path, a call or a stand-in."""
+    """Return True if an announced value is a secret.
+
+    It must not be a name, path, call or placeholder.
+    """
     if _is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
         return False
     if announced_as == "password":
@@ -336,12 +351,18 @@ def _looks_like_password(value: str, *, quoted: bool) -> bool:
 
 
 def _digits_inside(value: str) -> bool:
-    """`hunter2secret`: of what is nothing but letters and digits a variable ends in its number."""
+    """Return True for values such as `hunter2secret`.
+
+    A variable made of letters and digits ends in its number.
+    """
     return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not _only_words(value)
 
 
 def _random_enough(value: str, *, shortest: int = 16) -> bool:
-    """Letters and digits without the shape of words: what a generator makes and a person does not."""
+    """Return True for generated strings.
+
+    They have letters and digits without the shape of words.
+    """
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or _only_words(value):
         return False
     if _HEX.fullmatch(value):
@@ -350,7 +371,10 @@ def _random_enough(value: str, *, shortest: int = 16) -> bool:
 
 
 def _letters_and_digits_alternate(value: str) -> bool:
-    """At least three changes between letter and digit, or lower and upper case inside: `v1.2-beta` has few."""
+    """Return True for at least three changes of character class.
+
+    Counted are changes between letter and digit, and from lower to upper case. `v1.2-beta` has fewer.
+    """
     changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
     return changes >= 3
 
@@ -364,12 +388,15 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _monotonous(value: str) -> bool:
-    """`xxxxxxxx`, `0000…`, `abcabcabc`: nothing that could be secret."""
+    """Return True for `xxxxxxxx`, `0000…` or `abcabcabc`, which cannot be secret."""
     return len(set(value[-24:])) <= 3 and len(value) >= 4
 
 
 def _only_words(value: str) -> bool:
-    """Whether every part between separators is a word, perhaps with a number: `client-secret`, `fooBar2`, `v1.20`."""
+    """Return True if every part is a word.
+
+    A word may have a number: `client-secret`, `fooBar2`, `v1.20`.
+    """
     return all(map(_is_word, _SEPARATORS.split(value)))
 
 
@@ -380,7 +407,7 @@ def _is_word(part: str) -> bool:
 
 
 def _entropy(value: str) -> float:
-    """Bits a character, of at most its first 200."""
+    """Return the entropy in bits per character of the first 200 characters."""
     counts = Counter(value[:200])
     size = sum(counts.values())
     return -sum(n / size * math.log2(n / size) for n in counts.values())

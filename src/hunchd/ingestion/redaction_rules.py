@@ -1,11 +1,11 @@
-"""What secrets look like: one table of formats that give themselves away, and the words that announce the others.
+"""Formats of secrets, and words that announce others.
 
-Provenance: prefixes, alphabets and lengths follow what the issuers document, cross-checked against the public rule
+Provenance: prefixes, alphabets and lengths follow the issuers' documentation, cross-checked against the public rule
 sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern is written
 here. To add a format: a row below, a row in tests/security/secret_formats.py.
 
-A row is tried only where one of its literals stands in the text: a literal costs some nanoseconds a line, a pattern a
-thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
+A row is tried only if one of its literals occurs in the text: a literal costs some nanoseconds per line, a pattern
+a thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from functools import cache
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`source` is tried where one of `literals` occurs; group 1 is the secret where there is one, else all of it."""
+    """Format of a secret.
+
+    `source` is tried where one of `literals` occurs. Group 1 is the secret if there is a group, else the whole match.
+    """
 
     kind: str
     literals: tuple[str, ...]
@@ -25,7 +28,10 @@ class Format:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Compiled when a text first needs it: all of them at once would cost a tenth of a second at every start."""
+        """Return the pattern, compiled on first use.
+
+        Compiling all of them would cost a tenth of a second at every start.
+        """
         return _compiled(self.source)
 
 
@@ -34,7 +40,7 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-# Behind no letter or digit, but for those of a written-out line break or of a URL's escape: "\\n", "%3D".
+# Not after a letter or digit, except in an escaped line break or URL escape: "\\n", "%3D".
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 
 
@@ -276,7 +282,7 @@ FORMATS: tuple[Format, ...] = (
     ),
 )
 
-# The same rows by literal: one look at each literal a text.
+# The same rows by literal, so that each literal is searched for once per text.
 BY_LITERAL: tuple[tuple[str, Format], ...] = tuple((literal, row) for row in FORMATS for literal in row.literals)
 
 AUTHORIZATION = re.compile(
@@ -285,18 +291,18 @@ AUTHORIZATION = re.compile(
     re.IGNORECASE,
 )
 BEARER = re.compile(r"\b(?:bearer|basic)[ \t]{1,2}([A-Za-z0-9_.~+/-]{16,4000}={0,2})", re.IGNORECASE)
-# scheme://user:password@host: the password may hold anything but what ends it.
+# scheme://user:password@host: the password may contain anything but its delimiters.
 URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/@\"'<>]{1,200})@")
 # scheme://token@host
 URL_TOKEN = re.compile(r"https?://([A-Za-z0-9_-]{20,200})@")
 PRIVATE_KEY = re.compile(
     r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:|-----BEGIN OpenVPN Static key"
 )
-# What "-----BEGIN" looks like in base64, at each of its three alignments.
+# "-----BEGIN" in base64, at each of its three alignments.
 ENCODED_KEY = re.compile(r"(?:LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[A-Za-z0-9+/=_-]{20,20000}")
 
-# The words that announce a secret, in lower case; the group says how much a value must then show by itself. A bare
-# "key" says little: keys of caches, rows and dictionaries are everywhere.
+# Words that announce a secret, in lower case; the group determines how strictly the value is checked. A bare
+# "key" says little: keys of caches, rows and dictionaries are frequent.
 ANNOUNCERS = re.compile(
     r"(?P<password>passw(?:or)?d|passphrase|passcode|\bpass\b|_pass\b|pwd\b|\bpw\b)"
     r"|(?P<secret>secret|token|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
@@ -304,9 +310,9 @@ ANNOUNCERS = re.compile(
     r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
     r"|(?P<key>key\b)"
 )
-# One of these in the lower-case text makes it worth looking for announcers.
+# Announcers are searched for only if one of these stems is in the lower-case text.
 STEMS = ("pass", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection")
-# What may follow an announcer in a name that does not name the secret itself: `token_type`, `password_field`, …
+# Suffixes of names that are not the secret itself: `token_type`, `password_field`, …
 NAMES_SOMETHING_ELSE = re.compile(
     r"(?:name|type|id|ids|file|path|dir|url|uri|field|label|hint|prompt|policy|length|len|count|size|index|header|prefix|suffix"
     r"|regex|pattern|param|class|provider|manager|reset|expir\w*|ttl|version|arn|alg\w*|format|usage|limit|kind|scope|status"
@@ -326,7 +332,7 @@ SENTENCE = re.compile(
     r"(?:[ \t]{0,2}(?P<sign>[ \t](?:is|was|to|be)[ \t]|[:=])[ \t]{0,3}|[ \t]{1,2})[\"'`]?"
     r"(?P<bare>[^\s\"'`<>(){}\[\],;|]{8,300})"
 )
-# A value is judged by its first 300 characters and taken out whole.
+# A value is judged by its first 300 characters and removed as a whole.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
 # "use … as the staging API key": the value comes first.
 SAID_BEFORE = re.compile(

@@ -1,4 +1,4 @@
-"""Which commits are the same work as earlier ones: amended, rebased, squashed, whether anybody told us or not."""
+"""Detection of rewritten commits: amended, rebased, squashed, reported by git or inferred."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from hunchd.repository.git import Git
 
-# Longer rewrites are another history: it is learnt anew where git has dropped the old one.
+# Longer rewrites are treated as a new history, which is indexed again.
 MOST: Final = 5_000  # commits
 _SHA: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOG: Final = (
@@ -23,7 +23,10 @@ _LOG: Final = (
 
 
 class Rewritten(NamedTuple):
-    """`new` stands where `old` stood: git itself says so (`exact`), or a branch moved and it looks like it."""
+    """Replacement of commit `old` by `new`.
+
+    It is `exact` if git reported it; otherwise a branch moved and the commits look alike.
+    """
 
     old: str
     new: str
@@ -31,7 +34,10 @@ class Rewritten(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """What a rewrite leaves as it is: who wrote it and when, mostly its title too."""
+    """Properties that a rewrite preserves.
+
+    Author and date, mostly also the subject.
+    """
 
     sha: str
     email: str
@@ -40,8 +46,11 @@ class _Commit(NamedTuple):
 
 
 def moved(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[tuple[str, str]]:
-    """Old id and new id of each commit that was rewritten: of those told of, and of those between `since` and `head`
-    that nothing reaches any more. What another branch still has was left, not rewritten."""
+    """Return (old id, new id) of each rewritten commit.
+
+    Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits
+    that another branch still has were left, not rewritten.
+    """
     told = _readable(told)
     starts = [*dict.fromkeys(one.old for one in told)]
     earlier = _commits(git, starts, without=[head])
@@ -62,7 +71,10 @@ def moved(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "H
 
 
 def gone(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[str]:
-    """The commits of before, moved or not, that no branch, no tag and no checkout has any more."""
+    """Return the earlier commits that nothing reaches any more.
+
+    That is, no branch, tag or checkout.
+    """
     starts = [*dict.fromkeys(one.old for one in _readable(told)), *((since,) if since else ())]
     return list(_unreachable(git, starts, head)) if starts else []
 
@@ -74,13 +86,16 @@ def _readable(told: Sequence[Rewritten]) -> list[Rewritten]:
 def _unambiguous(
     commits: Mapping[str, _Commit], sameness: Callable[[_Commit], tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """What only one of the commits has → that commit."""
+    """Map each property that only one commit has to that commit."""
     times = Counter(sameness(one) for one in commits.values())
     return {sameness(one): one.sha for one in commits.values() if times[sameness(one)] == 1}
 
 
 def _commits(git: Git, starts: Iterable[str], *, without: Iterable[str]) -> dict[str, _Commit]:
-    """What `starts` reach and `without` do not; ids that are no longer there reach nothing."""
+    """Return the commits reachable from `starts` but not from `without`.
+
+    Ids that no longer exist reach nothing.
+    """
     lines = [*starts, *(f"^{one}" for one in without)]
     if not lines or lines[0].startswith("^"):
         return {}
@@ -88,8 +103,10 @@ def _commits(git: Git, starts: Iterable[str], *, without: Iterable[str]) -> dict
 
 
 def _unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
-    """What `starts` reach and `head`, no branch, no tag and no checkout does; ids that are no longer there reach
-    nothing."""
+    """Return the commits that only `starts` reach.
+
+    Neither `head` nor any branch, tag or checkout does. Ids that no longer exist reach nothing.
+    """
     reached = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
     return _read(git.run(*_LOG, "--ignore-missing", *starts, *reached))
 

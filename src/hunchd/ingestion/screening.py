@@ -1,4 +1,4 @@
-"""Secrets out of source files before anything is kept of them, at a price that a whole tree can pay."""
+"""Redaction of whole source files, fast enough for a complete tree."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import re
 
 from hunchd.ingestion.redaction import redact
 
-# A line without any of these, and without a long run of letters and digits, holds nothing that redaction finds.
+# Redaction finds nothing in a line without any of these and without a long run of letters and digits.
 _WORDS = (
     "passw", "passphrase", "pwd", "secret", "token", "credential", "api_key", "apikey", "api-key", "access_key",
     "accesskey", "auth", "bearer", "private", "signature", "cookie", "session", "@", "key",
 )  # fmt: skip
 _SAID = re.compile("|".join(map(re.escape, _WORDS)))
 _RUN = re.compile(r"[A-Za-z0-9+/_=.~$-]{16,}")
-_LETTERS_ONLY = "hf_"  # begins the one format of secrets without a digit
+_LETTERS_ONLY = "hf_"  # prefix of the only secret format without digits
 _BLOCK = re.compile(r"-----BEGIN |PuTTY-User-Key|BEGIN [A-Z ]*PRIVATE")
 
 
 def screened(text: str) -> str:
-    """`text` without its secrets. Only suspicious lines are looked at closely; most files have none."""
+    """Remove the secrets from a source file's text.
+
+    Only suspicious lines are checked closely; most files have none.
+    """
     if _BLOCK.search(text):
         return redact(text).text
     suspects = "\n".join(_suspects(text))
@@ -39,10 +42,16 @@ def _suspects(text: str) -> list[str]:
 
 
 def _assigns(text: str, at: int) -> bool:
-    """Whether something that looks like a value follows on the line: a quote, `=`, `:` or a word after the name."""
+    """Return True if a possible value follows on the line.
+
+    It begins with a quote, `=`, `:` or a blank.
+    """
     return any(mark in text[at : at + 40].partition("\n")[0] for mark in "=:\"' ")
 
 
 def _mixed(run: str) -> bool:
-    """Letters and digits in one run: names of functions have no digits, versions no letters."""
+    """Return True for a run of letters and digits.
+
+    Function names have no digits, versions no letters.
+    """
     return (any(map(str.isdigit, run)) and any(map(str.isalpha, run))) or _LETTERS_ONLY in run

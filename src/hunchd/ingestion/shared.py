@@ -1,4 +1,7 @@
-"""What colleagues have shared in the repository's `.hunch` folder → facts and workflows. Free text: a stranger's."""
+"""Facts and workflows that colleagues share in the repository's `.hunch` folder.
+
+Free text; it is untrusted.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,16 @@ from hunchd.repository.reading import read_file
 
 logger = logging.getLogger(__name__)
 
-MOST = 300  # files of a folder, the first by name: more than a team writes down, and read in a second
+MOST = 300  # files per folder, the first by name; more than a team writes, and read within a second
 LONGEST_SUMMARY = 400  # characters
 LONGEST_COMPRESSED = 160
 
 
 def shared_memories(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
-    """The shared memories among `files`, which are those wanted below `root`. What cannot be read is passed over."""
+    """Yield the shared memories among `files`, the wanted paths below `root`.
+
+    Unreadable files are skipped.
+    """
     read: Counter[str] = Counter()
     for path in sorted(filter(is_shared_path, files)):
         folder = path.rpartition("/")[0]
@@ -38,11 +44,14 @@ def shared_memories(root: Path, files: Iterable[str], *, project: str, now: date
         try:
             yield memory_in(parsed(path, screened(content.decode("utf-8")).encode()), project=project, now=now)
         except (InvalidInput, UnicodeDecodeError) as error:
-            logger.debug("%s is passed over: %s", path, error)
+            logger.debug("skipping %s: %s", path, error)
 
 
 def memory_in(file: SharedFile, *, project: str, now: datetime) -> Memory:
-    """The memory that a shared file states. A fact without a key has its file's name for one."""
+    """Convert a shared file to a memory.
+
+    A fact without a key gets its file name as key.
+    """
     since = file.since if file.since is not None and file.since <= now else now
     line = f"{file.key}: {file.value}" if file.key else ""
     says = file.content if file.content.startswith(line) else f"{line} ({file.content})"

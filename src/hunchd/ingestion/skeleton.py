@@ -1,4 +1,4 @@
-"""The lines of a file that matter to somebody who is about to need it: signatures, not bodies."""
+"""Selection of a file's most important lines: signatures, not bodies."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Collection, Sequence
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
-MOST_LINES = 60  # kept of one file: all of nearly every one
-WANTED = 4.0  # what somebody at work uses comes before the largest class
+MOST_LINES = 60  # per file; nearly every file has fewer
+WANTED = 4.0  # a wanted name outranks the largest class
 MAX_LINE = 120  # characters of one line
-MAX_NAMES = 8  # names on the line that tells what was left out
+MAX_NAMES = 8  # names on the line of omitted symbols
 
-# How likely each kind is what the reader came for.
+# Relevance of each kind to the reader.
 _WEIGHTS = {
     "class": 5.0, "interface": 5.0, "struct": 5.0, "trait": 5.0, "enum": 4.0, "union": 4.0, "type": 3.0,
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
     "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
-_HELPING = 2.5  # of tests, what is no test
-_HIDDEN = 2.5  # what a name or a modifier says is nobody else's business
+_HELPING = 2.5  # penalty for helpers in test files
+_HIDDEN = 2.5  # penalty for private symbols
 _EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
 _TEST = re.compile(r"^(?:test|Test|Benchmark|Fuzz)(?![a-z])|(?:Tests?|TestCase|Spec)$")
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
 _CI = ".github/workflows/"
-_OF_CI = frozenset({"on", "jobs"})  # its other keys are the same in every workflow, or tell nothing alone
+_OF_CI = frozenset({"on", "jobs"})  # other keys are the same in every workflow, or uninformative
 _EVERYWHERE = frozenset(
     """$schema apiVersion kind metadata name version description author authors contributors license homepage keywords
     repository bugs funding""".split()  # noqa: SIM905 - a word list reads better as words
 )
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
-_CALLED = re.compile(r"(?:RSpec\.)?(\w+)")  # what declares a test or a suite of them
+_CALLED = re.compile(r"(?:RSpec\.)?(\w+)")  # call that declares a test or suite
 _INDENT = "    "
-_BARE = "= …"  # ends a line that tells nothing but a name
+_BARE = "= …"  # end of a line that shows only a name
 # Names that half of all files define or use.
 _COMMON = frozenset(
     """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
@@ -44,7 +44,7 @@ _COMMON = frozenset(
 
 
 def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
-    """The `most` important lines of a file, in its order, members below what contains them."""
+    """Select the `most` important lines in file order, members below their container."""
     symbols = _worth_showing(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
         told = (
@@ -68,9 +68,10 @@ def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
 def shown(
     view: FileView, lengths: Sequence[int], *, wanted: Collection[str] = frozenset(), about: str = ""
 ) -> list[str]:
-    """The view in at most as many lines as each of `lengths` says: the most important ones; first those that define a
-    `wanted` name or have the word `about` in theirs, as the tests of it do. When something had to be left out, the
-    last line names the best of it.
+    """Render the view once per line limit in `lengths`.
+
+    The most important lines are chosen first. Lines that define a `wanted` name, or have the word `about` in their
+    name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
     """
     lines, word = view.lines, about.casefold().strip("_").removesuffix("s")
     word = word if _telling(word) else "\0"
@@ -85,15 +86,18 @@ def shown(
 
 
 def _bare(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
-    """The lines that tell a name and nothing else, which cost as much as one that tells how it is called; none where
-    a file is there to hold values, and its longest are its most important."""
+    """Return the indexes of lines that show only a name.
+
+    They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the
+    important ones.
+    """
     bare = {at for at, line in enumerate(lines) if line.text.endswith(_BARE) and weights[at] < WANTED}
     others = [line.text for at, line in enumerate(lines) if at not in bare]
     return bare if 2 * sum(" = " in text for text in others) < len(others) else set()
 
 
 def _shown(view: FileView, best: Sequence[int], rest: Sequence[int], most: int) -> str:
-    """The `best` lines; of the `rest`, and of what was left out, the names."""
+    """Render the `best` lines, then names of others."""
     lines = view.lines
     if len(best) <= most and not rest and not view.more:
         return "\n".join(line.text for line in lines)
@@ -119,7 +123,7 @@ def _shown(view: FileView, best: Sequence[int], rest: Sequence[int], most: int) 
 
 
 def skeleton(outline: FileOutline, *, max_lines: int) -> str:
-    """The lines of a file that matter when nothing is known of the reader."""
+    """Render the most important lines for an unknown reader."""
     return shown(view(outline, most=max(max_lines, MOST_LINES)), [max_lines])[0]
 
 
@@ -132,19 +136,25 @@ def _with_outer(lines: Sequence[ViewLine], at: int) -> list[int]:
 
 
 def _telling(name: str) -> bool:
-    """A name that many things have says nothing about which of them is meant."""
+    """Return False for common names, which do not identify a symbol."""
     return len(name) > 3 and name not in _COMMON
 
 
 def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
-    """The type that fills most of the file: its members are what the file is about."""
+    """Return the type that fills most of the file.
+
+    Its members are the main content.
+    """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
     )
 
 
 def _helping(symbols: Sequence[Symbol]) -> list[bool]:
-    """Whether each is there for the tests beside it, in a file that has tests: its own classes, commands, fixtures."""
+    """Flag the symbols that only help the tests beside them.
+
+    These are classes, commands and fixtures in a file that has tests.
+    """
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):
         return tests
@@ -153,7 +163,10 @@ def _helping(symbols: Sequence[Symbol]) -> list[bool]:
 
 
 def importance(symbol: Symbol, language: str) -> float:
-    """Exported before private, types and functions before constants, documented and long before the rest."""
+    """Rate a symbol.
+
+    Exported ranks before private, types and functions before constants, documented and long before the rest.
+    """
     weight = _WEIGHTS.get(symbol.kind, 1.0)
     if symbol.kind == "heading":
         return weight - 0.5 * symbol.signature.count("#", 0, 6)
@@ -182,7 +195,10 @@ def _is_private(symbol: Symbol, language: str) -> bool:
 
 
 def _worth_showing(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Without overloads and repeated implementations: the first of each name in a container speaks for all."""
+    """Drop overloads and repeated implementations.
+
+    The first of each name in a container stays.
+    """
     first: dict[tuple[str, str], Symbol] = {}
     for symbol in symbols:
         first.setdefault((symbol.container, symbol.name), symbol)
@@ -194,7 +210,7 @@ def _best(weights: Sequence[float]) -> list[int]:
 
 
 def _chosen(symbols: Sequence[Symbol], weights: Sequence[float], room: int) -> set[int]:
-    """Indices of the best that fit, each with the containers it needs to be understood."""
+    """Return indexes of the best fitting symbols with their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen: set[int] = set()
     for index in _best(weights):
@@ -211,7 +227,7 @@ def _chosen(symbols: Sequence[Symbol], weights: Sequence[float], room: int) -> s
 
 
 def _lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen: Sequence[int]) -> list[ViewLine]:
-    """In file order; members right below their container even where the file has them elsewhere."""
+    """Render the lines in file order, with members directly below their container."""
     names = {symbols[at].name for at in chosen if symbols[at].kind != "method"}
     members: dict[str, list[int]] = {}
     for at in chosen:
@@ -234,7 +250,7 @@ def _lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen: Sequence
 
 
 def _plain(symbol: Symbol) -> str:
-    """The signature without what every method of the language has, and without bounds that fill lines."""
+    """Return the signature without implicit parameters and long bounds."""
     if symbol.kind == "test":
         called = _CALLED.match(symbol.signature)
         return f"{called[1] if called else symbol.kind} '{symbol.name}'"
@@ -248,7 +264,10 @@ def _short(line: str) -> str:
 
 
 def _rest(count: int, left: Sequence[str]) -> str:
-    """`… 12 more: a, b, c`: names cost little and tell that there is something to ask for. `left` is best first."""
+    """Render `… 12 more: a, b, c`.
+
+    `left` is sorted best first. Names cost little and show that there is more to ask for.
+    """
     line = f"… {count} more"
     for number, name in enumerate(left):
         longer = f"{line}{', ' if number else ': '}{name}"
@@ -259,7 +278,7 @@ def _rest(count: int, left: Sequence[str]) -> str:
 
 
 def _headings(symbols: Sequence[Symbol]) -> str:
-    """The title of a text and the names of its parts, on one line."""
+    """Render the title and section names of a text on one line."""
     depths = [symbol.signature.count("#", 0, 6) for symbol in symbols]
     levels = sorted(set(depths))
     parts = levels[1] if len(levels) > 1 and depths.count(levels[0]) == 1 else levels[0]
@@ -268,8 +287,10 @@ def _headings(symbols: Sequence[Symbol]) -> str:
 
 
 def _keys(symbols: Sequence[Symbol]) -> list[str]:
-    """Configuration: one line a top-level key, with the keys below it. A key that every such file has tells nothing
-    without its value, nor does a lone one."""
+    """Render configuration: one line per top-level key with its subkeys.
+
+    Keys that every such file has, and lone ones, say nothing without their values.
+    """
     below: dict[str, list[str]] = {}
     top: list[str] = []
     for symbol in symbols:

@@ -1,4 +1,7 @@
-"""The shapes of sentences that state how things are done, as patterns. What is taken of them: `statements`."""
+"""Patterns of sentences that state how things are done.
+
+`statements` extracts their content.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ def _pattern(*parts: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.IGNORECASE)
 
 
-# What is named: code in backticks or quotes, or up to four words, ending where the sentence turns to something else.
+# A name: code in backticks or quotes, or up to four words, ending at a clause boundary.
 WORD: Final = r"[\w@/+#&*$][\w@./+#:&<>*$-]*(?:\(\))?"
 _NAME = rf"(?:``?[^`\n]{{1,60}}``?|\"[^\"\n]{{1,60}}\"|'[^'\n]{{1,60}}'|{WORD}(?: {WORD}){{0,3}}?)"
 _TURN = (
@@ -81,7 +84,7 @@ DECIDED: Final = _pattern(
     r"\b(?:we|i|they|team|it was)\s+(?:have\s+|has\s+|finally\s+)?(?:decided|agreed|resolved)\s+",
     rf"(?P<how>not to|against|to|that|on)\s+(?P<what>\S.{{3,140}}?){_STOP}",
 )
-# What was decided on: this, for that, not the other, and why.
+# Object of a decision: the choice, its purpose, the alternative, and the reason.
 CHOSEN: Final = _pattern(
     r"^(?P<x>\S.{0,60}?)(?:\s+for\s+(?P<k>[^,:;]{2,60}?))?",
     r"(?:,?\s+(?:and\s+)?(?:not|rather than|instead of|over)\s+(?P<y>[^,:;]{2,60}?))?(?:\s*[:;]\s+(?P<why>\S.*))?$",
@@ -127,7 +130,7 @@ ABOUT_ONESELF: Final = (
 PAIR: Final = _pattern(
     r"^(?:(?:our|the|my)\s+)?(?P<k>[A-Za-z][\w/-]*(?: [\w/-]+){0,2})\s*(?::\s+|\s=\s)(?P<x>\S.{0,160}?)\s*$"
 )
-# What a note calls itself, before it says something: no key, or the next decision would take the place of the last.
+# Label in front of a note. It is no key: the next decision would otherwise replace the last one.
 LABEL: Final = _pattern(
     r"^\W*(?:(?:a|an|the|our|my|design|architectur(?:e|al)|technical|team|project|important|final|new|quick|side|please)\s+){0,2}",
     r"(?:decisions?|decided|agreed|agreement|notes?|n\.?b\.?|rules?|reminder|remember|important|warning|caution|attention|careful|"
@@ -145,7 +148,7 @@ BECAUSE: Final = _pattern(
     r"as (?=(?:it|we|they)\b)|due to|otherwise)\s+(?P<why>[^.;]{4,160}?)\)?(?=\s*$|[.;])",
 )
 
-# What says nothing about how things are done: messages of machines, doubts, quotations, tests of behaviour.
+# Sentences that state nothing: generated messages, doubts, quotations, tests of behaviour.
 MACHINE: Final = _pattern(
     r"\s*(?:revert\b|merge\b|bump\b(?! (?:the )?min)|\[bot\]|(?:chore|build|fix)\(deps|update dependency|",
     r"\[pre-commit\.ci\]|automatic|auto-?generated|release\b|prepare)",
@@ -169,7 +172,7 @@ START: Final = _pattern(r"^\W*(?:we\s+)?(?:now\s+|have\s+|should\s+|always\s+|al
 HERE: Final = _pattern(r"\s*(?:in|for|when|on|at|inside|within|of|while|during)\b")
 NEGATED: Final = _pattern(r"(?:\bnot|\bnever|n['’]t|\bwithout|\bstop|\binstead of)\s+(?:\w+\s+)?$")
 
-# Things that stand for too much or for nothing: "use it instead of that".
+# Words that are too general to be a value: "use it instead of that".
 HOLLOW: Final = frozenset(
     """
     it that this them these those one ones other others something anything everything what which the a an same new old

@@ -1,7 +1,8 @@
-"""Sentences that state how things are done here → facts, by rules: "use X instead of Y", "never …", "renamed A to B".
+"""Rule-based extraction of facts from sentences.
 
-Pure. A rule would rather miss a statement than make one up: what is asked, supposed, quoted or only tried out states
-nothing. A commit message is read more strictly than what a person says outright: most of it tells of one place.
+Such as "use X instead of Y", "never …" or "renamed A to B". Pure. Precision comes before recall: questions,
+suppositions, quotations and experiments state nothing. Commit messages are read more strictly than what a person
+says directly, since most of them are about one place.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Final, Literal
 from hunchd.ingestion import statement_patterns as patterns
 from hunchd.ingestion.subjects import is_ordinary, subject_of, subjects
 
-# Who speaks: the owner asking to keep it, somebody in a session, the author of a commit.
+# Speaker: the owner who stores it, a participant of a session, or the author of a commit.
 Voice = Literal["owner", "turn", "commit"]
 
 LONGEST: Final = 400  # characters of a sentence that may state something
-MOST: Final = 12  # statements of one text: more are a document
+MOST: Final = 12  # statements per text; a text with more is a document
 LONGEST_KEY: Final = 80  # characters
 _CONFIDENCE: Final[dict[Voice, float]] = {"owner": 1.0, "turn": 0.8, "commit": 0.6}
-_BOTH_KNOWN: Final = 0.7  # of a commit that chooses between two tools of one purpose
+_BOTH_KNOWN: Final = 0.7  # for a commit that chooses between two tools of the same purpose
 
 _CHANGES = (
     ("renamed", patterns.RENAMED),
@@ -47,7 +48,7 @@ _TRAILER = re.compile(r"^[A-Z][\w-]+(?:-by|-on|-id|-to): \S|^(?:Co-authored-by|S
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One fact as it was understood, with the sentence it rests on."""
+    """Extracted fact with the sentence that supports it."""
 
     category: str
     key: str
@@ -61,7 +62,7 @@ class Stated:
 
     @property
     def line(self) -> str:
-        """The fact in a line of its own."""
+        """Return the fact as one line."""
         other = f", not {self.instead_of}" if self.instead_of else ""
         because = f" (because {self.reason})" if self.reason else ""
         return f"{self._head}{other}{because}"
@@ -76,7 +77,10 @@ class Stated:
 
 
 def stated_in(text: str, voice: Voice) -> list[Stated]:
-    """What `text` states, each key once, in its order; of a sentence the surest reading."""
+    """Extract the statements of `text` in order, each key once.
+
+    Of each sentence the most certain reading counts.
+    """
     if voice == "commit" and patterns.MACHINE.match(text):
         return []
     found: dict[tuple[str, str], Stated] = {}
@@ -98,7 +102,7 @@ def _certainty(one: Stated, voice: Voice) -> float:
 
 
 def _sentences(text: str, voice: Voice) -> Iterator[str]:
-    """The sentences of running text, each on one line; code, quotations and trailers are left out."""
+    """Yield the sentences one line each, without code, quotations and trailers."""
     text = _TRAILER.split(_CODE_BLOCK.sub("\n\n", text))[0]
     subject, _, body = text.partition("\n")
     for part in (subject, *_SENTENCE.split(body)):
@@ -110,7 +114,7 @@ def _sentences(text: str, voice: Voice) -> Iterator[str]:
 
 
 def _read(sentence: str, voice: Voice) -> Iterator[Stated]:
-    """What one sentence may state, the surest reading first."""
+    """Yield the possible statements of one sentence, the most certain first."""
     because = patterns.BECAUSE.search(sentence)
     reason = because["why"].strip() if because else ""
     for readings in (_changes, _rules, _facts):
@@ -121,7 +125,7 @@ def _read(sentence: str, voice: Voice) -> Iterator[Stated]:
 
 
 def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
-    """One thing in the place of another."""
+    """Yield statements that one thing replaces another."""
     for rule, pattern in _CHANGES:
         found = pattern.search(sentence)
         if found is None or (voice == "commit" and not _of_the_whole(sentence, found, rule)):
@@ -139,7 +143,7 @@ def _changes(sentence: str, voice: Voice) -> Iterator[Stated]:
 
 
 def _rules(sentence: str, voice: Voice) -> Iterator[Stated]:
-    """What is always or never done, what was decided, what somebody prefers."""
+    """Yield rules, decisions and preferences."""
     if (found := patterns.RULE.search(sentence)) and (voice != "commit" or patterns.ASKS.match(sentence)):
         how = found["how"].casefold().replace("’", "'")
         value = "never" if how in _NEVER else "avoid" if how == "avoid" else "always"
@@ -164,7 +168,10 @@ def _rules(sentence: str, voice: Voice) -> Iterator[Stated]:
 
 
 def _chosen(what: str, sentence: str) -> Stated | None:
-    """What "we decided on …" chose: for what, or at least instead of what; None if it says neither."""
+    """Parse the object of "we decided on …".
+
+    Returns None without a purpose or an alternative.
+    """
     found = patterns.CHOSEN.match(what)
     if found is None or not (found["k"] or found["y"]):
         return None
@@ -175,13 +182,16 @@ def _chosen(what: str, sentence: str) -> Stated | None:
 
 
 def _outlives_its_commit(what: str, sentence: str) -> bool:
-    """Most of what a commit says was decided is about itself: "decided to split it up". What gives its reason and
-    says what it speaks of may hold longer."""
+    """Return True if a decision holds beyond its commit.
+
+    Most decisions there concern the commit itself ("decided to split it up"). One that states its reason and does
+    not use pronouns may hold longer.
+    """
     return patterns.BECAUSE.search(sentence) is not None and not _POINTS_BACK.search(what)
 
 
 def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
-    """What is used, supported, called."""
+    """Yield statements about tools in use, supported versions and names."""
     if voice == "commit" and patterns.TEXT_OF.search(sentence):
         return
     if found := patterns.DROPPED.search(sentence):
@@ -190,7 +200,7 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
         runtime = next(filter(None, map(found.groupdict().get, ("a", "b", "c"))))
         name = runtime.casefold().removesuffix(".js")
         value = found["x"] if found["x"].startswith(">") else f">={found['x'].rstrip('+')}"
-        # Where manifests keep it too: what the project's file says now takes the place of an old message.
+        # The key is that of manifests, so that the current file replaces an old message.
         yield Stated("convention", name, value, sentence, "at least", importance=0.6)
     if voice == "commit":
         return
@@ -212,7 +222,10 @@ def _facts(sentence: str, voice: Voice) -> Iterator[Stated]:
 
 
 def _oldest(sentence: str, voice: Voice) -> re.Match[str] | None:
-    """Which version of what is the oldest that is supported, of a commit only if it speaks of the whole project."""
+    """Match the oldest supported version.
+
+    In a commit only if it concerns the whole project.
+    """
     found = patterns.LEAST.search(sentence)
     if found is None:
         return patterns.LEAST_LAST.match(sentence)
@@ -220,7 +233,7 @@ def _oldest(sentence: str, voice: Voice) -> re.Match[str] | None:
 
 
 def _of_the_whole(sentence: str, found: re.Match[str], rule: str) -> bool:
-    """Whether a change that a commit tells of is one of the project and not of one place in it."""
+    """Return True if a change concerns the whole project."""
     if found.groupdict().get("z") or patterns.TEXT_OF.search(sentence):
         return False
     if not patterns.START.match(sentence[: found.start()]) or patterns.HERE.match(sentence[found.end() :]):
@@ -229,7 +242,10 @@ def _of_the_whole(sentence: str, found: re.Match[str], rule: str) -> bool:
 
 
 def _subject(x: str, y: str) -> str:
-    """What both are a choice of; of a single name, if it can mean nothing else."""
+    """Return the purpose that both tools serve.
+
+    For a single name only if it is unambiguous.
+    """
     mine = subject_of(x)
     if y:
         return mine if mine and mine == subject_of(y) else ""
@@ -245,13 +261,16 @@ def _category(sentence: str) -> str:
 
 
 def _named(text: str | None) -> str:
-    """A name without quotation marks and articles."""
+    """Strip quotation marks and articles from a name."""
     plain = (text or "").strip().strip("`\"'").strip()
     return re.sub(r"^(?:the|a|an|our|using|just|only)\s+", "", plain, flags=re.I).strip().rstrip(".,:;")
 
 
 def _lowered(text: str) -> str:
-    """A key from running words: its first letter small, unless it is a name."""
+    """Turn running words into a key.
+
+    The first letter becomes lower case unless it begins a name.
+    """
     plain = " ".join(text.split()).rstrip(".,:;")
     return plain[:1].lower() + plain[1:] if len(plain) > 1 and not plain[1].isupper() else plain
 
@@ -261,7 +280,10 @@ def _is_hollow(name: str) -> bool:
 
 
 def _is_identifier(name: str) -> bool:
-    """Whether a name can only be one of code or of a file: no plain word, no phrase."""
+    """Return True if a name can only be an identifier.
+
+    File names count; words and phrases do not.
+    """
     return " " not in name and bool(re.search(r"[._/:(@-]\w|\w[_:(]|[a-z][A-Z]|^[A-Z]\w+[A-Z]|\d", name))
 
 
@@ -270,5 +292,8 @@ def _is_telling(name: str) -> bool:
 
 
 def _is_api(x: str, y: str, rule: str) -> bool:
-    """Whether one name is given up for another: what a later reader of the old name must know."""
+    """Return True if one identifier is given up for another.
+
+    Later readers of the old name must know that.
+    """
     return rule == "in favour of" and _is_identifier(x) and _is_identifier(y)

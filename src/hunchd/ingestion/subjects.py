@@ -1,4 +1,7 @@
-"""What a tool is a choice of: pnpm of a package manager, pytest of tests. Manifests use the same names."""
+"""Purposes of tools: pnpm is a package manager, pytest is for tests.
+
+Manifests use the same names.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ _LISTED: Final = {
 _BY_NAME: Final = {name: subject for subject, names in BY_PURPOSE for name in names} | {
     name.strip(): subject for subject, names in _LISTED.items() for name in names.split(",")
 }
-# Words of everyday language that are tools too: alone they mean nothing.
+# Tool names that are also everyday words: alone they mean nothing.
 _ORDINARY: Final = frozenset(
     """
     requests fetch got make just spring express rocket echo fiber gin arrow moment emotion less java rest go flow rust
@@ -80,16 +83,19 @@ _FORMS: Final = re.compile(r"^(?:the|a|an|our|plain|pure|bare)\s+", re.IGNORECAS
 
 
 def subject_of(name: str) -> str:
-    """What `name` is a choice of, such as "package manager"; "" for what we do not know."""
+    """Return the purpose of a tool, such as "package manager".
+
+    Returns "" if unknown.
+    """
     plain = _FORMS.sub("", name.strip().strip("`'\"")).casefold()
     return _BY_NAME.get(plain, "") or _BY_NAME.get(plain.removesuffix(".js"), "")
 
 
 def subjects() -> frozenset[str]:
-    """Everything that one may choose a tool for."""
+    """Return all purposes for which a tool can be chosen."""
     return frozenset(_BY_NAME.values())
 
 
 def is_ordinary(name: str) -> bool:
-    """Whether a name is a word of everyday language too."""
+    """Return True if a tool's name is also an everyday word."""
     return name.strip().strip("`'\"").casefold() in _ORDINARY

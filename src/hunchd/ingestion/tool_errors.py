@@ -1,8 +1,8 @@
-"""What compilers, linters and test runners print where something is wrong: a row a tool.
+"""Table of error formats of compilers, linters and test runners.
 
-Each row is a word that must be in the text, so that most texts cost nothing, and a pattern with the groups `path`,
-`line`, `column`, `said` (the message), `code` (what the tool calls it, or the test that failed) and `symbol` (what the
-message is about, where it does not say so itself), as far as the tool tells them.
+Each row has a word that must occur in the text, so that most texts cost nothing, and a pattern with the groups
+`path`, `line`, `column`, `message`, `code` (the tool's name for it, or the failed test) and `symbol` (the subject
+of the message, if the message omits it), as far as the tool prints them.
 """
 
 from __future__ import annotations
@@ -21,135 +21,142 @@ def _row(word: str, pattern: str) -> tuple[str, re.Pattern[str]]:
 
 
 _TABLE: Final = (
-    # gcc, clang and what writes like them
-    _row(": error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): error: (?P<said>.+)$"),
-    _row(": fatal error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): fatal error: (?P<said>.+)$"),
-    _row("undefined reference to", r"^.{0,300}?(?P<said>undefined reference to \S.*)$"),
+    # gcc, clang and compatible tools
+    _row(": error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): error: (?P<message>.+)$"),
+    _row(": fatal error:", r"^PATH:(?P<line>\d+):(?P<column>\d+): fatal error: (?P<message>.+)$"),
+    _row("undefined reference to", r"^.{0,300}?(?P<message>undefined reference to \S.*)$"),
     # javac
-    _row(".java:", rf"^PATH:(?P<line>\d+): error: (?P<said>.+)$(?:(?:\n.*){{2}}{_SYMBOL})?"),
+    _row(".java:", rf"^PATH:(?P<line>\d+): error: (?P<message>.+)$(?:(?:\n.*){{2}}{_SYMBOL})?"),
     # Maven's compilers: Java, Kotlin, Scala
-    _row("[ERROR]", rf"^\[ERROR\] PATH:\[(?P<line>\d+),(?P<column>\d+)\] (?P<said>.+)$(?:{_SYMBOL})?"),
+    _row("[ERROR]", rf"^\[ERROR\] PATH:\[(?P<line>\d+),(?P<column>\d+)\] (?P<message>.+)$(?:{_SYMBOL})?"),
     # Java: an uncaught exception
     _row(
         "Exception in thread",
-        r'^Exception in thread "[^"\n]*" (?P<said>[\w.$]*?(?P<code>\w+(?:Exception|Error|Throwable))\b.*)$',
+        r'^Exception in thread "[^"\n]*" (?P<message>[\w.$]*?(?P<code>\w+(?:Exception|Error|Throwable))\b.*)$',
     ),
     # Go: the compiler and vet, a failed test
-    _row(".go:", r"^(?:vet: )?PATH:(?P<line>\d+):(?:(?P<column>\d+):)? (?P<said>.+)$"),
+    _row(".go:", r"^(?:vet: )?PATH:(?P<line>\d+):(?:(?P<column>\d+):)? (?P<message>.+)$"),
     _row(
         "--- FAIL: ",
-        r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<said>.+)$",
+        r"^ *--- FAIL: (?P<code>\S+) .*\n(?: {4}(?! *--- FAIL).*\n)*? +PATH:(?P<line>\d+): (?P<message>.+)$",
     ),
-    # … as testify tells it
+    # … in testify's format
     _row(
         "Error Trace:",
         r"^(?: *--- FAIL: (?P<code>\S+) .*\n(?:.*\n){0,3}?)?\s+Error Trace:\s+PATH:(?P<line>\d+)\n(?:\s+\S+:\d+\n)*"
-        r"\s+Error:\s+(?P<said>\S(?:.*\S)?(?:(?<=:) *\n\s+\S.*)?(?:\n\s+[a-z]+ *: .*)*)",
+        r"\s+Error:\s+(?P<message>\S(?:.*\S)?(?:(?<=:) *\n\s+\S.*)?(?:\n\s+[a-z]+ *: .*)*)",
     ),
-    # … and one that names no place
+    # … without a place
     _row(
         "--- FAIL: ",
-        r"^--- FAIL: (?P<code>\S+) .*\n(?P<said>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+?)(?: \[recovered.*\])?$",
+        r"^--- FAIL: (?P<code>\S+) .*\n(?P<message>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+?)(?: \[recovered.*\])?$",
     ),
-    _row("DATA RACE", r"^WARNING: (?P<said>DATA RACE)$"),
-    # Rust: a panic, as it is told since 1.73 and as it was before
-    _row("panicked at", r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<said>.+)$"),
-    _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<said>.+)', PATH:(?P<line>\d+):\d+$"),
+    _row("DATA RACE", r"^WARNING: (?P<message>DATA RACE)$"),
+    # Rust: a panic, in the format since 1.73 and before
+    _row(
+        "panicked at",
+        r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<message>.+)$",
+    ),
+    _row("panicked at", r"^thread '(?P<code>[^'\n]+)' panicked at '(?P<message>.+)', PATH:(?P<line>\d+):\d+$"),
     # rustc without a code of its own
-    _row("--> ", r"^error: (?P<said>.+)\n +--> PATH:(?P<line>\d+):(?P<column>\d+)$"),
+    _row("--> ", r"^error: (?P<message>.+)\n +--> PATH:(?P<line>\d+):(?P<column>\d+)$"),
     # tsc, plain and pretty
-    _row(": error TS", r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>TS\d+): (?P<said>.+)$"),
-    # .NET's compilers name the project behind; an exception that nobody caught
+    _row(": error TS", r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>TS\d+): (?P<message>.+)$"),
+    # .NET's compilers append the project; an uncaught exception
     _row(
         ": error ",
-        r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>[A-Z]{2,6}\d+): (?P<said>.+?)(?: \[[^\]\n]+proj\])?$",
+        r"^PATH\((?P<line>\d+),(?P<column>\d+)\): error (?P<code>[A-Z]{2,6}\d+): (?P<message>.+?)"
+        r"(?: \[[^\]\n]+proj\])?$",
     ),
-    _row("Unhandled exception. ", r"^Unhandled exception\. [\w.]*?(?P<code>\w+): (?P<said>.+)$"),
-    _row(" - error TS", r"^PATH:(?P<line>\d+):(?P<column>\d+) - error (?P<code>TS\d+): (?P<said>.+)$"),
+    _row("Unhandled exception. ", r"^Unhandled exception\. [\w.]*?(?P<code>\w+): (?P<message>.+)$"),
+    _row(" - error TS", r"^PATH:(?P<line>\d+):(?P<column>\d+) - error (?P<code>TS\d+): (?P<message>.+)$"),
     # ESLint: the file on a line of its own
     _row(
         " error ",
-        r"^PATH\n(?: +\d+:\d+ +warning .*\n)* +(?P<line>\d+):\d+ +error +(?P<said>.+?)(?: {2,}(?P<code>[\w@/-]+))?$",
+        r"^PATH\n(?: +\d+:\d+ +warning .*\n)* +(?P<line>\d+):\d+ +error +(?P<message>.+?)(?: {2,}(?P<code>[\w@/-]+))?$",
     ),
     # Jest and Vitest
-    _row("● ", r"^ +● (?P<code>.+)\n\n +(?P<said>\S.*)$"),
+    _row("● ", r"^ +● (?P<code>.+)\n\n +(?P<message>\S.*)$"),
     # npm
     _row(
         "npm ",
         r"^npm (?:ERR!|error) code (?P<code>\S+)\n(?:npm (?:ERR!|error) (?:errno|path|command|syscall) .*\n)*"
-        r"npm (?:ERR!|error) (?P<said>\S.*)$(?:(?:\nnpm (?:ERR!|error).*){1,15}?\nnpm (?:ERR!|error) "
+        r"npm (?:ERR!|error) (?P<message>\S.*)$(?:(?:\nnpm (?:ERR!|error).*){1,15}?\nnpm (?:ERR!|error) "
         r"(?P<symbol>peer \S+ from \S+)$)?",
     ),
     # pip
-    _row("ERROR: ", r"^ERROR: (?P<said>(?:No matching distribution found for|Cannot install) .+)$"),
+    _row("ERROR: ", r"^ERROR: (?P<message>(?:No matching distribution found for|Cannot install) .+)$"),
     # TAP, as Node's tests write it and in general
     _row(
         "not ok ",
         r"^ *not ok \d+ (?:- )?(?P<code>(?![^\n]*# (?:TODO|SKIP))\S.*)\n *---\n(?:(?! *(?:\.\.\.$|error: )).*\n){0,30}"
-        r" *error: (?:\|-?\n)?['\"]?(?P<said> *\S.*?(?:\n(?: *\n)* {4,}(?!\w+: |\.\.\.$)\S.*)?)['\"]?$",
+        r" *error: (?:\|-?\n)?['\"]?(?P<message> *\S.*?(?:\n(?: *\n)* {4,}(?!\w+: |\.\.\.$)\S.*)?)['\"]?$",
     ),
-    _row("not ok ", r"^not ok \d+ (?:- )?(?P<said>(?![^\n]*# (?:TODO|SKIP))\S.*)$"),
+    _row("not ok ", r"^not ok \d+ (?:- )?(?P<message>(?![^\n]*# (?:TODO|SKIP))\S.*)$"),
     # mypy, pyright's plain form
-    _row(": error:", r"^PATH:(?P<line>\d+)(?::\d+)?: error: (?P<said>.+?)(?: +\[(?P<code>[a-z-]+)\])?$"),
+    _row(": error:", r"^PATH:(?P<line>\d+)(?::\d+)?: error: (?P<message>.+?)(?: +\[(?P<code>[a-z-]+)\])?$"),
     # ruff, long and short; flake8
-    _row("--> ", r"^(?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
-    _row(".py", r"^PATH:(?P<line>\d+):\d+: (?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<said>.+)$"),
-    # pytest that shows no traces
-    _row("FAILED ", r"^FAILED PATH::\S.*? - (?:[\w.]*?(?P<code>[A-Z]\w*): )?(?P<said>.+)$"),
+    _row("--> ", r"^(?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<message>.+)\n +--> PATH:(?P<line>\d+):\d+$"),
+    _row(".py", r"^PATH:(?P<line>\d+):\d+: (?P<code>[A-Z]{1,6}\d{1,4}) (?:\[\*\] )?(?P<message>.+)$"),
+    # pytest without traces
+    _row("FAILED ", r"^FAILED PATH::\S.*? - (?:[\w.]*?(?P<code>[A-Z]\w*): )?(?P<message>.+)$"),
     # Mocha; Vitest, whose message begins the line
     _row(
         " failing\n",
-        r"^ +\d+\) (?P<code>\S.*(?:\n {5,}\S.*)*?):\n(?: *\n)? +(?P<said>[A-Z]\w*(?:Error|Exception)\b.*: .+)$",
+        r"^ +\d+\) (?P<code>\S.*(?:\n {5,}\S.*)*?):\n(?: *\n)? +(?P<message>[A-Z]\w*(?:Error|Exception)\b.*: .+)$",
     ),
-    _row(" FAIL  ", r"^ FAIL  (?:\|[^|\n]*\| )?\S+ > (?P<code>.+)\n(?P<said>\S.*)$"),
+    _row(" FAIL  ", r"^ FAIL  (?:\|[^|\n]*\| )?\S+ > (?P<code>.+)\n(?P<message>\S.*)$"),
     # Ruby: an uncaught exception, RSpec, Minitest
-    _row(":in ", r"^PATH:(?P<line>\d+):in [`'].+?': (?P<said>.+) \((?P<code>[A-Z][\w:]*)\)$"),
+    _row(":in ", r"^PATH:(?P<line>\d+):in [`'].+?': (?P<message>.+) \((?P<code>[A-Z][\w:]*)\)$"),
     _row(
         "Failure/Error:",
-        r"^ +\d+\) (?P<code>.+)\n +Failure/Error: .*\n(?:(?! *\n).*\n)*? *\n +(?P<said>\S.*(?:\n +\S.*)?)",
+        r"^ +\d+\) (?P<code>.+)\n +Failure/Error: .*\n(?:(?! *\n).*\n)*? *\n +(?P<message>\S.*(?:\n +\S.*)?)",
     ),
     _row(
         "runs, ",
-        r"^ +\d+\) (?:Failure|Error):\n(?P<code>[^\s:\[]+)(?: \[.*\])?:\n(?P<said>\S.*(?:\n {2}Actual: .*)?)",
+        r"^ +\d+\) (?:Failure|Error):\n(?P<code>[^\s:\[]+)(?: \[.*\])?:\n(?P<message>\S.*(?:\n {2}Actual: .*)?)",
     ),
-    # PHP: an error that ended it, PHPUnit
+    # PHP: a fatal error, PHPUnit
     _row(
         " error: ",
-        r"^(?:PHP )?(?:Fatal|Parse) error: +(?:Uncaught (?P<code>[\w\\]+): )?(?P<said>.+?) in PATH"
+        r"^(?:PHP )?(?:Fatal|Parse) error: +(?:Uncaught (?P<code>[\w\\]+): )?(?P<message>.+?) in PATH"
         r"(?::| on line )(?P<line>\d+)$",
     ),
-    _row("::", r"^\d+\) (?P<code>[\w\\]+::\w+.*)\n(?P<said>\S.*)$"),
+    _row("::", r"^\d+\) (?P<code>[\w\\]+::\w+.*)\n(?P<message>\S.*)$"),
     # Elixir, ExUnit
-    _row("** (", r"^ *\*\* \((?P<code>[\w.]+)\) (?P<said>.+)$"),
-    _row(") test ", r"^ +\d+\) test (?P<code>.+) \(\S+\)\n +\S+:\d+\n +(?P<said>(?!\*\*)\S.*)$"),
+    _row("** (", r"^ *\*\* \((?P<code>[\w.]+)\) (?P<message>.+)$"),
+    _row(") test ", r"^ +\d+\) test (?P<code>.+) \(\S+\)\n +\S+:\d+\n +(?P<message>(?!\*\*)\S.*)$"),
     # Kotlin
-    _row("e: ", r"^e: PATH:(?: \()?(?P<line>\d+)(?::|, )(?P<column>\d+)\)?:? (?P<said>.+)$"),
-    # What C and C++ say at run time: sanitizers, assert, an exception that nobody caught, gdb
+    _row("e: ", r"^e: PATH:(?: \()?(?P<line>\d+)(?::|, )(?P<column>\d+)\)?:? (?P<message>.+)$"),
+    # C and C++ at run time: sanitizers, assert, an uncaught exception, gdb
     _row(
         "Sanitizer: ",
-        r"^(?:==\d+==)?(?:ERROR|WARNING): (?P<said>\w+Sanitizer: (?P<code>[\w-]+(?: [a-z]+)*?))(?: on |:| \(|$)",
+        r"^(?:==\d+==)?(?:ERROR|WARNING): (?P<message>\w+Sanitizer: (?P<code>[\w-]+(?: [a-z]+)*?))(?: on |:| \(|$)",
     ),
-    _row(": runtime error: ", r"^PATH:(?P<line>\d+):(?P<column>\d+): runtime error: (?P<said>.+)$"),
-    _row(": Assertion ", r"^(?:\S+: )?PATH:(?P<line>\d+): .+?: (?P<said>Assertion .+ failed\.)"),
-    _row("terminate called", r"^terminate called .* '(?P<code>[\w:]+)'\n +what\(\): +(?P<said>.+)$"),
-    _row("received signal", r"^(?:Program|Thread .+) received signal (?P<code>SIG\w+), (?P<said>.+)$"),
+    _row(": runtime error: ", r"^PATH:(?P<line>\d+):(?P<column>\d+): runtime error: (?P<message>.+)$"),
+    _row(": Assertion ", r"^(?:\S+: )?PATH:(?P<line>\d+): .+?: (?P<message>Assertion .+ failed\.)"),
+    _row("terminate called", r"^terminate called .* '(?P<code>[\w:]+)'\n +what\(\): +(?P<message>.+)$"),
+    _row("received signal", r"^(?:Program|Thread .+) received signal (?P<code>SIG\w+), (?P<message>.+)$"),
     # CMake, terraform, git, SQL
-    _row("CMake Error", r"^CMake Error at PATH:(?P<line>\d+) .*:\n(?: *\n)?(?P<said> +\S.*(?:\n +\S.*){0,3})"),
-    _row(" line ", r"^Error: (?P<said>.+)\n(?: *\n)? +on PATH line (?P<line>\d+)"),
-    _row("CONFLICT (", r"^(?P<said>CONFLICT \([\w/ ]+\): .+)$"),
-    _row("LINE ", r"^(?:psql:PATH:(?P<line>\d+): )?ERROR: +(?P<said>.+)$(?=\n(?:psql:\S+ )?LINE \d)"),
+    _row("CMake Error", r"^CMake Error at PATH:(?P<line>\d+) .*:\n(?: *\n)?(?P<message> +\S.*(?:\n +\S.*){0,3})"),
+    _row(" line ", r"^Error: (?P<message>.+)\n(?: *\n)? +on PATH line (?P<line>\d+)"),
+    _row("CONFLICT (", r"^(?P<message>CONFLICT \([\w/ ]+\): .+)$"),
+    _row("LINE ", r"^(?:psql:PATH:(?P<line>\d+): )?ERROR: +(?P<message>.+)$(?=\n(?:psql:\S+ )?LINE \d)"),
 )
 
 
-# Go's tests that tell all (-v): what each says, before it is known how it ended.
+# Verbose Go tests (-v): output of each test, printed before its result.
 _FAILED: Final = re.compile(r"^ *--- FAIL: (\S+) ", re.MULTILINE)
 _TOLD: Final = re.compile(r"^=== (?:RUN|CONT|NAME) +(\S+)\n((?:(?!=== | *--- ).*\n)+)", re.MULTILINE)
-_TOLD_AT: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<said>.+)$", re.MULTILINE)
+_TOLD_AT: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<message>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """The first thing that a tool found wrong. `path`, `line` and `column` are empty where it names none."""
+    """First error that a tool reported.
+
+    `path`, `line` and `column` are empty if unknown.
+    """
 
     code: str
     said: str
@@ -163,9 +170,12 @@ class ToolError:
 
 
 def first_of(text: str) -> ToolError | None:
-    """The first error that a tool of the table has printed; None if no tool wrote the text."""
+    """Return the first error that a known tool printed.
+
+    Returns None if no tool wrote the text.
+    """
     found = [match for word, pattern in _TABLE if word in text and (match := pattern.search(text)) is not None]
-    # Where two rows know a line, the one that reads more of it is the tool's own.
+    # If two rows match at the same position, the one with a code is the specific one.
     match = min(found, key=lambda one: (one.start(), one.groupdict().get("code") is None), default=None)
     told = _told_by_go(text) if "=== RUN" in text and "--- FAIL: " in text else None
     if told is not None and (match is None or told[0] < match.start()):
@@ -176,13 +186,16 @@ def first_of(text: str) -> ToolError | None:
 def _tool_error(match: re.Match[str], code: str = "") -> ToolError:
     told = match.groupdict()
     path, line, column = told.get("path") or "", told.get("line") or "0", told.get("column") or "0"
-    said = " ".join(" ".join(part.split()) for part in (told["said"], told.get("symbol")) if part)
+    said = " ".join(" ".join(part.split()) for part in (told["message"], told.get("symbol")) if part)
     called = " ".join((code or told.get("code") or "").split())
     return ToolError(called, said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
 
 
 def _told_by_go(text: str) -> tuple[int, ToolError] | None:
-    """Where the first test that failed said what was wrong, and that."""
+    """Find the first failed test in verbose Go output.
+
+    Returns its position and message.
+    """
     failed = frozenset(_FAILED.findall(text))
     for told in _TOLD.finditer(text):
         if told[1] in failed and (match := _TOLD_AT.search(told[2])) is not None:

@@ -1,4 +1,4 @@
-"""What a project can be asked about: the names its own files and folders give to its parts."""
+"""Topics of a project: names of its files and folders."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 MAX_TOPICS = 24
-MOST_NAMESAKES = 8  # files of one name: what every folder has, such as `demo.vue` or `views.py`, is no part of its own
-LEAST_SHARE = 0.5  # of the definitions but those of tests: where less is ordinary, what is set aside is the project
+MOST_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
+LEAST_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
 
 _TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
 _BESIDE = r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
@@ -18,7 +18,7 @@ _NO_SOURCE = frozenset(
     {"", "markdown", "rst", "asciidoc", "text", "json", "yaml", "toml", "ini", "lock", "xml", "html"}
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
-# Names that say where code lies, not what it is about.
+# Names that describe the place of code, not its subject.
 _VAGUE = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
     errors error exceptions compat internal impl default defaults config settings version shared tools
@@ -30,7 +30,10 @@ _VAGUE = frozenset(
 
 
 def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
-    """The names that most definitions stand under, from path, language and number of symbols of each file."""
+    """Return the names that cover most definitions.
+
+    `defined` has path, language and number of symbols of each file.
+    """
     weights: Counter[str] = Counter()
     files = _spoken_of(defined)
     namesakes = Counter(_called(path) for path, _ in files)
@@ -49,7 +52,10 @@ def _called(path: str) -> str:
 
 
 def _spoken_of(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
-    """What the project is about: not its examples and scripts, unless it is made of them, as `org/samples/shop` is."""
+    """Return the files that define the project, without examples and scripts.
+
+    These stay if the project consists of them, as `org/samples/shop` does.
+    """
     files = [(path, count) for path, language, count in defined if count and language not in _NO_SOURCE]
     files = [file for file in files if not _OF_TESTS.search(file[0])]
     ordinary = [file for file in files if not _ASIDE.search(file[0])]
@@ -58,7 +64,10 @@ def _spoken_of(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]
 
 
 def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
-    """The files that a topic is made of: called so, or in a folder called so; code before what stands aside."""
+    """Return the files of a topic, code first.
+
+    They have its name or are in a folder of that name.
+    """
     wanted, found = _name(topic), []
     for path, language, symbols in defined:
         folders, called = path.rpartition("/")[0], _called(path) == wanted
@@ -69,12 +78,18 @@ def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int)
 
 
 def _is_vague(name: str) -> bool:
-    """Whether it says nothing, or nothing but that something is tested."""
+    """Return True if a name says nothing specific.
+
+    Names that only say that something is tested count as well.
+    """
     return name in _VAGUE or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
 
 
 def _name(stem: str) -> str:
-    """A name as one says it: `ChromePHPHandler` is the chrome php handler, `04_linear_models` are linear models."""
+    """Split a name into words.
+
+    `ChromePHPHandler` → chrome php handler, `04_linear_models` → linear models.
+    """
     words = _CAMEL.sub(" ", stem).replace("_", " ").replace("-", " ").lower().split()
     while len(words) > 1 and words[0].isdigit():
         words = words[1:]

@@ -1,4 +1,4 @@
-"""In which files something happened, in a few words. Pure."""
+"""Short descriptions of changed paths. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VAGUE = re.compile(
 
 
 def places_of(paths: Sequence[str]) -> str:
-    """The files when they are few, else the folders with most of them."""
+    """List few paths, or the main folders of many."""
     if len(paths) <= 4:
         return ", ".join(paths)
     folders = Counter(map(_folder, paths))
@@ -22,7 +22,7 @@ def places_of(paths: Sequence[str]) -> str:
 
 
 def names_of(paths: Sequence[str]) -> str:
-    """`app.py, json/provider.py +3`: files by their shortest telling names, sources before tests and papers."""
+    """Summarize paths by short names: `app.py, json/provider.py +3`, sources first."""
     ordered = sorted(paths, key=lambda path: bool(_ASIDE.search(path)))
     names = [_telling(path) for path in ordered[:2]]
     if len(set(names)) < len(names):
@@ -31,7 +31,7 @@ def names_of(paths: Sequence[str]) -> str:
 
 
 def _telling(path: str) -> str:
-    """The file's name; with its folder where every folder has one of that name."""
+    """Return the file name, with its folder if it is common."""
     return _within_folder(path) if _VAGUE.search(path) else path.rpartition("/")[2]
 
 
@@ -40,5 +40,8 @@ def _within_folder(path: str) -> str:
 
 
 def _folder(path: str) -> str:
-    """Three levels are enough to tell a part of the project."""
+    """Return up to three levels of the path's folder.
+
+    That is enough to identify a part of the project.
+    """
     return "/".join(path.split("/")[:-1][:3]) or "the root"

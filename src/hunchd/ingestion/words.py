@@ -1,4 +1,4 @@
-"""The vocabulary of a file: every identifier and word as written, without what looks like a secret or like data."""
+"""Vocabulary of a file: identifiers and words, without data and apparent secrets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-MAX_WORDS = 4000  # distinct words kept of one file: more is a data file, whose rare words find nothing
+MAX_WORDS = 4000  # distinct words per file: a file with more is data, whose rare words are no search terms
 MAX_WORD = 48  # characters; longer names are generated, or encoded bytes
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -26,12 +26,12 @@ _KEYWORDS = frozenset(
 
 
 def counted(text: str) -> Counter[str]:
-    """How often each word occurs, in the order of their first use."""
+    """Count the words of a text, in order of first use."""
     return Counter((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 
 def telling(counts: Counter[str]) -> Mapping[str, int]:
-    """The words worth keeping: single letters and encoded data are left out."""
+    """Drop single letters and encoded data, and limit the number of words."""
     kept = {word: count for word, count in counts.items() if _speaks(word)}
     if len(kept) > MAX_WORDS:
         kept = dict(Counter(kept).most_common(MAX_WORDS))
@@ -39,7 +39,10 @@ def telling(counts: Counter[str]) -> Mapping[str, int]:
 
 
 def names_used(code: Counter[str], *, defined: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
-    """Words of code that are neither defined here nor keywords, in the order of their first use."""
+    """Return names that code uses but does not define.
+
+    Keywords are skipped; the order is that of first use.
+    """
     used = [name for name in code if name not in defined and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
     return tuple(used[:limit])
 

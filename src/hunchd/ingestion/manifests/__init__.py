@@ -1,1 +1,1 @@
-"""What manifests and tool settings say of how a project is worked on."""
+"""Parsers of manifests and tool settings."""

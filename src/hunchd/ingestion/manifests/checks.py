@@ -1,4 +1,4 @@
-"""What hooks, CI workflows, build targets and editor settings say, whatever a project is written in."""
+"""Parsers of hooks, CI workflows, build targets and editor settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hunchd.ingestion.manifests.tools import (
 _COMMAND_LINE = re.compile(
     r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
 )
-# The versions of a matrix, on one line or one a line.
+# Versions of a matrix, on one line or one per line.
 _LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
 _TRIED = re.compile(r"(?<![\w.-])\d[\w.]*")
 _PUBLISHES = re.compile(
@@ -67,7 +67,7 @@ def read_pre_commit(text: str) -> Iterator[Statement]:
 
 
 def read_workflow(text: str) -> Iterator[Statement]:
-    """A CI workflow: the versions it tries, the systems it runs on, the tools it calls."""
+    """Parse the versions, systems and tools of a CI workflow."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
         found = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
         versions = list(dict.fromkeys(_TRIED.findall(re.sub(r"#.*", "", found[1])))) if found else []
@@ -85,7 +85,7 @@ def read_workflow(text: str) -> Iterator[Statement]:
 
 
 def read_workflow_file(text: str) -> Iterator[Statement]:
-    """One that publishes tells the steps of a release; any other what is checked."""
+    """Parse a workflow: release steps if it publishes, else checks."""
     if not _PUBLISHES.search(text):
         yield from read_workflow(text)
         return
@@ -95,6 +95,8 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
 
 
 def read_targets(program: str, pattern: str) -> Callable[[str], Iterator[Statement]]:
+    """Return a parser of the well-known targets of a build file."""
+
     def read(text: str) -> Iterator[Statement]:
         found = set(re.findall(pattern, text, re.MULTILINE))
         known = [name for name in _TARGETS if name in found]

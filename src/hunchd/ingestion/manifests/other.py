@@ -1,4 +1,4 @@
-"""What the manifests of JavaScript, Rust, Go, Java, PHP, Ruby and Terraform projects say."""
+"""Parsers of JavaScript, Rust, Go, Java, PHP, Ruby and Terraform manifests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def read_package_json(text: str) -> Iterator[Statement]:
 
 
 def _scripts(scripts: Mapping[str, str], needed: Mapping[str, Any], program: str) -> Iterator[Statement]:
-    """What the scripts for testing, linting, … call, by the tools we know, and how they are called."""
+    """Yield the known tools that the scripts call.
+
+    Each with the command that runs them.
+    """
     for (key, names), script in zip(BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
         lines = " ; ".join(line for name, line in scripts.items() if name.startswith(script) or name == "check")
         found = [name for name in names if mentions(lines, name) or (name in needed and key == "tests")]
@@ -108,7 +111,7 @@ def read_gradle(text: str) -> Iterator[Statement]:
 
 
 def _java_tools(text: str) -> Iterator[Statement]:
-    """The plugins of a Java build that hold its style, however the build is written."""
+    """Yield the style plugins of a Java build in any build language."""
     if "spotless" in text:
         yield Statement("format", "spotless")
     elif re.search(r"io\.spring\.javaformat|spring-javaformat", text):
@@ -139,7 +142,7 @@ def read_composer(text: str) -> Iterator[Statement]:
 
 
 def read_gems(text: str) -> Iterator[Statement]:
-    """A Gemfile or a gemspec."""
+    """Parse a Gemfile or gemspec."""
     found = re.search(r"""(?:required_ruby_version\s*=|^ruby)\s*["']([\d.<>=!~ ]+)["']""", text, re.MULTILINE)
     yield from version_of("ruby", found[1] if found else None)
     gems = re.findall(r"""(?:^\s*gem|dependency)[\s(]+["']([\w-]+)["']""", text, re.MULTILINE)

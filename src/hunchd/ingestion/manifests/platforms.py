@@ -1,4 +1,4 @@
-"""What the manifests of C, C++, .NET, Swift, Dart, Elixir and Scala projects say."""
+"""Parsers of C, C++, .NET, Swift, Dart, Elixir and Scala manifests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_clang_format(text: str) -> Iterator[Statement]:
 
 
 def read_dotnet(text: str) -> Iterator[Statement]:
-    """A project of .NET, or what several of them share (`Directory.Build.props`, `Directory.Packages.props`)."""
+    """Parse a .NET project or shared properties (`Directory.Build.props`, `Directory.Packages.props`)."""
     frameworks = re.search(r"<TargetFrameworks?>\s*([\w.;-]{1,80})\s*<", text)
     yield from version_of("dotnet", frameworks[1].strip(";").replace(";", ", ") if frameworks else None)
     language = re.search(r"<LangVersion>\s*(\d[\d.]*|latest|preview)\s*</", text)

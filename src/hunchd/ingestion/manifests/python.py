@@ -1,4 +1,4 @@
-"""What the manifests of Python projects say."""
+"""Parsers of Python manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hunchd.ingestion.manifests.tools import (
     version_of,
 )
 
-# Settings that hatchling and pdm-backend read by themselves: pip and uv build such projects as well.
+# Settings of the hatchling and pdm-backend build backends; pip and uv build such projects as well.
 _BACKEND: Final[Mapping[str, Set[str]]] = {
     "hatch": frozenset({"build", "metadata", "version"}),
     "pdm": frozenset({"build", "version"}),
@@ -55,7 +55,10 @@ def read_pyproject(text: str) -> Iterator[Statement]:
 
 
 def _manages(name: str, tool: Mapping[str, Any]) -> bool:
-    """Whether these settings are more than those of the build backend that has the manager's name."""
+    """Return True if the settings are those of a package manager.
+
+    They must contain more than those of the build backend of the same name.
+    """
     return bool(name in tool and (name not in _BACKEND or set(tool[name]) - _BACKEND[name]))
 
 

@@ -1,6 +1,6 @@
-"""What manifests and tool settings say of how a project is worked on: each file's reader is pure text → statements.
+"""Registry of manifest parsers: each turns a file's text into statements.
 
-Values are made of names we know and of versions and numbers, never of free text: a manifest may be a stranger's.
+Values consist of known names, versions and numbers, never of free text, because a manifest may be untrusted.
 """
 
 from __future__ import annotations
@@ -62,30 +62,35 @@ from hunchd.ingestion.manifests.tools import Statement, always
 
 
 def statements(path: str, text: str) -> Iterator[Statement]:
-    """What `text`, the content of the file at `path`, states. A file that cannot be read states nothing."""
+    """Yield the statements of the file at `path`.
+
+    An unreadable file yields none.
+    """
     reader = reader_of(path)
     if reader is None:
         return
     try:
         yield from reader(_squeezed(text))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
-        return  # not what its name promises: a template, another version, a joke
+        return  # not what its name promises, such as a template or another version
 
 
 def _squeezed(text: str) -> str:
-    """Without blank lines and long gaps, which state nothing: a pattern that begins with blanks tries each of them
-    anew, for minutes where a stranger has written a file of nothing else."""
+    """Remove blank lines and long gaps.
+
+    A pattern that begins with blanks retries at each of them, which takes minutes on a hostile file of blanks.
+    """
     lines = (line.rstrip() for line in text.split("\n"))
     return _GAP.sub(" " * _WIDEST, "\n".join(filter(None, lines)))
 
 
 def reader_of(path: str) -> Callable[[str], Iterator[Statement]] | None:
-    """The reader for files of this name and place."""
+    """Return the parser for files of this name and place."""
     name = path.rpartition("/")[2]
     return next((reader for pattern, reader in _READERS if fnmatch(path if "/" in pattern else name, pattern)), None)
 
 
-_WIDEST = 40  # blanks in a row that a reader sees
+_WIDEST = 40  # consecutive blanks passed to a parser
 _GAP = re.compile(rf"[ \t]{{{_WIDEST},}}")
 
 # Earlier patterns win; those with "/" are for paths, the others for names.

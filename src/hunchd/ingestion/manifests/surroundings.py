@@ -1,4 +1,4 @@
-"""What surrounds a project's code: services it is run beside, pinned toolchains, git hooks, how a monorepo is run."""
+"""Parsers of a project's environment: services, pinned toolchains, git hooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hunchd.ingestion.manifests.tools import (
     version_of,
 )
 
-# Images by what they are for, each by the last part of its name; what else runs there says little of the code.
+# Images by purpose, by the last part of their names; other images say little about the code.
 _SERVICES = (
     ("database", listed(
         "postgres, postgresql, postgis, pgvector, timescaledb, mysql, mariadb, mongo, mongodb, cockroach, clickhouse, "
@@ -46,7 +46,7 @@ _BEFORE_A_COMMIT = (
 
 
 def read_compose(text: str) -> Iterator[Statement]:
-    """The services that a developer runs beside the project, with the version they are pinned to."""
+    """Yield the services that developers run beside the project, with pinned versions."""
     images = {name.rpartition("/")[2].lower(): tag or "" for name, tag in _IMAGE.findall(text)}
     for key, known in _SERVICES:
         found = []
@@ -59,7 +59,10 @@ def read_compose(text: str) -> Iterator[Statement]:
 
 
 def pinned(key: str) -> Callable[[str], Iterator[Statement]]:
-    """A file that holds the version of one language that is worked with; manifests say better what is supported."""
+    """Return a parser of a file that pins one language's version.
+
+    The confidence is low: manifests state better what is supported.
+    """
 
     def read(text: str) -> Iterator[Statement]:
         found = re.match(r"\s*(?:[a-z]+-)?v?(\d[\w.]{0,20})\s*$", text.splitlines()[0] if text else "")
@@ -69,7 +72,7 @@ def pinned(key: str) -> Callable[[str], Iterator[Statement]]:
 
 
 def read_pins(text: str) -> Iterator[Statement]:
-    """`.tool-versions` and `mise.toml`: a line for each language."""
+    """Parse `.tool-versions` and `mise.toml`: one line per language."""
     for name, version in _PIN.findall(text):
         if (language := _PINNED.get(name, name)) in _LANGUAGES:
             yield from _pinned(language, version)
@@ -80,14 +83,17 @@ def _pinned(key: str, version: str | None) -> Iterator[Statement]:
 
 
 def read_rust_toolchain(text: str) -> Iterator[Statement]:
-    """With or without TOML around the channel."""
+    """Parse the channel, with or without TOML around it."""
     found = _CHANNEL.search(text)
     if found:
         yield Statement("rust toolchain", found[1])
 
 
 def read_git_hook(program: str) -> Callable[[str], Iterator[Statement]]:
-    """What runs before a commit, of the tools we know: hooks are scripts."""
+    """Return a parser of the known tools that run before a commit.
+
+    Hooks are scripts.
+    """
 
     def read(text: str) -> Iterator[Statement]:
         before = text

@@ -1,4 +1,7 @@
-"""Tools by what they are for, and how a manifest's values become statements: only names, versions and numbers pass."""
+"""Known tools by purpose, and validation of values.
+
+Only names, versions and numbers are admitted.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`confidence` is below 1 where the file only hints at it."""
+    """Value that a manifest states for a key.
+
+    `confidence` is below 1 for a hint.
+    """
 
     key: str
     value: str
@@ -22,11 +28,11 @@ def listed(names: str) -> tuple[str, ...]:
     return tuple(names.split(", "))
 
 
-CI: Final = "ci "  # begins the keys of what CI tries: several of its files may tell of it
+CI: Final = "ci "  # prefix of keys with values tested in CI, which several files may state
 MOST_TRIED: Final = 8  # versions
 _VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
 _NAME = re.compile(r"^[@\w./-]{1,60}$")
-# Tools by what they do; the order is that in which they are named.
+# Tools by purpose, in the order in which they are listed.
 _TESTS = listed(
     "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
     "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test, "
@@ -42,7 +48,7 @@ FORMATTERS = listed(
     "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
 )
 CHECKERS = listed("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
-# What a convention names, and the languages in which that is of use; the first is the one that people name.
+# Tools and the languages that they serve; the first language is the one that people name.
 _LANGUAGES: Final = tuple(
     (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
     for names, languages in (
@@ -72,12 +78,12 @@ BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("ty
 
 
 def always(key: str, value: str, confidence: float = 1.0) -> Callable[[str], Iterator[Statement]]:
-    """For files whose being there says it all."""
+    """Return a parser for files whose existence alone makes the statement."""
     return lambda _text: iter((Statement(key, value, confidence),))
 
 
 def tools_needed(names: Set[str]) -> Iterator[Statement]:
-    """What the tools that a project depends on are for."""
+    """Yield a statement for each purpose that a project's dependencies serve."""
     for key, known in BY_PURPOSE:
         found = [name for name in known if name in names]
         if found:
@@ -105,13 +111,15 @@ def mentions(text: str, name: str) -> bool:
 
 
 def languages_of(text: str) -> tuple[str, ...]:
-    """The languages in which the tools that `text` names are of use; none if it names none, or only such as are of
-    use everywhere."""
+    """Return the languages of the tools that `text` names.
+
+    Empty if none is specific to a language.
+    """
     return tuple(language for pattern, of in _LANGUAGES if pattern.search(text) for language in of)
 
 
 def by_version(value: str) -> tuple[list[int], str]:
-    """What versions, and whatever else has numbers, are put in order by."""
+    """Sort key that orders version strings by their numbers."""
     return [int(number) for number in re.findall(r"\d+", value)], value
 
 

@@ -1,1 +1,1 @@
-"""Transcripts that coding agents left on this machine, read as sessions: one module an agent, nothing guessed."""
+"""Readers of coding agents' transcripts: one module per agent."""

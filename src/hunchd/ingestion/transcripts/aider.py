@@ -1,4 +1,4 @@
-"""aider: `.aider.chat.history.md` in the project's folder; `####` is the user, `>` what aider itself printed."""
+"""Reader of aider's `.aider.chat.history.md`: `####` marks the user, `>` aider's own output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _STARTED = "# aider chat started at "
 
 
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Only the one that the environment names: the others lie in projects, and whoever knows those asks for them."""
+    """Yield the history file that the environment names.
+
+    Other history files are in projects; callers that know the projects ask for them.
+    """
     if named := environment.get("AIDER_CHAT_HISTORY_FILE"):
         file = Path(named)
         if file.is_file():
@@ -24,7 +27,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """A session for each start that the file tells of."""
+    """Yield one session per start that the file records."""
     began: str | None = None
     lines: list[str] = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,4 +1,7 @@
-"""Claude Code: `~/.claude/projects/<folder>/<session>.jsonl`, a line an event, tool calls and results as blocks."""
+"""Reader of Claude Code's `~/.claude/projects/<folder>/<session>.jsonl`: one event per line.
+
+Tool calls and results are content blocks.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """The session of a file. What a helper agent did in between is its own affair and left out."""
+    """Read the session of a file, without the messages of sub-agents."""
     messages: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     project = began = None

@@ -1,4 +1,7 @@
-"""Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`; each line wraps an item, older versions wrote it bare."""
+"""Reader of Codex's `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`.
+
+Each line wraps an item; older versions wrote the item without a wrapper.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ def _inputs(arguments: Any) -> Any:
 
 
 def _output(output: Any) -> str:
-    """Older versions wrap the text in JSON, with the exit code beside it."""
+    """Return the text of a tool's output.
+
+    Older versions wrap it in JSON, with the exit code beside it.
+    """
     if isinstance(output, str) and output.startswith("{"):
         try:
             return text_of(json.loads(output)) or output

@@ -1,6 +1,6 @@
-"""Cursor: the SQLite key-value store `state.vscdb`, conversations as `composerData:<id>`, messages as `bubbleId:…`.
+"""Reader of Cursor's SQLite store `state.vscdb`: conversations `composerData:<id>`, messages `bubbleId:…`.
 
-The file is opened read-only and may be gigabytes large: rows are asked for by their keys.
+The file is opened read-only and may be gigabytes large, so rows are queried by their keys.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Every conversation of the store, in the order of their ids."""
+    """Read every conversation of the store, ordered by id."""
     folders = _folders(file.parent.parent / "workspaceStorage")
     with closing(_opened(file)) as database:
-        # A range of keys is found by the index; LIKE would read every row.
+        # A range of keys uses the index; LIKE would read every row.
         rows = database.execute(
             "SELECT key, value FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
         )
@@ -51,7 +51,7 @@ def _messages(database: sqlite3.Connection, session: str, told: Mapping[str, Any
         if not isinstance(header, dict):
             continue
         bubble, ref = header, str(header.get("bubbleId"))
-        if "text" not in header:  # since 2025 the conversation lists its messages, which lie in rows of their own
+        if "text" not in header:  # since 2025 messages are in separate rows
             row = database.execute(
                 "SELECT value FROM cursorDiskKV WHERE key = ?", (f"bubbleId:{session}:{ref}",)
             ).fetchone()
@@ -74,7 +74,7 @@ def _said(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dict[str, 
 
 
 def _folders(workspaces: Path) -> dict[str, str]:
-    """The folder of each conversation, as far as a workspace lists it."""
+    """Map conversations to their folders, as far as a workspace lists them."""
     found: dict[str, str] = {}
     for file in sorted(workspaces.glob(f"*/{DATABASE}")):
         try:

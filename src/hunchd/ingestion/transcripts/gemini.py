@@ -1,4 +1,4 @@
-"""Gemini CLI: `~/.gemini/tmp/<hash of the folder>/chats/session-….json`, one document a session."""
+"""Reader of Gemini CLI's `~/.gemini/tmp/<hash of the folder>/chats/session-….json`, one document per session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, resulted, spoken, text_of
 
 AGENT = "gemini"
-LARGEST = 64 * 1024 * 1024  # bytes of a file that is read at once
+LARGEST = 64 * 1024 * 1024  # bytes; the file is read at once
 _ROLES = {"user": "user", "gemini": "assistant"}
 
 
@@ -21,7 +21,10 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """The session of a file. The folder is known by its hash only: `project` is "sha256:…" for `folder_hash`."""
+    """Read the session of a file.
+
+    Only the hash of the folder is known: `project` is "sha256:…", see `folder_hash`.
+    """
     try:
         told = json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
     except ValueError:
@@ -39,7 +42,7 @@ def read(file: Path) -> Iterator[Transcript]:
 
 
 def folder_hash(folder: str) -> str:
-    """How Gemini CLI names the folder it works in."""
+    """Return Gemini CLI's name for a working folder."""
     return f"sha256:{hashlib.sha256(folder.encode()).hexdigest()}"
 
 

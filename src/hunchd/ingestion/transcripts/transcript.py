@@ -1,4 +1,7 @@
-"""What every reader gives: a session with its messages as the contract takes them."""
+"""Common result of all transcript readers.
+
+A session with messages in the API's format.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-# Files that agents wrote for us begin so; what a client adds around the user's words is not the user's.
+# Text that clients add around the user's words begins with one of these.
 BOILERPLATE: Final = (
     "<command-name>",
     "<command-message>",
@@ -23,12 +26,15 @@ BOILERPLATE: Final = (
     "Caveat: The messages below were generated",
     "[Request interrupted by user",
 )
-LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes: images lie in lines of many megabytes; text does not
+LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes; only images have lines of many megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One session. `messages` are those of POST /sessions/{id}/messages, each with its ref."""
+    """Session of an agent.
+
+    `messages` are those of POST /sessions/{id}/messages with refs.
+    """
 
     agent: str
     session: str
@@ -39,7 +45,10 @@ class Transcript:
 
 
 def spoken(role: str, text: str, ref: str, at: datetime | None = None) -> dict[str, Any] | None:
-    """A message of a person or an assistant; None for nothing and for what a client put in between."""
+    """Build a message of a user or assistant.
+
+    Returns None for empty text and client boilerplate.
+    """
     said = text.strip()
     if not said or (role == "user" and said.startswith(BOILERPLATE)):
         return None
@@ -58,7 +67,10 @@ def resulted(name: str | None, text: str, ref: str, at: datetime | None = None) 
 
 
 def text_of(content: Any) -> str:
-    """The text of a content that is a text, a list of parts, or one part; other media are named, not kept."""
+    """Return the text of a message's content.
+
+    The content is a string, a list of parts, or one part. Other media are named, not stored.
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -72,7 +84,10 @@ def text_of(content: Any) -> str:
 
 
 def objects_in(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON Lines file. A broken line, as the last one of a running agent may be, is left out."""
+    """Yield the objects of a JSON Lines file.
+
+    Broken lines are skipped, such as the last one of a running agent.
+    """
     with file.open("rb") as lines:
         for line in lines:
             if len(line) > LONGEST_LINE:
@@ -86,7 +101,7 @@ def objects_in(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def moment(value: Any) -> datetime | None:
-    """A time as agents write it: ISO 8601, or milliseconds since the epoch."""
+    """Parse a timestamp: ISO 8601 or milliseconds since the epoch."""
     try:
         if isinstance(value, str):
             parsed = datetime.fromisoformat(value)

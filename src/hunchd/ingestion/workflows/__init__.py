@@ -1,1 +1,1 @@
-"""Workflows: read from CI and script files, and mined from the commands that were given."""
+"""Workflows read from CI and script files or mined from executed commands."""

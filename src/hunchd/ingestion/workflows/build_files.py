@@ -1,4 +1,4 @@
-"""Makefiles and justfiles: each target with what it needs first and the lines that make it."""
+"""Parsers of Makefiles and justfiles: targets with prerequisites and recipe lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from hunchd.domain.workflow import Step, Workflow
 from hunchd.ingestion.workflows.shell_files import commands, step_of
 
-MOST_NEEDED: Final = 12  # targets that one needs first
+MOST_NEEDED: Final = 12  # prerequisites per target
 _RULE = re.compile(r"^([A-Za-z0-9_./%$(){} -]+?)\s*(::?)(?!=)\s*([^=#;]*?)(?:;\s*(.*?))?\s*(?:##?\s*(.*))?$")
 _VARIABLE = re.compile(r"^\s*(?:export\s+|override\s+)?[\w.-]+\s*(?:::?|[?+!])?=")
 _TARGET = re.compile(r"[A-Za-z][\w./-]*")
@@ -23,6 +23,8 @@ _SHEBANG = re.compile(r"#!")
 
 @dataclass(slots=True)
 class _Target:
+    """Target or recipe of a build file."""
+
     name: str
     line: int
     needs: list[str]
@@ -31,11 +33,14 @@ class _Target:
 
 
 def make(path: str, text: str) -> Iterator[Workflow]:
-    """The targets that a person calls: no files, no patterns, no special ones."""
+    """Yield the targets that a person calls.
+
+    Files, patterns and special targets are skipped.
+    """
     targets = _targets(text)
     patterns = [target.name.replace("%", "*") for target in targets]
     for target in targets:
-        # What is needed first and made by no rule is a source file, not something to call.
+        # A prerequisite without a rule is a source file, not a target to call.
         target.needs = [
             name for name in target.needs if "." not in name or any(fnmatchcase(name, one) for one in patterns)
         ]
@@ -44,7 +49,7 @@ def make(path: str, text: str) -> Iterator[Workflow]:
 
 
 def just(path: str, text: str) -> Iterator[Workflow]:
-    """The recipes."""
+    """Yield the recipes of a justfile."""
     for target in _recipes(text):
         yield _workflow(target, "just", path)
 
@@ -53,7 +58,7 @@ def _workflow(target: _Target, program: str, path: str) -> Workflow:
     folder = path.rpartition("/")[0]
     where = f" -C {folder}" if folder and program == "make" else f" -f {path}" if folder else ""
     needed = [step_of(f"{program}{where} {name}") for name in target.needs[:MOST_NEEDED] if _TARGET.fullmatch(name)]
-    # What only says something is no step, unless that is all there is.
+    # Output commands are no steps, unless there are no others.
     own = [step for line in target.recipe if not _SAYS.match(line) for step in _steps(line)]
     own = own or list(map(step_of, target.recipe[:4]))
     return Workflow(
@@ -67,7 +72,10 @@ def _workflow(target: _Target, program: str, path: str) -> Workflow:
 
 
 def _steps(line: str) -> Sequence[Step]:
-    """A line of a recipe as it stands there; of one that loops or decides, what it runs."""
+    """Return a recipe line as a step.
+
+    For a loop or condition, the commands inside.
+    """
     return commands(line.replace("$$", "$")) if _CONTROL.search(line) else (step_of(line),)
 
 
@@ -137,7 +145,7 @@ def _recipes(text: str) -> list[_Target]:
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers; one that ends in a backslash goes on, and is told as it stands there."""
+    """Yield (line number, line), joining lines that end in a backslash."""
     whole, began = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         began = began or number
@@ -151,5 +159,5 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _bare(line: str) -> str:
-    """A line of a recipe without what only make understands."""
+    """Strip make's prefixes from a recipe line."""
     return "\n".join(part.strip() for part in line.strip().lstrip("@-+ ").splitlines())

@@ -1,4 +1,4 @@
-"""CI files → one workflow a job: its steps with their commands, and when it runs."""
+"""Parsers of CI files: one workflow per job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESERVED: Final = frozenset(
 
 
 def github(path: str, text: str) -> Iterator[Workflow]:
-    """GitHub Actions: the jobs in the order in which they need each other."""
+    """Yield the jobs of a GitHub Actions file by dependency."""
     told = _mapping(yaml_files.read(text))
     file = _text(told.get("name")) or PurePosixPath(path).stem
     triggers = tuple(Trigger("event", words) for words in _github_events(told.get("on", told.get(True))))
@@ -44,7 +44,10 @@ def github(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _github_steps(step: Mapping[str, Any]) -> Iterator[Step]:
-    """The commands of one step; an action that does more than prepare is a step by its name."""
+    """Yield the commands of one step.
+
+    An action that is not setup is a step by its name.
+    """
     name, run, uses = _plain(_text(step.get("name"))), _text(step.get("run")), _text(step.get("uses"))
     if run:
         if _text(step.get("shell")) in ("python", "pwsh", "powershell", "cmd", "node"):
@@ -61,7 +64,7 @@ def _github_steps(step: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def _github_events(on: Any) -> list[str]:
-    """When it runs, in words: `push of main`, `pull request`, `every Monday`."""
+    """Describe the triggers: `push of main`, `pull request`."""
     if isinstance(on, str):
         return [_event(on)]
     if isinstance(on, list):
@@ -93,7 +96,7 @@ def _event(name: str) -> str:
 
 
 def gitlab(path: str, text: str) -> Iterator[Workflow]:
-    """GitLab CI: the jobs by their stages."""
+    """Yield the jobs of GitLab CI by stage."""
     told = _mapping(yaml_files.read(text))
     stages = [_text(one) for one in _list(told.get("stages"))] or ["build", "test", "deploy"]
     common = _lines(told.get("before_script") or _mapping(told.get("default")).get("before_script"))
@@ -157,7 +160,7 @@ def azure(path: str, text: str) -> Iterator[Workflow]:
 
 
 def pre_commit(path: str, text: str) -> Iterator[Workflow]:
-    """The hooks in their order; those that are only run at other times are told apart."""
+    """Yield the hooks in order, as one workflow per stage."""
     told = _mapping(yaml_files.read(text))
     usual = _words(told.get("default_stages")) or ["pre-commit"]
     by_stage: dict[str, list[Step]] = {}
@@ -225,7 +228,7 @@ def _job(
 
 
 def _in_order(jobs: Mapping[Any, Any], key: str) -> list[Any]:
-    """Names so that each comes behind those it needs, else as they stand."""
+    """Sort job names so that each follows those it needs."""
     done: dict[Any, None] = {}
     waiting = [name for name in jobs if isinstance(name, str)]
     for _ in range(len(waiting)):
@@ -247,7 +250,7 @@ def _line_of(text: str, pattern: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """A name without what CI fills in."""
+    """Shorten a name and replace CI expressions with `…`."""
     return " ".join(re.sub(r"\$\{\{.*?\}\}", "…", text).split())[:100]
 
 
@@ -268,7 +271,7 @@ def _words(value: Any) -> list[str]:
 
 
 def _lines(value: Any) -> list[str]:
-    """Lines of shell: a text, a list of texts, lists in it."""
+    """Flatten shell lines: a text, a list of texts, or nested lists."""
     if isinstance(value, list):
         return [line for one in value for line in _lines(one)]
     return [value] if isinstance(value, str) and value.strip() else []

@@ -1,4 +1,4 @@
-"""Commands that were given, one after the other → habits: what is done in what order, how often, and when."""
+"""Habits mined from executed commands: which sequences recur, how often and when."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from hunchd.domain.workflow import Ran, Step, Workflow
 from hunchd.ingestion.workflows.mining import MISSING, Pattern, patterns
 from hunchd.ingestion.workflows.triggers import triggers
 
-# Somebody who comes back after half an hour does something else.
+# After half an hour of inactivity a new session begins.
 IDLE: Final = 1_800.0  # seconds
 MOST_HABITS: Final = 40  # of a project
 NAMED: Final = 4  # steps in a name
 
 
 def sessions_of(log: Iterable[Ran]) -> list[list[Ran]]:
-    """The log cut where nothing happened for long; what was repeated at once counts once, by its last outcome."""
+    """Split the log at idle periods.
+
+    Immediate repetitions count once, with their last outcome.
+    """
     sessions: list[list[Ran]] = []
     last: float | None = None
     for ran in log:
@@ -34,7 +37,7 @@ def sessions_of(log: Iterable[Ran]) -> list[list[Ran]]:
 
 
 def habits(log: Sequence[Ran], *, zone: tzinfo = UTC, most: int = MOST_HABITS) -> list[Workflow]:
-    """What is done again and again in the log (oldest first), the most telling first."""
+    """Return the recurring sequences of the log (oldest first), best first."""
     sessions = sessions_of(log)
     numbers: dict[str, int] = {}
     coded = [[numbers.setdefault(ran.template, len(numbers)) for ran in session] for session in sessions]
@@ -51,7 +54,7 @@ def _habit(pattern: Pattern, templates: Sequence[str], sessions: Sequence[Sequen
     for index, symbol in enumerate(pattern.symbols):
         given = [ran.command for run in runs if (ran := run[index]) is not None]
         common, count = Counter(given).most_common(1)[0]
-        # What is mostly the same is the command; else the newest is an example as good as any.
+        # The most common command if it has a majority, else the newest one as an example.
         steps.append(Step(templates[symbol], common if 2 * count > len(given) else given[-1]))
     began = [(number, min(at for at in positions if at != MISSING)) for number, positions in pattern.places]
     times = [ran.at for run in runs for ran in run if ran is not None]
@@ -68,7 +71,10 @@ def _habit(pattern: Pattern, templates: Sequence[str], sessions: Sequence[Sequen
 
 
 def name_of(steps: Sequence[Step]) -> str:
-    """The steps in a line; of many the first and the last."""
+    """Name a workflow by its steps.
+
+    Of many only the first and the last.
+    """
     told = [step.template for step in steps]
     if len(told) > NAMED:
         told = [*told[: NAMED - 1], "…", told[-1]]

@@ -1,5 +1,7 @@
-"""The file in which a project's commands are kept: one JSON array a line, added to at the end, read as far as it makes
-sense."""
+"""Log file of a project's commands: one JSON array per line, appended.
+
+Unreadable lines are skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from typing import Any, Final
 from hunchd.domain.workflow import Ran
 
 LOG: Final = "commands.jsonl"  # in a project's cache folder
-FORGOTTEN: Final = "forgotten.json"  # beside it: the ids of workflows that are not to be learnt again
-MOST: Final = 4_000  # commands that are looked at: some months of one project
+FORGOTTEN: Final = "forgotten.json"  # beside it: ids of workflows that must not be mined again
+MOST: Final = 4_000  # commands read: some months of one project
 MOST_BYTES: Final = 16 * 1024 * 1024
 
 
 def read(folder: Path) -> list[Ran]:
-    """The newest commands, oldest first."""
+    """Return the newest commands, oldest first."""
     file = folder / LOG
     try:
         if file.stat().st_size > MOST_BYTES:
@@ -28,7 +30,7 @@ def read(folder: Path) -> list[Ran]:
         return []
     log = []
     for line in lines[-MOST:]:
-        with suppress(ValueError, TypeError):  # a line that was not finished
+        with suppress(ValueError, TypeError):  # an incomplete line
             log.append(_ran(json.loads(line)))
     return log
 
@@ -48,7 +50,7 @@ def append(folder: Path, ran: Sequence[Ran]) -> None:
 
 
 def rewrite(folder: Path, ran: Sequence[Ran], forgotten: Sequence[str]) -> None:
-    """Put these in place of what was there, each file in one step."""
+    """Replace the contents of both files, each atomically."""
     for name, text in ((LOG, "".join(map(_line, ran))), (FORGOTTEN, json.dumps(list(forgotten)))):
         draft = folder / f".{name}"
         draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Scripts that manifests name: package.json, pyproject.toml, tox, nox, cargo's aliases. Each script a workflow."""
+"""Parsers of scripts in manifests: package.json, pyproject.toml, tox, nox, cargo aliases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RUNS: Final = frozenset({"run", "run_always", "install", "run_install"})
 
 
 def package_json(path: str, text: str) -> Iterator[Workflow]:
-    """npm's scripts, with what runs before and behind them."""
+    """Yield npm scripts with their pre and post scripts."""
     told = json.loads(text)
     scripts = {str(name): line for name, line in _table(told.get("scripts")).items() if isinstance(line, str)}
     program = str(told.get("packageManager", "")).partition("@")[0] or "npm"
@@ -48,7 +48,7 @@ def composer(path: str, text: str) -> Iterator[Workflow]:
 
 
 def pyproject(path: str, text: str) -> Iterator[Workflow]:
-    """What the runners of tasks find in it: tox, hatch, pdm, poe, taskipy, pixi."""
+    """Yield the tasks of tox, hatch, pdm, poe, taskipy and pixi."""
     tool = _table(tomllib.loads(text).get("tool"))
     yield from _tox_tables(path, text, _table(tool.get("tox")))
     for environment, told in _table(_table(tool.get("hatch")).get("envs")).items():
@@ -77,7 +77,7 @@ def _tox_tables(path: str, text: str, told: Mapping[str, Any]) -> Iterator[Workf
 
 
 def _word(part: Any) -> str:
-    """A word of tox; what it fills in by itself stands as `{…}`."""
+    """Return a word of a tox command; substitutions become `{…}`."""
     if isinstance(part, str):
         return part
     return f"{{{part.get('replace', '…')}}}" if isinstance(part, dict) else str(part)
@@ -101,13 +101,19 @@ def tox(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _conditional(line: str) -> Step:
-    """A command that may be for some environments only: `mypy: mypy src`."""
+    """Parse a command that may be limited to some environments.
+
+    For example `mypy: mypy src`.
+    """
     found = _FACTORS.match(line)
     return step_of(found[2], f"if {found[1]}") if found else step_of(line)
 
 
 def nox(path: str, text: str) -> Iterator[Workflow]:
-    """The sessions of a noxfile, as far as they are written out; it is read, not run."""
+    """Yield the sessions of a noxfile, as far as they are literal.
+
+    It is parsed, not run.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, MemoryError) as error:
@@ -152,7 +158,10 @@ def cargo_aliases(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _named(name: str, path: str, text: str, steps: Sequence[Step], written: str, about: str = "") -> Workflow:
-    """A script; one that lies below the root is called from its folder."""
+    """Build the workflow of a script.
+
+    One below the root is run in its folder.
+    """
     folder = path.rpartition("/")[0]
     at = text.find(written)
     return Workflow(
@@ -166,7 +175,10 @@ def _named(name: str, path: str, text: str, steps: Sequence[Step], written: str,
 
 
 def _shell(told: Any) -> list[Step]:
-    """A task that is a line, several lines, or a table with one."""
+    """Return the steps of a task.
+
+    It is a line, several lines, or a table with one.
+    """
     match told:
         case str():
             return list(commands(told))

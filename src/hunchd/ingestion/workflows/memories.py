@@ -1,4 +1,4 @@
-"""A workflow ⇄ the memory that keeps it: one line, the steps, where it is from and what usually starts it."""
+"""Conversion between workflows and memories: hint line, steps, origin and triggers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.workflow import Step, Trigger, Workflow
 from hunchd.ingestion.redaction import redact
 
-BY_FILES: Final = "script"  # source type of what a file says
-BY_HABIT: Final = "habit"  # and of what was seen
+BY_FILES: Final = "script"  # source type of workflows from files
+BY_HABIT: Final = "habit"  # source type of mined habits
 LINE: Final = 200  # characters of the one-line hint
 HINTED: Final = 5  # steps in it
 MOST_STEPS: Final = 60
 MOST_TEXT: Final = 6_000  # characters
 _SAYS_NOTHING: Final = re.compile(r"(?:echo|printf)\b|(?:\w+=\S+ )?(?:exec )?[\"']?\$(?!\(|\{\{)")
-# What tox puts in place of what nobody gave.
+# tox's placeholder for positional arguments, with a default.
 _POSARGS: Final = re.compile(r"\{posargs(?::((?:[^{}]|\{[^{}]*\})*))?\}")
 _IMPORTANCE: Final = {"test": 0.6, "check": 0.6, "release": 0.6, "build": 0.55, "lint": 0.55, "run": 0.5}
 
 
 def memory_of(workflow: Workflow, project: str, now: datetime) -> Memory:
-    """The workflow as it is kept."""
+    """Convert a workflow to a memory."""
     hint, content = hint_of(workflow), _content(workflow)
     habit = workflow.origin == "habit"
     return Memory(
@@ -47,7 +47,7 @@ def memory_of(workflow: Workflow, project: str, now: datetime) -> Memory:
         importance=0.6 if habit else _IMPORTANCE.get(workflow.purpose, 0.4),
         tags=tuple(dict.fromkeys(("workflow", workflow.origin, *([workflow.purpose] if workflow.purpose else [])))),
         artifacts=(Artifact("file", workflow.path),) if workflow.path else (),
-        # What somebody typed here, in our words; what a file of the repository says is a stranger's until shown.
+        # Habits are typed by the user and worded by us; files of the repository are untrusted.
         trust=Trust.DERIVED if habit else Trust.UNTRUSTED,
         source=_source(workflow) | {"digest": _digest(content)},
     )
@@ -58,7 +58,10 @@ def identifier(workflow: Workflow, project: str) -> str:
 
 
 def workflow_from(memory: Memory) -> Workflow | None:
-    """The workflow that a kept memory tells of; None where it is another's or of another shape."""
+    """Convert a memory to a workflow.
+
+    Returns None if it has another kind or shape.
+    """
     told: Mapping[str, Any] = memory.source
     if memory.kind is not Kind.WORKFLOW or told.get("type") not in (BY_FILES, BY_HABIT):
         return None
@@ -89,7 +92,7 @@ def workflow_from(memory: Memory) -> Workflow | None:
 
 
 def hint_of(workflow: Workflow) -> str:
-    """The workflow in one line: what it is called, what is done, what it is for."""
+    """Describe the workflow in one line: name, steps and purpose."""
     habit = workflow.origin == "habit"
     done = [step.template if habit else _first_line(step) for step in workflow.steps]
     if not habit:
@@ -111,18 +114,23 @@ def _first_line(step: Step) -> str:
 
 
 def _is_short(done: Sequence[str]) -> bool:
-    """Whether a line holds what is done; else what it is for says more."""
+    """Return True if the steps fit into the hint.
+
+    Otherwise the description says more.
+    """
     return len(" → ".join(done)) <= LINE and all(map(_tells, done))
 
 
 def _tells(command: str) -> bool:
-    """Whether a command alone says what is done; nothing is said by one that only talks, or whose program is a
-    variable of the file it stands in."""
+    """Return True if a command is informative.
+
+    Commands that only print, or whose program is a variable of the file, are not.
+    """
     return not _SAYS_NOTHING.match(command)
 
 
 def same(one: Memory, other: Memory) -> bool:
-    """Whether two tellings of a workflow say the same, but for how often it ran."""
+    """Return True if two memories state the same workflow, run counts aside."""
     return _said(one) == _said(other)
 
 
@@ -145,7 +153,10 @@ def _ref(workflow: Workflow) -> str:
 
 
 def _confidence(workflow: Workflow) -> float:
-    """Of a habit by how often it was seen, and how whole; a script is certain."""
+    """Rate a habit by its runs and cohesion.
+
+    A script is certain.
+    """
     if workflow.origin != "habit":
         return 1.0
     return (workflow.runs + 1) / (workflow.runs + 3) * (0.5 + workflow.cohesion / 2)
@@ -207,7 +218,7 @@ def _source(workflow: Workflow) -> dict[str, Any]:
 
 
 def without_secrets(workflow: Workflow) -> Workflow:
-    """The workflow with its secrets masked: commands of scripts hold some too."""
+    """Redact the workflow: script commands may contain secrets."""
     steps = tuple(
         replace(step, template=_clean(step.template), command=_clean(step.command), name=_clean(step.name))
         for step in workflow.steps
@@ -224,7 +235,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def differences(known: Sequence[Memory], found: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
-    """What is new or says something else than before, and what of the known nobody says any more."""
+    """Return new or changed memories, and known ones that disappeared."""
     before = {memory.id: memory for memory in known}
     changed = [one for one in found if one.id not in before or not same(before[one.id], one)]
     said = {one.id for one in found}
@@ -232,7 +243,7 @@ def differences(known: Sequence[Memory], found: Sequence[Memory]) -> tuple[list[
 
 
 def is_edited(memory: Memory) -> bool:
-    """Whether somebody put it in other words than ours."""
+    """Return True if somebody edited the text."""
     return memory.source.get("digest") not in (None, _digest(memory.content))
 
 

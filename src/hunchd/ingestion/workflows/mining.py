@@ -1,10 +1,10 @@
-"""Sequences that keep coming back in a stream of symbols, with other things in between: closed sequential patterns.
+"""Mining of recurring sequential patterns with gaps.
 
-Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), at most `GAP`
-foreign symbols between two of theirs. A symbol is added only if it follows too often for chance: what occurs
-everywhere (`ls`, `cd`) follows nothing in particular and drops out by itself. Of what is left those are kept that
-explain most of the stream, each place of it once: what is only a part of a longer pattern explains nothing more (as
-closed patterns would not, and with noise those are far too many).
+Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at
+most `GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
+occurs everywhere (`ls`, `cd`) follows nothing in particular and drops out by itself. Of the rest those are selected
+that explain most of the stream, each place once: a part of a longer pattern explains nothing more. (Closed patterns
+have the same aim, but with noise there are far too many of them.)
 """
 
 from __future__ import annotations
@@ -23,29 +23,32 @@ LEAST_SUPPORT: Final = 3  # twice may be chance
 LONGEST: Final = 10  # symbols
 MOST_GROWN: Final = 20_000  # patterns looked at
 SECONDS: Final = 5.0
-# Of two symbols that belong together one is mostly followed by the other, or the other mostly follows it.
+# Minimum share of one symbol's occurrences that are linked to the other symbol.
 LEAST_BOND: Final = 0.5
-# As many links as there are pairs of symbols are looked at: this many of all that are found may be chance.
+# All pairs of symbols are tested as links: this many of the accepted links may be due to chance.
 CHANCE: Final = 0.2
-SUREST: Final = 0.01  # chance of one link, however few pairs there are, and of one more step of what is a pattern
-# A part of longer patterns must be met outside of them more often than inside: else it is their runs, cut short.
+SUREST: Final = 0.01  # per link, however few pairs there are; also for each added step
+# A part of longer patterns must occur more often outside of them; otherwise it is only their truncated runs.
 OWN_PLACES: Final = 1.5
-# Of what is about as often, the longer is preferred.
+# Of patterns that are about equally frequent, longer ones are preferred.
 LENGTH: Final = 1.3
 LEAST_COHESION: Final = 0.4
-LEAST_WEIGHT: Final = 2.4  # runs times cohesion: three runs are believed if hardly anything came in between
+LEAST_WEIGHT: Final = 2.4  # runs times cohesion: three runs suffice if they have hardly any gaps
 
-# A step before or behind that was left out now and then still belongs to it.
-WIDENED: Final = 0.5  # of the places have it
-MISSING: Final = -1  # the position of a symbol that was left out
+# Adjacent steps that are sometimes omitted still belong to the pattern.
+WIDENED: Final = 0.5  # minimum share of the places that have the step
+MISSING: Final = -1  # position of an omitted symbol
 
-Place = tuple[int, tuple[int, ...]]  # the session, and the positions in it
+Place = tuple[int, tuple[int, ...]]  # session and positions in it
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`places` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's own
-    symbols in the stretches it takes."""
+    """Recurring sequence of symbols with its occurrences.
+
+    `places` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's own
+    symbols in the stretches that it covers.
+    """
 
     symbols: tuple[int, ...]
     places: tuple[Place, ...]
@@ -57,7 +60,7 @@ class Pattern:
 
 
 def patterns(sessions: Sequence[Sequence[int]], *, least: int = LEAST_SUPPORT, most: int = 40) -> list[Pattern]:
-    """The patterns that explain most of the sessions, the best first."""
+    """Return the patterns that explain most of the sessions, best first."""
     usual = _usual(sessions, least)
     return _chosen(_grown(sessions, usual, least), sessions, usual, least, most)
 
@@ -65,20 +68,23 @@ def patterns(sessions: Sequence[Sequence[int]], *, least: int = LEAST_SUPPORT, m
 @dataclass(frozen=True, slots=True)
 class _Found:
     symbols: tuple[int, ...]
-    places: tuple[Place, ...]  # one an end, with the latest start; they may overlap
+    places: tuple[Place, ...]  # one per end, with the latest start; they may overlap
 
 
 @dataclass(frozen=True, slots=True)
 class _Usual:
-    """How often each symbol is met, and the chance that a link may be due to."""
+    """Base rates: occurrences of each symbol and the accepted probability of chance."""
 
     counts: Counter[int]
     total: int
     chance: float
 
     def is_chance(self, symbol: int, distances: Sequence[int], tried: int, *, surest: float = 0.0) -> bool:
-        """Whether a symbol that was met at these distances from `tried` places is met so often and so near anyway.
-        Near is what makes the strongest case, paid for by asking so often."""
+        """Return True if the distances may be due to chance.
+
+        The symbol occurs as often and as near to `tried` places anyway. The nearest distance makes the strongest
+        case; testing several distances is paid for by a correction factor.
+        """
         apart = 1 - self.counts[symbol] / self.total
         for limit in range(1, GAP + 2):
             near = sum(distance <= limit for distance in distances)
@@ -94,7 +100,7 @@ def _usual(sessions: Sequence[Sequence[int]], least: int) -> _Usual:
 
 
 def _grown(sessions: Sequence[Sequence[int]], usual: _Usual, least: int) -> list[_Found]:
-    """Every pattern of two symbols or more whose links are no chance."""
+    """Return every pattern of two symbols or more whose links are significant."""
     starts: dict[int, list[Place]] = defaultdict(list)
     for number, session in enumerate(sessions):
         for position, symbol in enumerate(session):
@@ -112,14 +118,14 @@ def _grown(sessions: Sequence[Sequence[int]], usual: _Usual, least: int) -> list
 
 
 def _extended(known: _Found, sessions: Sequence[Sequence[int]], usual: _Usual, least: int) -> list[_Found]:
-    """The pattern with one more symbol, for each that follows more often than by chance."""
+    """Extend a pattern by each symbol that follows significantly often."""
     longer: dict[int, dict[tuple[int, int], Place]] = defaultdict(dict)
     for number, positions in known.places:
         session, end = sessions[number], positions[-1]
         seen: set[int] = set()
         for position in range(end + 1, min(len(session), end + GAP + 2)):
             symbol = session[position]
-            # A pattern that begins again is the same pattern twice.
+            # A pattern that starts again is a second occurrence.
             if symbol == known.symbols[0] or symbol in seen:
                 continue
             seen.add(symbol)
@@ -142,7 +148,10 @@ def _extended(known: _Found, sessions: Sequence[Sequence[int]], usual: _Usual, l
 
 
 def _apart(places: Sequence[Place]) -> list[Place]:
-    """As many places as can be that do not overlap: always the one that ends first."""
+    """Select a maximum set of disjoint places.
+
+    Always takes the one that ends first.
+    """
     apart: list[Place] = []
     session, end = -1, -1
     for place in sorted(places, key=lambda place: (place[0], place[1][-1], -place[1][0])):
@@ -155,11 +164,11 @@ def _apart(places: Sequence[Place]) -> list[Place]:
 def _chosen(
     found: Sequence[_Found], sessions: Sequence[Sequence[int]], usual: _Usual, least: int, most: int
 ) -> list[Pattern]:
-    """Greedily the pattern that explains most of what no other explains yet."""
+    """Select greedily the pattern that explains most of what is still unexplained."""
     free = [one for one in found if len(one.symbols) > 1]
     taken: set[tuple[int, int]] = set()
     chosen: list[Pattern] = []
-    # What a pattern explains only shrinks, so an old value is an upper bound and most need not be looked at again.
+    # The worth of a pattern only shrinks, so an old value is an upper bound and most need no update.
     bounds = sorted(((_worth(one, _apart(one.places)), index) for index, one in enumerate(free)), reverse=True)
     while bounds and len(chosen) < most:
         best: tuple[float, int, list[Place]] | None = None
@@ -186,7 +195,10 @@ def _chosen(
 
 
 def _widened(pattern: Pattern, sessions: Sequence[Sequence[int]], usual: _Usual, least: int) -> Pattern:
-    """The pattern with what mostly comes before and behind it, though not always: steps are left out now and then."""
+    """Extend the pattern by symbols that mostly precede or follow it.
+
+    Steps are sometimes omitted.
+    """
     for direction in (-1, 1):
         while len(pattern.symbols) < LONGEST:
             wider = _wider(pattern, sessions, usual, least, direction)
@@ -199,7 +211,10 @@ def _widened(pattern: Pattern, sessions: Sequence[Sequence[int]], usual: _Usual,
 def _wider(
     pattern: Pattern, sessions: Sequence[Sequence[int]], usual: _Usual, least: int, direction: int
 ) -> Pattern | None:
-    """One symbol more in that direction, if there is one that most places have."""
+    """Extend the pattern by one symbol in that direction.
+
+    Returns None unless most places have it.
+    """
     near: dict[int, dict[int, int]] = defaultdict(dict)  # symbol → number of the place → position
     for index, (number, positions) in enumerate(pattern.places):
         session, there = sessions[number], [position for position in positions if position != MISSING]
@@ -233,7 +248,7 @@ def _untaken(one: _Found, taken: set[tuple[int, int]]) -> list[Place]:
 
 
 def _counts(one: _Found, places: Sequence[Place], chosen: Sequence[Pattern], least: int) -> bool:
-    """Whether enough is left of a pattern."""
+    """Return True if enough free places of a pattern remain."""
     if len(places) < least:
         return False
     longer = sum(other.support for other in chosen if _is_part(one.symbols, other.symbols))
@@ -241,7 +256,7 @@ def _counts(one: _Found, places: Sequence[Place], chosen: Sequence[Pattern], lea
 
 
 def _is_part(short: Sequence[int], long: Sequence[int]) -> bool:
-    """Whether `short` is a subsequence of `long`."""
+    """Return True if `short` is a subsequence of `long`."""
     rest = iter(long)
     return all(symbol in rest for symbol in short)
 
@@ -254,7 +269,7 @@ def _cohesion(places: Sequence[Place]) -> float:
 
 
 def _worth(one: _Found, places: Sequence[Place]) -> float:
-    """Symbols that need not be told any more, less those that tell the pattern."""
+    """Return the description length saved: symbols explained minus symbols of the pattern."""
     return (
         (len(one.symbols) - 1) ** LENGTH * len(places) * math.sqrt(_cohesion(places)) - len(one.symbols)
         if places

@@ -1,4 +1,7 @@
-"""Which files of a repository say how things are done, by their names; loads no reader, so it may be asked anywhere."""
+"""Detection of script and CI files by name.
+
+Imports no parser, so it is cheap to import.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 DEPTH: Final = 3  # folders below the root
-# Where programs lie that are somebody else's, or examples.
+# Folders of third-party programs and examples.
 _ELSEWHERE: Final = re.compile(
     r"(?:^|/)(?:node_modules|vendor|third_party|fixtures?|testdata|examples?|templates?|template-[^/]*|playground"
     r"|__tests__|site-packages)(?:/|$)"
@@ -16,7 +19,7 @@ _ELSEWHERE: Final = re.compile(
 
 
 class Form(Enum):
-    """How a file is written."""
+    """Format of a script or CI file."""
 
     GITHUB = auto()
     GITLAB = auto()
@@ -40,12 +43,15 @@ class Form(Enum):
 
 
 def is_script(path: str) -> bool:
-    """Whether a file may say how something is done."""
+    """Return True if a file may define workflows."""
     return path.count("/") <= DEPTH and form_of(path) is not None and not _ELSEWHERE.search(path)
 
 
 def form_of(path: str) -> Form | None:
-    """How a file of this name and place is written; None for one that says nothing of how things are done."""
+    """Return the format of a file by name and place.
+
+    Returns None for other files.
+    """
     name = path.rpartition("/")[2]
     return next((form for pattern, form in _FORMS if fnmatchcase(path if "/" in pattern else name, pattern)), None)
 

@@ -1,4 +1,4 @@
-"""What a workflow is for, by its name and by the programs it runs."""
+"""Classification of workflows by their names and programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from hunchd.domain.workflow import Workflow
 
-# The first that fits counts: a release builds and tests too.
+# The first match counts: a release builds and tests too.
 _NAMES: Final = (
     ("release", r"releas|publish|deploy|dist(?:ribut\w*)?\b|ship\b|upload"),
     ("hook", r"pre-?commit|pre-?push|commit-?msg"),
@@ -43,7 +43,7 @@ _BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for purpose, pa
 _BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAMS]
 
 
-# Who runs it says nothing of what it is for, and of a job its own name more than that of its file.
+# The runner says nothing about the purpose, and a job's name says more than its file.
 _RUNNER: Final = re.compile(
     r"^(?:\./\S+(?= \S)|(?:npm|pnpm|yarn|bun|hatch|pdm|pixi|poe|tox|make|just|task|nox|cargo|composer|deno)\b"
     r"(?: run| task)?(?: -[Cf] \S+)?(?: -[es])?|CI \S+ /|CI)\s*"
@@ -51,7 +51,7 @@ _RUNNER: Final = re.compile(
 
 
 def purpose_of(workflow: Workflow) -> str:
-    """test, lint, build, release, …; "" for what tells nothing."""
+    """Return the purpose: test, lint, build, release, …; "" if unknown."""
     name = re.sub(r" \(in .*\)$", "", _RUNNER.sub("", workflow.name)).replace("_", "-")
     for purpose, pattern in _BY_NAME:
         if pattern.search(name):

@@ -1,7 +1,7 @@
-"""Files that say how things are done here → workflows: CI, Makefile, justfile, package scripts, hooks, shell scripts.
+"""Workflows from a project's files.
 
-A file is a stranger's: it is read within bounds, nothing in it is executed or expanded, and one that is not what its
-name promises says nothing.
+CI, Makefile, justfile, package scripts, hooks and shell scripts. Files are untrusted: they are read within limits,
+nothing in them is executed or expanded, and a file that is not what its name promises yields nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
 MOST_FILES: Final = 120  # of one project, the nearest to its root first
 MOST_OF_A_FILE: Final = 80  # workflows
 MOST: Final = 400  # of one project
-# Files that tell which program runs the scripts of a folder and of all below it.
+# Lock files that determine the program for the scripts of a folder and all below it.
 _LOCKS: Final = {
     "pnpm-lock.yaml": "pnpm",
     "pnpm-workspace.yaml": "pnpm",
@@ -36,13 +36,13 @@ _LOCKS: Final = {
     "bun.lock": "bun",
     "bun.lockb": "bun",
 }
-_GAP: Final = re.compile(r"[ \t]{200,}")  # no layout: patterns would try each of its blanks
+_GAP: Final = re.compile(r"[ \t]{200,}")  # patterns would retry at each of its blanks
 _MANAGER: Final = re.compile(r'"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@')
 Reader = Callable[[str, str], Iterable[Workflow]]
 
 
 def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
-    """What the files below `root` say, those of its own first."""
+    """Collect the workflows of the files below `root`, top-level files first."""
     paths = list(files)
     locks = {folder: program for path in paths for folder, program in _locks(path)}
     found: list[Workflow] = []
@@ -64,14 +64,14 @@ def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
 
 
 def _locks(path: str) -> Iterator[tuple[str, str]]:
-    """The folder whose packages a lock file is for, and the program that wrote it."""
+    """Yield the folder and program of a lock file."""
     folder, _, name = path.rpartition("/")
     if name in _LOCKS:
         yield folder, _LOCKS[name]
 
 
 def _nearest(locks: Mapping[str, str], path: str) -> str:
-    """The program of the nearest folder above `path` that has a lock file."""
+    """Return the program of the nearest lock file above `path`."""
     folder = path
     while folder:
         folder = folder.rpartition("/")[0]
@@ -81,19 +81,22 @@ def _nearest(locks: Mapping[str, str], path: str) -> str:
 
 
 def _called_by(program: str, told: Iterable[Workflow]) -> list[Workflow]:
-    """Scripts of a package.json that names no program itself: part of a workspace, which is run by one."""
+    """Rename npm scripts of a workspace to the program that runs them."""
     return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in told]
 
 
 def workflows_in(path: str, text: str) -> list[Workflow]:
-    """What one file says; one that cannot be read says nothing."""
+    """Parse the workflows of one file.
+
+    Empty if it cannot be parsed.
+    """
     form = form_of(path)
     if form is None:
         return []
     try:
         read = list(_bounded(_READERS[form](path, _GAP.sub(" ", screened(text)))))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
-        logger.debug("%s is not what its name promises", path, exc_info=True)
+        logger.debug("skipping %s: its content does not match its name", path, exc_info=True)
         return []
     return [without_secrets(replace(workflow, purpose=workflow.purpose or purpose_of(workflow))) for workflow in read]
 
@@ -101,7 +104,7 @@ def workflows_in(path: str, text: str) -> list[Workflow]:
 def _bounded(found: Iterable[Workflow]) -> Iterator[Workflow]:
     named: set[str] = set()
     for workflow in found:
-        if workflow.steps and workflow.name not in named:  # of two of one name the first counts
+        if workflow.steps and workflow.name not in named:  # the first of a name counts
             named.add(workflow.name)
             yield workflow
         if len(named) >= MOST_OF_A_FILE:

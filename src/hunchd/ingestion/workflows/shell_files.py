@@ -1,5 +1,7 @@
-"""Shell text → the commands it runs, word for word, in their order; found by the grammar, so that here-documents,
-functions and loops are what they are."""
+"""Extraction of commands from shell text by its grammar.
+
+Here-documents, functions and loops are recognized; commands are verbatim and in order.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,23 @@ from hunchd.ingestion.parsing import syntax_of
 from hunchd.ingestion.workflows.steps import steps_of
 
 MOST_COMMANDS: Final = 60  # of one text
-LONGEST_TEXT: Final = 20_000  # bytes of shell that are parsed: half a second at the very worst
+LONGEST_TEXT: Final = 20_000  # bytes of shell parsed: at most half a second
 LONGEST_COMMAND: Final = 400
 MOST_LINES: Final = 8  # of one command
 _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
-# Bookkeeping of the shell itself: no steps.
+# Shell bookkeeping, which is no step.
 _BOOKKEEPING = re.compile(
     r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias|break|continue|test"
     r"|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v)\b|\[|:(?:\s|$)"
-    r"|cat\s*<<(?![^\n]*>)"  # it only says something
-    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # where it begins
+    r"|cat\s*<<(?![^\n]*>)"  # prints only
+    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # to the script's folder
 )
-# A script that is told what to do: `case $1 in check) …`.
+# A script with tasks: `case $1 in check) …`.
 _TOLD = re.compile(r"\$\{?1\b")
 _FIRST_ARGUMENT = re.compile(r"^\s*(\w+)=[\"']?\$\{?1\b", re.MULTILINE)
 _TASK = re.compile(r"[a-z][\w:-]{1,29}")
-LEAST_TASKS: Final = 2  # that make a script one of several
+LEAST_TASKS: Final = 2  # from which a script is split into tasks
 _THROUGH: Final = frozenset(
     {
         "program", "list", "if_statement", "elif_clause", "else_clause", "for_statement", "c_style_for_statement",
@@ -37,7 +39,7 @@ _THROUGH: Final = frozenset(
         "redirected_statement", "negated_command", "ERROR", "function_definition",
     }
 )  # fmt: skip
-# What stands before this word decides whether the rest is run.
+# Nodes before this keyword are the condition.
 _DECIDES: Final[Mapping[str, str]] = {"if_statement": "then", "elif_clause": "then"}
 _NOT_ABOUT: Final = ("!", "shellcheck", "SPDX", "Copyright", "Redistribution", "Licensed", "This program is free")
 _BASH: Final = frozenset({"bash"})
@@ -45,7 +47,7 @@ _COMMANDS: Final = frozenset({"command", "pipeline"})
 
 
 def script(path: str, text: str) -> Iterator[Workflow]:
-    """A shell script: what it runs."""
+    """Yield the workflows of a shell script."""
     if not _SHELL.match(text) and not path.endswith((".sh", ".bash")):
         return
     told = list(_tasks(path, text))
@@ -58,7 +60,10 @@ def script(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _tasks(path: str, text: str) -> Iterator[Workflow]:
-    """What a script does by the name it is given: of its outermost `case`, each branch with what is run there."""
+    """Yield the tasks of a script.
+
+    They are the branches of its outermost `case` on the first argument.
+    """
     syntax = syntax_of("step.sh", text.encode()[:LONGEST_TEXT], _BASH)
     if syntax is None:
         return
@@ -88,14 +93,14 @@ def _tasks(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _usage(path: str, name: str, text: str) -> str:
-    """What a script's own usage says of one of its tasks."""
+    """Return the description of a task in the script's usage text."""
     script = re.escape(path.rpartition("/")[2])
     found = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
     return found[1].strip()[:160] if found else ""
 
 
 def hook(path: str, text: str) -> Iterator[Workflow]:
-    """A hook of git's that is kept in the repository."""
+    """Yield the workflow of a git hook in the repository."""
     name = path.rpartition("/")[2]
     if name.startswith(("_", ".")) or "." in name:
         return
@@ -105,10 +110,13 @@ def hook(path: str, text: str) -> Iterator[Workflow]:
 
 
 def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
-    """The commands of a piece of shell; with `all_of` those too that only keep the books or say something."""
+    """Return the commands of a shell text.
+
+    With `all_of`, shell bookkeeping and output commands are included.
+    """
     if not text.strip():
         return ()
-    # What CI fills in is one word to the shell; the length stays, and with it each place.
+    # CI expressions become one word of the same byte length, so that offsets stay valid.
     masked = _EXPRESSION.sub(lambda found: "_" * len(found[0].encode()), text)
     source = masked.encode()[:LONGEST_TEXT]
     syntax = syntax_of("step.sh", source, _BASH)
@@ -120,7 +128,7 @@ def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
 
 
 def only_keeps_books(steps: Sequence[Step]) -> bool:
-    """Whether all of these are the shell's own: what a loop reads, what is printed."""
+    """Return True if all commands are shell bookkeeping or output."""
     return all(_BOOKKEEPING.match(step.command) for step in steps)
 
 
@@ -136,7 +144,7 @@ def _steps(root: SyntaxNode, original: bytes, *, all_of: bool) -> list[Step]:
 
 
 def step_of(command: str, name: str = "") -> Step:
-    """A step as it stands in a file."""
+    """Build a step from a command as written in a file."""
     lines = command.splitlines()
     told = "\n".join(lines[:MOST_LINES]) + ("\n…" if len(lines) > MOST_LINES else "")
     steps = steps_of(command)
@@ -145,8 +153,10 @@ def step_of(command: str, name: str = "") -> Step:
 
 
 def _nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
-    """The commands below `root` in their order; what is inside of a command is a part of it, and what only decides
-    whether others run is none."""
+    """Yield the command nodes below `root` in order.
+
+    Nested commands belong to the outer one; conditions are skipped.
+    """
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -158,13 +168,16 @@ def _nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
 
 
 def _after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
-    """The nodes behind the keyword `word`; all where it is not there."""
+    """Return the nodes after the keyword `word`.
+
+    All if it does not occur.
+    """
     at = next((place for place, node in enumerate(nodes) if node.type == word), -1)
     return nodes[at + 1 :]
 
 
 def _about(text: str) -> str:
-    """The first sentence of the comment at the head of a script."""
+    """Return the first sentence of a script's head comment."""
     for line in text.splitlines()[1:12]:
         said = line.lstrip("# ").strip()
         if line.startswith("#") and len(said) > 8 and not said.startswith(_NOT_ABOUT):

@@ -1,4 +1,7 @@
-"""The history files of shells → commands with their time and, as far as `cd` tells, the folder they were given in."""
+"""Reader of shell history files.
+
+Commands get their time and, as far as `cd` reveals it, their folder.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ _MOVES = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One command of earlier. `at` is in seconds since the epoch, None where the file does not tell; `folder` None
-    where nothing does."""
+    """Command of a shell history.
+
+    `at` is in seconds since the epoch, None if not recorded; `folder` is None if unknown.
+    """
 
     command: str
     at: float | None = None
@@ -31,7 +36,10 @@ class Past:
 
 
 def past(file: Path, shell: Shell, home: str) -> list[Past]:
-    """What the file tells, oldest first. Raises OSError."""
+    """Read a history file, oldest command first.
+
+    Raises OSError if the file cannot be read.
+    """
     with file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - MOST_BYTES))
@@ -44,13 +52,13 @@ def past(file: Path, shell: Shell, home: str) -> list[Past]:
 
 
 def shell_of(file: Path) -> Shell:
-    """Which shell's history a file is, by its name."""
+    """Guess the shell of a history file by its name."""
     name = file.name.lower()
     return "fish" if "fish" in name else "zsh" if "zsh" in name or name == ".histfile" else "bash"
 
 
 def usual_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
-    """Where a shell keeps its history unless told otherwise."""
+    """Return the default path of a shell's history."""
     if shell == "fish":
         data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
         return Path(data) / "fish" / "fish_history"
@@ -95,12 +103,18 @@ def _fish(lines: list[str]) -> Iterator[Past]:
 
 
 def _unmetafied(content: bytes) -> bytes:
-    """zsh writes some bytes as 0x83 and the byte with its sixth bit turned."""
+    """Decode zsh's encoding of special bytes.
+
+    0x83 precedes a byte with its sixth bit flipped.
+    """
     return re.sub(rb"\x83(.)", lambda found: bytes([found[1][0] ^ 32]), content, flags=re.DOTALL)
 
 
 def _placed(commands: Iterator[Past], home: str) -> Iterator[Past]:
-    """The commands with the folder that the `cd` before them led to; where it cannot be known nothing is guessed."""
+    """Add the folder that the preceding `cd` led to.
+
+    Returns None if it cannot be known.
+    """
     folder: str | None = None
     before: str | None = None
     for one in commands:
@@ -114,7 +128,7 @@ def _placed(commands: Iterator[Past], home: str) -> Iterator[Past]:
 
 
 def _moved(command: str, folder: str | None, before: str | None, home: str) -> str | None:
-    """Where one is after a command."""
+    """Return the working folder after a command."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -1,6 +1,6 @@
-"""A command line → steps: what is done stays, the values it is done with become holes (`git commit -m <msg>`).
+"""Templates of command lines with placeholders (`git commit -m <msg>`).
 
-Nothing is executed and nothing is looked up: variables, globs and substitutions are words like others.
+Nothing is executed or looked up: variables, globs and substitutions are treated as words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from hunchd.domain.workflow import Step
 from hunchd.ingestion.workflows import tools
 
-LONGEST_LINE: Final = 1_000  # characters that are looked at: about a millisecond
+LONGEST_LINE: Final = 1_000  # characters parsed: about a millisecond
 LONGEST_TEMPLATE: Final = 120
 LONGEST_COMMAND: Final = 300
 MOST_STEPS: Final = 20  # of one line
@@ -24,7 +24,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _OPERATORS = frozenset({"&&", "||", ";", ";;", "&", "(", ")", "((", "))", "\n"})
 _PIPES = frozenset({"|", "|&"})
 _REDIRECTION = re.compile(r"^&?[<>]+[&|]?$|^[<>]\($")
-# A word that names a step of its own: `build`, `test:unit`, `check-types`.
+# A subcommand: `build`, `test:unit`, `check-types`.
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:+-]{0,29}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9-]*")
 _SHORT_NUMBER = re.compile(r"-[A-Za-z]?\d+")
@@ -41,7 +41,10 @@ _RELATIVE = re.compile(r"(HEAD|@)([~^])\d*|stash@\{\d+\}")
 
 @lru_cache(maxsize=512)
 def steps_of(line: str) -> tuple[Step, ...]:
-    """The steps of a line in their order; of a pipeline the command that does the work. None for what is no command."""
+    """Return the steps of a line in order.
+
+    Of a pipeline the command that does the work. Empty for a line without commands.
+    """
     steps = []
     for words in commands_in(line):
         step = _step(words)
@@ -53,7 +56,7 @@ def steps_of(line: str) -> tuple[Step, ...]:
 
 
 def commands_in(line: str) -> Iterator[list[str]]:
-    """The words of each command of a line, without redirections, keywords and what only feeds a pipe."""
+    """Yield the words of each command, without redirections, keywords and pipe feeders."""
     pipeline: list[list[str]] = []
     words: list[str] = []
     skip = False
@@ -85,13 +88,16 @@ def _tokens(line: str) -> list[str]:
         lexer.commenters = ""
         try:
             tokens += [*lexer, "\n"]
-        except ValueError:  # a quote that nobody closed: a word is a word
+        except ValueError:  # an unclosed quote: split at blanks
             tokens += [*part.split(), "\n"]
     return tokens
 
 
 def _main(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
-    """Of a pipeline the first command that is not there to feed the others."""
+    """Yield the pipeline's first command that does real work.
+
+    Commands that only feed the others are skipped.
+    """
     for words in pipeline:
         stripped = _without_keywords(words)
         if stripped and (len(pipeline) == 1 or stripped[0] not in tools.FEEDERS):
@@ -118,7 +124,7 @@ def _step(words: Sequence[str]) -> Step | None:
 
 
 def without_wrappers(words: Sequence[str]) -> list[str]:
-    """The command itself: without assignments, `sudo`, `time`, `hunch run --` and the like."""
+    """Strip assignments, `sudo`, `time`, `hunch run --` and the like."""
     rest = list(words)
     while rest:
         if _ASSIGNMENT.match(rest[0]):
@@ -136,7 +142,7 @@ def without_wrappers(words: Sequence[str]) -> list[str]:
 
 
 def _generalised(words: Sequence[str]) -> list[str]:
-    """The words of the template: program, subcommands, options in order of the alphabet, then what they work on."""
+    """Return the template's words: program, subcommands, sorted options, then arguments."""
     program = _program(words[0])
     if len(words) == 1:
         return [program]
@@ -164,7 +170,7 @@ def _sorted_out(
     kept: list[str] = []
     options: list[tuple[str, ...]] = []
     objects: list[str] = []
-    expected: str | None = None  # the hole of the option before
+    expected: str | None = None  # placeholder for the value of the previous option
     for word in words:
         if expected is not None:
             options[-1] += (word if expected == "" else expected if expected != "<?>" else _hole(word, tool),)
@@ -200,7 +206,10 @@ def _sorted_out(
 
 
 def _expected(name: str, tool: tools.Tool, command: str) -> str | None:
-    """The hole of the value that an option takes; None if it takes none that we know of, "" if it stays as it is."""
+    """Return the placeholder for an option's value.
+
+    None if the option is not known to take a value, "" if the value is kept.
+    """
     if tools.SECRET_OPTION.search(name):
         return "<secret>"
     for table in (tools.VALUES.get(command, {}), tool.values, tools.COMMON_VALUES):
@@ -216,7 +225,7 @@ def _value(name: str, value: str, tool: tools.Tool) -> str:
 
 
 def _hole(word: str, tool: tools.Tool, command: str = "") -> str:
-    """What kind of thing a word is."""
+    """Return the placeholder for a word."""
     if _is_redacted(word):
         return "<secret>"
     if tool.branches and _TRUNK.fullmatch(word):
@@ -254,7 +263,7 @@ def _options(options: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _once(words: Iterable[str]) -> Iterator[str]:
-    """`<path> <path> <path>` says no more than `<path>`."""
+    """Collapse repeated placeholders: `<path> <path>` becomes `<path>`."""
     before = None
     for word in words:
         if word != before or not word.startswith("<"):
@@ -263,7 +272,7 @@ def _once(words: Iterable[str]) -> Iterator[str]:
 
 
 def _program(word: str) -> str:
-    """A program by its name, wherever it is installed; a script of the project by its path."""
+    """Return a program by name, a project's script by path."""
     name = word.rsplit("/", 1)[-1]
     return (
         name if word.startswith(("/", "~", ".venv/", "venv/", "node_modules/", "./node_modules/", "./.venv/")) else word
@@ -271,7 +280,7 @@ def _program(word: str) -> str:
 
 
 def _without_secrets(words: Sequence[str]) -> Iterator[str]:
-    """The words as they may be shown: what follows `--password` is nobody's business."""
+    """Yield the words with secrets masked, such as the value after `--password`."""
     bare = without_wrappers(words)
     program = _program(bare[0]) if bare else ""
     tool, command = tools.tool(program), " ".join((program, *bare[1:2]))
@@ -294,7 +303,7 @@ def _is_redacted(word: str) -> bool:
 
 
 def _shown(word: str) -> str:
-    """A word as one would type it again; holes and variables are not quoted."""
+    """Quote a word for typing; placeholders and variables stay unquoted."""
     return word if re.fullmatch(r"[\w@%+=:,./~$<>{}*?\[\]-]+", word) else shlex.quote(word)
 
 

@@ -1,4 +1,4 @@
-"""What is known of common tools: how many words name what they do, which options take which values."""
+"""Table of common tools: subcommand lengths and option values."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`words`: how many words after the program say what is done; `hole`: what other bare words stand for."""
+    """Command-line conventions of a tool.
+
+    `words`: number of words after the program that name the action; `hole`: placeholder for other bare words.
+    """
 
     words: int = 1
-    more: frozenset[str] = frozenset()  # first words that are followed by another one that says what is done
+    more: frozenset[str] = frozenset()  # first words that take a further subcommand
     hole: str = "<arg>"
-    values: Mapping[str, str] = field(default_factory=dict)  # option → hole of its value; "" keeps the value
+    values: Mapping[str, str] = field(default_factory=dict)  # option → placeholder for its value; "" keeps the value
     same_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    literal: frozenset[str] = frozenset()  # options whose short values say what is done
-    targets: bool = False  # every bare word is one more thing to do
+    literal: frozenset[str] = frozenset()  # options whose short values are kept
+    targets: bool = False  # every bare word is a target
     branches: bool = False
-    glued: tuple[str, ...] = ()  # options with a secret right behind them
+    glued: tuple[str, ...] = ()  # options directly followed by a secret
 
 
-# Said in front of commands: the command is what counts. Each with its options that take a value.
+# Wrappers that are stripped from commands, each with its options that take a value.
 WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "sudo": frozenset({"-u", "-g", "-C", "-h", "-p"}),
     "doas": frozenset({"-u"}),
@@ -40,7 +43,7 @@ WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "stdbuf": frozenset(),
     "xvfb-run": frozenset(),
 }
-# A command that runs another one within some environment: both count.
+# Commands that run another one in an environment: both are kept.
 RUNNERS: Final = (
     ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"),
     ("bundle", "exec"), ("npx",), ("bunx",), ("uvx",), ("pnpm", "exec"), ("pnpm", "dlx"), ("yarn", "exec"),
@@ -123,7 +126,7 @@ _KUBECTL_VALUES: Final = {
     "-n": "<name>", "--namespace": "<name>", "-f": "<path>", "--context": "<name>", "-l": "<expr>", "-o": "",
 }  # fmt: skip
 _SQL_VALUES: Final = {"-u": "<name>", "-h": "<host>", "-e": "<text>"}
-# Programs, and what is known of them.
+# Conventions by program.
 _KNOWN: Final[tuple[tuple[str, Tool], ...]] = (
     (
         "git",
@@ -234,7 +237,7 @@ _KNOWN: Final[tuple[tuple[str, Tool], ...]] = (
 )
 _TOOLS: Final = {name: tool for names, tool in _KNOWN for name in names.split()}
 _OTHER: Final = Tool(words=2)
-# Of one command: its options' values …
+# Placeholders for the option values of single commands …
 VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "git commit": {"-m": "<msg>", "-F": "<path>", "-C": "<id>"},
     "git tag": {"-m": "<msg>", "-a": "<version>", "-s": "<version>", "-d": "<version>"},
@@ -247,7 +250,7 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "docker login": {"-p": "<secret>", "-u": "<name>"},
     "docker exec": {"-it": "<name>"},
 }
-# … and what it works on.
+# … and for their arguments.
 OBJECTS: Final[Mapping[str, str]] = {
     "git add": "<path>",
     "git rm": "<path>",
@@ -274,5 +277,8 @@ OBJECTS: Final[Mapping[str, str]] = {
 
 
 def tool(program: str) -> Tool:
-    """What is known of a program; of an unknown one that two words at most say what it does."""
+    """Return the conventions of a program.
+
+    Unknown ones have up to two subcommand words.
+    """
     return _TOOLS.get(program.rsplit("/", 1)[-1], _OTHER)

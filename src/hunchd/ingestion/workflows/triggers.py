@@ -1,4 +1,4 @@
-"""What a habit begins with: among the things that were the case when it began, those that hardly are otherwise."""
+"""Triggers of a habit: conditions that are rare otherwise."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 
 from hunchd.domain.workflow import Cause, Ran, Trigger
 
-MOST: Final = 3  # told of one habit
+MOST: Final = 3  # per habit
 LEAST_SHARE: Final = 0.5  # of the runs
 LEAST_RUNS: Final = 3
-CHANCE: Final = 0.005  # that the same is seen by chance
+CHANCE: Final = 0.005  # maximum probability of chance
 LEAST_LIFT: Final = 1.5
 WIDEST_BAND: Final = 3  # hours
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -24,7 +24,10 @@ Condition = tuple[Cause, str]
 def triggers(
     starts: Sequence[tuple[int, int]], sessions: Sequence[Sequence[Ran]], zone: tzinfo = UTC
 ) -> tuple[Trigger, ...]:
-    """What the moments at `starts` (session, position) have in common and others have not, the most telling first."""
+    """Return the conditions that distinguish the moments at `starts`, most significant first.
+
+    `starts` has pairs of session and position.
+    """
     if len(starts) < LEAST_RUNS:
         return ()
     began = set(starts)
@@ -49,7 +52,7 @@ def triggers(
 
 
 def conditions(session: Sequence[Ran], position: int, zone: tzinfo = UTC) -> Iterator[Condition]:
-    """What is the case at one moment."""
+    """Yield the conditions that hold at one moment."""
     ran = session[position]
     if position == 0:
         yield "start", ""
@@ -68,13 +71,16 @@ def conditions(session: Sequence[Ran], position: int, zone: tzinfo = UTC) -> Ite
 
 
 def branch_kind(branch: str) -> str:
-    """`feature/login` is one of `feature/*`; a branch without a folder stands for itself, numbers for any."""
+    """Generalize a branch name: `feature/login` → `feature/*`.
+
+    Without a folder digits become `#`.
+    """
     folder, slash, _ = branch.partition("/")
     return f"{folder}/*" if slash else "".join("#" if each.isdigit() else each for each in branch)
 
 
 def file_kind(path: str) -> str:
-    """What kind of file was changed: by its ending, or by its name where it has none."""
+    """Classify a file as tests, by extension, or by name."""
     name = path.rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     if "test" in name.lower() or "/tests/" in f"/{path}" or "/test/" in f"/{path}":
@@ -83,7 +89,10 @@ def file_kind(path: str) -> str:
 
 
 def _telling(found: Sequence[Trigger]) -> list[Trigger]:
-    """One of each cause, the surest first: a narrow band of hours rather than a wide one that holds it."""
+    """Select the best trigger per cause.
+
+    Narrow bands of hours rank before wide ones.
+    """
     best: dict[Cause, Trigger] = {}
     for trigger in sorted(found, key=_order):
         best.setdefault(trigger.cause, trigger)
@@ -98,7 +107,10 @@ def _order(trigger: Trigger) -> tuple[float, int, str]:
 
 
 def tail(seen: int, tried: int, chance: float) -> float:
-    """The probability of `seen` or more successes in `tried`, each with the given chance."""
+    """Return the upper tail of the binomial distribution.
+
+    That is the probability of `seen` or more successes in `tried` trials with the given chance.
+    """
     chance = min(max(chance, 1e-9), 1 - 1e-9)
     return min(
         1.0,

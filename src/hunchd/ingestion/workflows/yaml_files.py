@@ -1,5 +1,7 @@
-"""YAML of a stranger → plain values: no tags that make objects, no aliases, nothing deep. The only module that knows
-PyYAML."""
+"""Safe YAML loader for untrusted files.
+
+It returns plain values only and limits depth and aliases. The only module that uses PyYAML.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,20 @@ from typing import Any, Final
 
 import yaml
 
-DEEPEST: Final = 40  # levels: a parser that recurses has an end
+DEEPEST: Final = 40  # levels: limits the parser's recursion
 MOST_TOKENS: Final = 60_000
-_MERGED: Final = 2_000  # aliases that are followed: a file has a dozen, a bomb billions
+_MERGED: Final = 2_000  # aliases followed: a file has a dozen, a YAML bomb billions
 
 
 class Refused(ValueError):
-    """It is no YAML, or more than one wants to read."""
+    """Raised for text that is no YAML or exceeds a limit."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """Words stay words (`on` is no truth value), and what an alias means is counted."""
+    """YAML loader that counts aliases and keeps words as strings.
+
+    `on` is no boolean.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -31,7 +36,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
                 raise Refused("too many aliases")
         self._depth += 1
         if self._depth > DEEPEST:
-            raise Refused("too deep")
+            raise Refused("nested too deeply")
         try:
             return super().compose_node(parent, index)
         finally:
@@ -39,7 +44,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
 
 
 def _word(loader: _Loader, node: yaml.Node) -> Any:
-    """Tags that only their own tool knows (`!reference`) say nothing here."""
+    """Ignore tags that only their own tool knows (`!reference`)."""
     return None
 
 
@@ -51,7 +56,10 @@ _Loader.add_constructor(None, _word)
 
 
 def read(text: str) -> Any:
-    """The value of the document. Raises Refused for what is no YAML, has aliases in aliases, or goes too deep."""
+    """Parse a YAML document.
+
+    Raises Refused for invalid YAML, recursive or excessive aliases, and deep nesting.
+    """
     try:
         loader = _Loader(text)
         try:
@@ -59,7 +67,7 @@ def read(text: str) -> Any:
             if node is None:
                 return None
             if _size(node) > MOST_TOKENS:
-                raise Refused("its aliases stand for too much")
+                raise Refused("aliases expand to too many values")
             return loader.construct_document(node)
         finally:
             loader.dispose()
@@ -68,7 +76,10 @@ def read(text: str) -> Any:
 
 
 def _size(root: yaml.Node) -> int:
-    """How many values the document has when every alias stands for what it names; known without unfolding them."""
+    """Count the values with all aliases expanded.
+
+    The aliases are not actually expanded.
+    """
     sizes: dict[int, int] = {}
     waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
     under: set[int] = set()
@@ -86,10 +97,10 @@ def _size(root: yaml.Node) -> int:
             sizes[id(node)] = 1 + sum(sizes.get(id(one), MOST_TOKENS) for one in inner)
             continue
         if id(node) in under:
-            raise Refused("it contains itself")
+            raise Refused("the document contains itself")
         under.add(id(node))
         waiting.append((node, True))
         waiting += [(one, False) for one in inner if id(one) not in sizes]
         if any(id(one) in under for one in inner):
-            raise Refused("it contains itself")
+            raise Refused("the document contains itself")
     return sizes[id(root)]
