@@ -1,1 +1,1 @@
-"""Code shapes that a project repeats: found, put into words, told where a new one usually goes."""
+"""Mining, description and usual place of code patterns."""

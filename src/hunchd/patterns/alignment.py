@@ -1,7 +1,7 @@
-"""Syntax trees of several instances → what they have in common: anti-unification against the most typical of them.
+"""Anti-unification of instances against the most typical one.
 
-A part stays fixed when most instances have it at that place; a part that differs is a hole; a member of a list
-(statements, arguments, members) that most do not have is left out.
+A part stays fixed if most instances have it at that place; a part that differs is a hole; a member of a list
+(statements, arguments, members) that most instances lack is left out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax
 
 MOST_NODES: Final = 1_500  # of one instance
-# Two members of a list may be the same when this much of what they are made of is.
+# Minimum word overlap for two list members to correspond.
 ALIKE: Final = 0.34
-AGREED: Final = 0.7  # of the instances must have a part for it to be fixed
-USUAL: Final = 0.6  # … and a member of a list for it not to be left out
-LONGEST_TEXT: Final = 80  # characters kept of what stands in a hole
+AGREED: Final = 0.7  # share of instances that must have a part for it to be fixed
+USUAL: Final = 0.6  # … and a list member for it to be kept
+LONGEST_TEXT: Final = 80  # characters stored per hole
 
 _STRINGS: Final = frozenset(
     {
@@ -68,7 +68,7 @@ LISTS: Final = frozenset(
 
 @dataclass(slots=True)
 class Part:
-    """A node of an instance: what is compared, and where it stands in the source."""
+    """Node of an instance's tree, with source position and counts."""
 
     type: str
     start: int
@@ -79,23 +79,27 @@ class Part:
     words: frozenset[str] = frozenset()
     seen: int = 0  # instances that have it here
     same: int = 0  # … and, of a leaf, with the same text
-    others: dict[int, str] = field(default_factory=dict)  # what stands in its place, by the number of the instance
+    others: dict[int, str] = field(default_factory=dict)  # text at this place, by number of the instance
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance as a tree, with its source."""
+    """Instance of a pattern as a tree, with its source."""
 
     tree: Part
     source: bytes
 
     def text(self, part: Part) -> str:
+        """Return the source text of a part."""
         return self.source[part.start : part.end].decode("utf-8", "replace")
 
 
 def instance_of(syntax: Syntax, start: int, end: int) -> Instance | None:
-    """The tree of the stretch from `start` to `end`; None where no tree holds it, or it is too large."""
-    for tree in reversed(syntax.trees):  # what stands in a macro is code only in the tree made of it
+    """Build the tree of the bytes from `start` to `end`.
+
+    None if no syntax tree contains them, or if they have more than MOST_NODES nodes.
+    """
+    for tree in reversed(syntax.trees):  # macro content is code only in the tree parsed from it
         nodes = _nodes_in(tree.root_node, start, end)
         if nodes:
             budget = [MOST_NODES]
@@ -110,7 +114,10 @@ def instance_of(syntax: Syntax, start: int, end: int) -> Instance | None:
 
 
 def _nodes_in(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
-    """The node of that stretch, or the neighbours that fill it."""
+    """Return the node that covers these bytes.
+
+    If there is none, the siblings inside them.
+    """
     node = root
     while True:
         inner = next((child for child in node.children if child.start_byte <= start and child.end_byte >= end), None)
@@ -123,7 +130,10 @@ def _nodes_in(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
 
 
 def _part(node: SyntaxNode, role: str, source: bytes, budget: list[int]) -> Part | None:
-    """The node without comments and documentation; a text is a leaf whatever stands in it."""
+    """Convert a node without comments and docstrings.
+
+    A string literal is a leaf.
+    """
     budget[0] -= 1
     if budget[0] <= 0 or "comment" in node.type:
         return None
@@ -154,7 +164,10 @@ def _is_docstring(parent: SyntaxNode, node: SyntaxNode) -> bool:
 
 
 def most_typical(instances: Sequence[Instance]) -> Instance:
-    """The one that is most like the others; of equals the first."""
+    """Return the instance that is most similar to the others.
+
+    The first on ties.
+    """
 
     def likeness(one: Instance) -> float:
         alike = (other.tree for other in instances if other.tree.type == one.tree.type)
@@ -169,7 +182,10 @@ def _shared(one: Part, two: Part) -> float:
 
 
 def compare(typical: Instance, others: Sequence[Instance]) -> None:
-    """Count in the parts of `typical` how many of the instances, itself among them, have each."""
+    """Count how many instances have each part of `typical`.
+
+    `typical` itself counts as one of them.
+    """
     for number, other in enumerate((typical, *others)):
         _align(typical.tree, other.tree, other, number)
 
@@ -189,7 +205,7 @@ def _align(mine: Part, other: Part, source: Instance, number: int) -> None:
 
 
 def _pairs(one: Part, two: Part) -> list[tuple[Part, Part]]:
-    """Which children stand for each other, in order."""
+    """Pair the children that correspond to each other, in order."""
     left, right = one.children, two.children
     short = len(left) == len(right) and (one.type not in LISTS or len(left) <= 3)
     if short and all(a.type == b.type for a, b in zip(left, right, strict=True)):
@@ -198,7 +214,7 @@ def _pairs(one: Part, two: Part) -> list[tuple[Part, Part]]:
 
 
 def _best_pairs(left: Sequence[Part], right: Sequence[Part]) -> list[tuple[Part, Part]]:
-    """The pairing that keeps the order and whose likeness is greatest in sum."""
+    """Return the order-preserving pairing with the greatest total similarity."""
     left, right = left[:120], right[:120]
     width = len(right) + 1
     best = [[0.0] * width for _ in range(len(left) + 1)]
@@ -222,7 +238,10 @@ def _best_pairs(left: Sequence[Part], right: Sequence[Part]) -> list[tuple[Part,
 
 
 def _likeness(one: Part, two: Part) -> float:
-    """0: they do not stand for each other."""
+    """Rate the similarity of two parts.
+
+    0 if they do not correspond.
+    """
     if one.type != two.type:
         return 0.0
     if one.text is not None:

@@ -1,4 +1,4 @@
-"""Which commits added the instances of a pattern, and what else those commits touched."""
+"""Commits that added instances, and their other changes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hunchd.patterns.shapes import is_test
 from hunchd.prediction.words import stem_of
 from hunchd.repository.git import Git
 
-# A line this short (`else:`, `});`) stands in many places: it does not tell when an instance was added.
+# Shorter lines (`else:`, `});`) occur in many places and do not identify an instance.
 SHORTEST_LINE: Final = 10  # characters
-NEWEST_UNITS: Final = 3_000  # of history that are looked at
+NEWEST_UNITS: Final = 3_000  # units of history searched
 MOST_PATHS: Final = 1_500  # given to git by name
-LEAST_UNITS: Final = 2  # that must tell of a companion
+LEAST_UNITS: Final = 2  # minimum units that changed a companion
 LEAST_SHARE: Final = 0.3  # of the units that added an instance
 MOST_COMPANIONS: Final = 6
-# Where few units added an instance, what changes with their files at all counts as much as this many of them.
+# Weight, in units, of general co-changes of the instances' files where few units added an instance.
 PRIOR: Final = 8
 LEAST_AROUND: Final = 4  # units that changed a companion with the files, where fewer than LEAST_UNITS added one
-# The least chance of a companion, by how many units that added an instance tell of it: two or more, one, none.
+# Minimum chance of a companion if two or more, one, or none of the units that added an instance changed it.
 LEAST_CHANCE: Final = (0.25, 0.3, 0.35)
 
 _LOG: Final = (
@@ -48,8 +48,11 @@ Head = tuple[str, str]  # path of an instance, and the line it begins with
 
 
 def added_by(git: Git, heads: Iterable[Head], *, since: str = "") -> dict[Head, str]:
-    """The unit that added each instance, as far as the newest units tell, or those after the commit `since`: the last
-    that put in its first line without taking it out elsewhere (that would be a move)."""
+    """Find the commit that added each instance.
+
+    Searched are the newest units, or those after `since`. It is the last commit that added the instance's first
+    line without removing it elsewhere; that would be a move.
+    """
     waiting: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
         if len(line) >= SHORTEST_LINE:
@@ -67,7 +70,7 @@ def added_by(git: Git, heads: Iterable[Head], *, since: str = "") -> dict[Head, 
 
 
 class _Reading:
-    """One pass over git's patches."""
+    """State of one pass over git's patches."""
 
     def __init__(self, waiting: Mapping[str, set[bytes]], found: dict[Head, str]) -> None:
         self._waiting = waiting
@@ -103,9 +106,12 @@ def companions_of(
     around: Sequence[Collection[str]] = (),
     instances: Collection[str] = (),
 ) -> tuple[Companion, ...]:
-    """What changed together with new instances, the surest first. `units` are those that added some, each with the
-    files it added them in; what is not `there` any more, file or folder, is no companion. `around` are the paths that
-    each unit of work changed which touched one of `instances`, the files that hold them."""
+    """Return what changed together with new instances, most confident first.
+
+    `units` are those that added instances, each with the files that contain them; a target must still exist by
+    `there`. `around` are the paths changed by each unit that touched one of `instances`, the files of the
+    instances.
+    """
     telling = [(unit, paths) for unit, paths in units if is_work(unit)]
     counts: Counter[tuple[str, str]] = Counter()
     for unit, own in telling:
@@ -123,7 +129,10 @@ def companions_of(
 
 
 def _around(added: Mapping[str, int], units: int, around: Sequence[Collection[str]]) -> Iterable[Companion]:
-    """Files that change with those of the instances, as far as what the few units that added one say agrees."""
+    """Yield files that change with those of the instances.
+
+    The chance combines the few units that added an instance with all units around their files.
+    """
     changed = Counter(path for paths in around for path in paths)
     for path, times in changed.items():
         tell = min(added.get(path, 0), LEAST_UNITS)
@@ -136,7 +145,10 @@ _ORDER: Final = ("file", "test", "source", "kind")
 
 
 def _touched(unit: Unit, own: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Everything else a unit changed: by name, as the own test or source of where the instance is, and by its kind."""
+    """Yield everything else that a unit changed.
+
+    By path, as the test or source of an instance, and by kind.
+    """
     stems = {stem_of(path) for path in own}
     testing = any(is_test(path) for path in own)
     for change in unit.changes:
@@ -152,14 +164,17 @@ def _touched(unit: Unit, own: Sequence[str]) -> Iterable[tuple[str, str]]:
 
 
 def kind_of(path: str) -> str:
-    """The folder and the ending of a file: `changelog/*.rst`."""
+    """Return the folder and extension of a file: `changelog/*.rst`."""
     folder, name = posixpath.split(path)
     ending = posixpath.splitext(name)[1] or name
     return f"{folder}/*{ending}" if folder else f"*{ending}"
 
 
 def _seat(kind: str, target: str) -> str:
-    """The file or folder that must be there for a companion to be one; "" is the root."""
+    """Return the file or folder that must exist for a companion.
+
+    Returns "" is the root.
+    """
     return posixpath.dirname(target) if kind == "kind" else target
 
 
@@ -168,7 +183,10 @@ def is_of_kind(path: str, kind: str) -> bool:
 
 
 def _without_repeats(found: Sequence[Companion]) -> Iterable[Companion]:
-    """A kind of files says nothing more where one file of it says nearly as much."""
+    """Drop kinds of files where one file explains them.
+
+    It occurs nearly as often as the kind.
+    """
     kept: list[Companion] = []
     for one in found:
         if one.kind == "kind" and any(

@@ -1,4 +1,4 @@
-"""How much a feature of a shape says: about this project, or only about its language."""
+"""Weights of features by how project-specific they are."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 
 def bare(feature: str) -> str:
-    """The name in a feature, without the mark that says what it is used as."""
+    """Return the name in a feature without its usage mark."""
     return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
 @cache
 def common_names(language: str) -> frozenset[str]:
-    """Names that many projects of a language use: alone they make no pattern."""
+    """Return names that many projects of a language use.
+
+    Alone they make no pattern.
+    """
     table = json.loads(files(__package__).joinpath("common_names.json").read_text(encoding="utf-8"))
     return frozenset(table.get(FAMILIES.get(language, language), "").split())
 
 
-# How much a name says by what it is used as: a decorator or a base class says what a thing is, a key hardly does.
+# Weight by usage: a decorator or base class says what a thing is, a key hardly does.
 _SAYS: Final = {
     "@": 1.0,
     "<": 1.0,
@@ -42,21 +45,21 @@ _SAYS: Final = {
     "~": 0.4,
     "#": 0.4,
 }
-# A name that the project defines counts whole. Of others so much:
-FOREIGN: Final = 0.65  # it is from elsewhere, and few projects use it
-COMMON_OWN: Final = 0.6  # the project defines it, like many others
+# Names that the project defines have the full weight. Factors for others:
+FOREIGN: Final = 0.65  # external, and used by few projects
+COMMON_OWN: Final = 0.6  # defined by the project, and by many others
 COMMON: Final = 0.25
-TELLING: Final = 0.45  # weight of a feature that a pattern can begin with
-SHORTEST: Final = 2  # characters of a name that says something
+TELLING: Final = 0.45  # minimum weight of a seed feature
+SHORTEST: Final = 2  # characters of an informative name
 _NUMBERED: Final = re.compile(r"[a-zA-Z]{1,2}\d+")
-# Features of one shape in twenty or fewer say all they can; of all shapes, nothing.
+# A feature of one shape in twenty or fewer has the full weight; one of all shapes has none.
 RARE: Final = 20.0
-# … as if so many more had been seen without it: in a small project everything is frequent.
+# Virtual shapes without the feature: in a small project everything is frequent.
 UNSEEN: Final = 60
 
 
 def use_of(feature: str) -> str:
-    """What the name in a feature is used as: a key of the table above."""
+    """Return the usage mark of a feature."""
     if feature.endswith("()"):
         return "()"
     if feature.endswith("!"):
@@ -73,8 +76,10 @@ def use_of(feature: str) -> str:
 
 
 def weight_of(feature: str, language: str, shapes: int, of_all: int, own: Collection[str]) -> float:
-    """0..1: how much it says of a shape, among `of_all` of its kind, that it is one of the `shapes` with this feature.
-    `own` are the names that the project defines."""
+    """Return how much a feature says about a shape, 0..1.
+
+    `shapes` of `of_all` shapes of the same kind have the feature; `own` are the names that the project defines.
+    """
     name, use = bare(feature), use_of(feature)
     if len(name) < SHORTEST or _NUMBERED.fullmatch(name):
         return 0.0
@@ -93,5 +98,5 @@ _OF_DEFINITIONS: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
 
 
 def is_telling(feature: str, weight: float) -> bool:
-    """Whether a feature of that weight says, alone, something of this project."""
+    """Return True if the feature alone is project-specific."""
     return weight >= TELLING and use_of(feature) not in ("=+", "=_", ":", "#", "in ")

@@ -1,7 +1,8 @@
-"""Shapes → groups that share what is distinctive: features that occur together often, each group with its core.
+"""Grouping of shapes by shared distinctive features.
 
-Deterministic, and linear in the number of shapes: pairs of features that several shapes have are the seeds; a seed
-grows to all features that most of its shapes share, and to all shapes that have most of those.
+Each group has a core of features. Deterministic and linear in the number of shapes: pairs of features that several
+shapes have are the seeds; a seed grows to all features that most of its shapes share, and to all shapes that have
+most of these features.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from hunchd.patterns.shapes import Shape
 
 LEAST: Final = 3  # instances in two files or more
 LEAST_IN_ONE_FILE: Final = 4
-TOP_FEATURES: Final = 10  # of one shape that are paired
+TOP_FEATURES: Final = 10  # features per shape that are paired
 MOST_SEEDS: Final = 1_200  # of one kind of shapes
-STEPS: Final = 6  # in which a core and the shapes that have it find each other, or it is none
-SAMPLE: Final = 240  # shapes of a seed that are counted
+STEPS: Final = 6  # iterations for a core and its shapes to converge
+SAMPLE: Final = 240  # shapes counted per seed
 CORE_SHARE: Final = 0.75  # of the shapes that must have a feature of the core
 COVERED: Final = 0.75  # of the core's weight that an instance must have
 LEAST_WEIGHT: Final = 1.0  # of a core: two distinctive names
-# A core says no more than this many distinctive names do: what shares twenty is a copy.
+# Upper limit of a core's weight: shapes that share twenty names are copies.
 FULL_WEIGHT: Final = 4.0
-# Shapes that are mostly in a better group are the same pattern again, and so is a core that is mostly another's.
+# A group is a duplicate if its shapes or its core are mostly those of a better group.
 SAME: Final = 0.5
 SAME_CORE: Final = 0.7
-# Each further pattern of the same kind must be better by so much: ten kinds of tests are not the ten best patterns.
+# Factor for each further pattern of the same kind, so that the ten best are not all tests.
 VARIETY: Final = 0.9
-# A statement is a part of something, and a declaration mostly settings: they tell less than a whole definition does.
+# Statements and declarations say less than whole definitions.
 PARTS: Final = {"statement": 0.7, "top": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Shapes of one kind that share a core of features, each with its weight."""
+    """Shapes of one kind with a common core of weighted features."""
 
     language: str
     kind: str
@@ -63,6 +64,7 @@ class _Bucket:
     weights: dict[str, float] = field(default_factory=dict)
 
     def index(self, own: Collection[str]) -> None:
+        """Index the shapes by feature and weigh the features."""
         postings: dict[str, list[int]] = defaultdict(list)
         for number, shape in enumerate(self.shapes):
             for feature in shape.features:
@@ -74,13 +76,13 @@ class _Bucket:
                 self.weights[feature] = weight
 
     def telling(self, shape: Shape) -> list[str]:
-        """The features of a shape that say something, the most telling first."""
+        """Return the informative features of a shape, the most informative first."""
         known = [feature for feature in shape.features if feature in self.weights]
         return sorted(known, key=lambda feature: (-self.weights[feature], feature))
 
 
 def groups_of(shapes: Iterable[Shape], most: int) -> list[Group]:
-    """The `most` distinctive groups, the best first."""
+    """Return the `most` distinctive groups, best first."""
     buckets: dict[tuple[str, str], _Bucket] = {}
     own: set[str] = set()
     for shape in shapes:
@@ -100,7 +102,10 @@ def groups_of(shapes: Iterable[Shape], most: int) -> list[Group]:
 
 
 def _grown(bucket: _Bucket) -> list[Group]:
-    """Every seed grown to a group; those that grow into the same are one."""
+    """Grow every seed to a group.
+
+    Seeds that reach the same core yield one group.
+    """
     cores: dict[frozenset[str], Group | None] = {}
     for seed in _seeds(bucket):
         core = _core(bucket, _having(bucket, seed))
@@ -114,13 +119,13 @@ def _grown(bucket: _Bucket) -> list[Group]:
             if again.keys() == core.keys():
                 cores[names] = _group(bucket, core, members) if _spread(bucket, members) else None
                 break
-            # In the end only what both agree on is left: that cannot go round in circles.
+            # Later steps keep only the intersection, which guarantees convergence.
             core = again if step < STEPS // 2 else {name: core[name] for name in core if name in again}
     return [group for group in cores.values() if group is not None]
 
 
 def _seeds(bucket: _Bucket) -> list[tuple[str, ...]]:
-    """Features, alone and in pairs, that enough shapes have; the most promising first."""
+    """Return single features and pairs that enough shapes have, most promising first."""
     weights = bucket.weights
     alone = {name for name, weight in weights.items() if is_telling(name, weight)}
     pairs: Counter[tuple[str, str]] = Counter()
@@ -143,7 +148,7 @@ def _having(bucket: _Bucket, features: Sequence[str]) -> list[int]:
 
 
 def _core(bucket: _Bucket, members: Sequence[int]) -> dict[str, float]:
-    """The telling features that most of the shapes share."""
+    """Return the informative features that most of the shapes share."""
     step = max(1, len(members) // SAMPLE)
     sample = members[::step]
     counts: Counter[str] = Counter()
@@ -151,7 +156,7 @@ def _core(bucket: _Bucket, members: Sequence[int]) -> dict[str, float]:
         counts.update(bucket.shapes[number].features)
     needed = max(CORE_SHARE * len(sample), 2)
     core = {name: bucket.weights[name] for name, count in counts.items() if count >= needed and name in bucket.weights}
-    if any(use_of(feature) == "=" for feature in core):  # how a name begins and ends says nothing more than the name
+    if any(use_of(feature) == "=" for feature in core):  # prefix and suffix add nothing to the full name
         core = {feature: weight for feature, weight in core.items() if use_of(feature) not in ("=_", "=+")}
     return core
 
@@ -161,7 +166,7 @@ def _enough(core: Mapping[str, float]) -> bool:
 
 
 def _covering(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
-    """The shapes that have most of a core, by weight."""
+    """Return the shapes that have most of a core, by weight."""
     have: dict[int, float] = defaultdict(float)
     for feature, weight in core.items():
         for number in bucket.postings[feature]:
@@ -171,7 +176,10 @@ def _covering(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
 
 
 def _outermost(bucket: _Bucket, members: Sequence[int]) -> list[int]:
-    """Of shapes within each other only the outer: an `if` in an `if` is no second instance. They are in file order."""
+    """Drop shapes inside other shapes; the list is in file order.
+
+    An `if` in an `if` is no second instance.
+    """
     kept: list[int] = []
     for number in members:
         shape = bucket.shapes[number]
@@ -212,7 +220,7 @@ def _group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]) -> G
 
 
 def _chosen(groups: Sequence[Group], most: int) -> list[Group]:
-    """The best of all, each unlike those before it."""
+    """Select the best groups, each dissimilar to those before it."""
     waiting = sorted(groups, key=lambda group: (-group.score, sorted(group.core)))
     chosen: list[Group] = []
     taken: set[tuple[str, int, int]] = set()
@@ -241,7 +249,10 @@ def _known(
     taken: Collection[tuple[str, int, int]],
     inside: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Whether its shapes, or its core, are mostly those of a better group."""
+    """Return True if a better group covers this one.
+
+    Its shapes or its core are mostly those of that group.
+    """
     again = sum(
         (shape.path, shape.start, shape.end) in taken
         or any(start <= shape.start and shape.end <= end for start, end in inside.get(shape.path, ()))
@@ -259,7 +270,10 @@ def _known(
 
 
 def _by_name(group: Group) -> dict[str, float]:
-    """The core by its names: that one calls what another extends is no great difference."""
+    """Return the core by name, regardless of usage.
+
+    Whether a name is called or extended is no great difference.
+    """
     names: dict[str, float] = {}
     for feature, weight in group.core.items():
         name = bare(feature)

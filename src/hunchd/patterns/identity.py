@@ -1,4 +1,4 @@
-"""Which of today's patterns are those of yesterday, and what a saved file changes in them."""
+"""Identity of patterns across runs, and updates after a file was saved."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from hunchd.patterns.mining import SPOTS
 from hunchd.patterns.pattern import Pattern, Spot
 from hunchd.patterns.shapes import Shape
 
-SAME: Final = 0.5  # of the instances of either
+SAME: Final = 0.5  # minimum overlap of the instances
 
 
 def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns, each with the key that it had before, if it was known: it keeps it while its instances are mostly
-    the same."""
+    """Keep earlier keys of patterns with mostly the same instances."""
     free = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     sorts = {old.key: (old.language, old.kind) for old in before}
     keys = {pattern.key for pattern in patterns}
@@ -41,8 +40,10 @@ def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> l
 
 
 def with_files_changed(patterns: Sequence[Pattern], paths: Collection[str], shapes: Sequence[Shape]) -> list[Pattern]:
-    """The patterns after the files `paths` changed, which now hold `shapes`: what no longer matches is no instance any
-    more, what matches now is one. New patterns are not looked for."""
+    """Update the instances after the files `paths` changed and now contain `shapes`.
+
+    Instances that no longer match are removed, shapes that match now are added. New patterns are not searched for.
+    """
     return [_with_files_changed(pattern, paths, shapes) for pattern in patterns]
 
 

@@ -1,4 +1,7 @@
-"""A pattern as it is kept, and what of it answers need at once. No I/O."""
+"""Conversion of patterns to memories, and the summary that answers need.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.patterns.pattern import Companion, Pattern, Place
 
 TYPE: Final = "pattern"  # of the source
-TOLD: Final = "told"  # source field: a digest of the text as it was mined; another text is its owner's
-GONE: Final = "gone"  # source field: when the code no longer had it
+TOLD: Final = "told"  # source field: digest of the mined text; a different text was edited by the owner
+GONE: Final = "gone"  # source field: time when the code no longer had it
 SHOWN_SPOTS: Final = 24  # instances in the full text
 FILES: Final = 40  # … and as artifacts
 COMMITS: Final = 5
 SHOWN_COMPANIONS: Final = 3
-# Where a score stands among the others: the best of a project is as important as a convention of its tools.
+# Range of importance by rank: the best pattern is as important as a tool convention.
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.3, 0.7
 
 
@@ -28,21 +31,21 @@ _PARTS = frozenset({"statement", "block"})
 
 @dataclass(frozen=True, slots=True)
 class KnownPattern:
-    """What the front holds of a pattern."""
+    """Summary of a pattern held in the front process."""
 
     id: str
     title: str
     count: int
     files: int
-    strength: float  # 0..1: how distinctive it is among those of its project
+    strength: float  # 0..1: rank among the project's patterns
     place: Place
     companions: tuple[Companion, ...]
-    paths: frozenset[str]  # of its instances, as far as they are kept
-    is_part: bool = False  # a line or a block within a definition: nothing that a file is opened to add
+    paths: frozenset[str]  # paths of the stored instances
+    is_part: bool = False  # a part of a definition, which nobody opens a file to add
 
     @property
     def line(self) -> str:
-        """The hint, with where a new one goes and what changes with it."""
+        """Return the hint with usual place and companions."""
         told = [f"pattern: {self.title}"]
         if self.place.tells:
             told.append(f"goes in {self.place.text}")
@@ -52,7 +55,7 @@ class KnownPattern:
 
     @property
     def seen(self) -> str:
-        """How often there is one, and in how many files."""
+        """Return the number of instances and files as text."""
         return _seen(self.count, self.files)
 
 
@@ -61,7 +64,10 @@ def pattern_id(project: str, key: str) -> str:
 
 
 def memory_of(pattern: Pattern, project: str, now: datetime, *, strength: float = 0.5) -> Memory:
-    """`strength` is where its score stands among the project's patterns, 0..1."""
+    """Convert a pattern to a memory.
+
+    `strength` is the rank of its score among the project's patterns, 0..1.
+    """
     known = KnownPattern(
         pattern_id(project, pattern.key),
         pattern.title,
@@ -112,7 +118,7 @@ def _seen(count: int, files: int) -> str:
 
 
 def _full(pattern: Pattern) -> str:
-    """Everything: what it is, where it goes, what changes with it, the template, its instances."""
+    """Render the full text: title, place, companions, template, instances."""
     lines = [
         pattern.title,
         "",
@@ -134,7 +140,10 @@ def is_pattern(memory: Memory) -> bool:
 
 
 def known_from(memory: Memory) -> KnownPattern | None:
-    """What answers need of a kept pattern; None of one that no longer holds, or that somebody else wrote."""
+    """Return the summary of a stored pattern.
+
+    Returns None if inactive or of another format.
+    """
     if not is_pattern(memory) or memory.status is not Status.ACTIVE:
         return None
     told: Mapping[str, Any] = memory.source
@@ -150,13 +159,16 @@ def known_from(memory: Memory) -> KnownPattern | None:
             frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
             not _PARTS.isdisjoint(memory.tags) and not memory.title.startswith("test"),
         )
-    except (KeyError, TypeError, ValueError):  # of a later version of ours, or imported from elsewhere
+    except (KeyError, TypeError, ValueError):  # written by a later version or imported
         return None
 
 
 def renewed(known: Memory, mined: Memory) -> Memory:
-    """The pattern as it was mined now, with what became of the kept one since: its use, its links, how the night judged
-    it. What its owner wrote stays, and so does what was archived or merged for other reasons than that it was gone."""
+    """Merge a newly mined pattern into the stored memory.
+
+    Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A
+    memory that was archived or merged for another reason than missing code stays unchanged.
+    """
     if known.status is not Status.ACTIVE and GONE not in known.source:
         return known
     source = {name: told for name, told in known.source.items() if name != GONE} | dict(mined.source)
@@ -177,7 +189,7 @@ def renewed(known: Memory, mined: Memory) -> Memory:
 
 
 def gone(known: Memory, now: datetime) -> Memory:
-    """The pattern as it is kept when the code has it no more."""
+    """Archive the memory of a pattern that the code no longer has."""
     source = {**known.source, GONE: now.isoformat()}
     return replace(known, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
 

@@ -1,4 +1,7 @@
-"""All shapes of a project → its patterns: grouped, anti-unified, ranked, put into words, with what history says."""
+"""Mining of a project's patterns.
+
+Shapes are grouped, anti-unified, ranked, described and dated.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +24,29 @@ from hunchd.patterns.templates import Template, template_of
 from hunchd.patterns.wording import place_of, steps_of, title_of
 
 MOST_PATTERNS: Final = 60
-UNIFIED: Final = 12  # instances that a template is made of
-LOOKED_AT: Final = 60  # of the most typical, to find that many that differ
-SPOTS: Final = 200  # instances that are kept by name
-LEAST_FIXED: Final = 3  # names in a template that do not vary
-MOST_HOLLOW: Final = 1.2  # holes for each of them
-SURPLUS: Final = 1.6  # groups looked at for each pattern wanted: some have no template worth showing
+UNIFIED: Final = 12  # instances per template
+LOOKED_AT: Final = 60  # most typical instances searched for distinct ones
+SPOTS: Final = 200  # instances stored per pattern
+LEAST_FIXED: Final = 3  # minimum constant names in a template
+MOST_HOLLOW: Final = 1.2  # maximum holes per constant name
+SURPLUS: Final = 1.6  # groups examined per requested pattern, since some yield no useful template
 
 Read = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A template with the texts it was made of, so that it need not be made again while they are the same."""
+    """Template with the digests of its instances, reused while these are unchanged."""
 
     digests: tuple[str, ...]
     template: Template
 
 
 def mined(shapes: Iterable[Shape], read: Read, made: dict[str, Made], most: int = MOST_PATTERNS) -> list[Pattern]:
-    """The patterns, the best first, without what history says. `made` are templates by key from the last time; it is
-    brought up to date."""
+    """Mine the patterns, best first, without history.
+
+    `made` has the templates of the last run by key; it is updated in place.
+    """
     source = _Sources(read)
     patterns = []
     kept: dict[str, Made] = {}
@@ -75,9 +80,11 @@ def with_history(
     there: Callable[[str], bool] = lambda path: True,
     changed: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
-    """The same, each with the commits that added its instances and what changed together with them. `added` tells the
-    unit that put in a line, `units` what they are, as far as known, `there` whether a file or a folder still is,
-    `changed` the paths that each unit of work changed."""
+    """Add to each pattern the commits of its instances and its companions.
+
+    `added` maps first lines to the unit that added them, `units` maps unit ids to units as far as known, `there`
+    tells if a file or folder still exists, `changed` has the paths that each unit of work changed.
+    """
     lines = Lines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
     shas = added(set(heads.values()))
@@ -107,7 +114,7 @@ def _dated(
 
 
 class Around:
-    """The units of work by the files that they changed."""
+    """Index of the units of work by the files that they changed."""
 
     def __init__(self, changed: Sequence[Sequence[str]]) -> None:
         self._changed = changed
@@ -117,19 +124,26 @@ class Around:
                 self._by_path[path].append(number)
 
     def those(self, paths: Iterable[str]) -> list[Sequence[str]]:
-        """What each of them changed that touched one of `paths`."""
+        """Return the changed paths of every unit that touched one of `paths`."""
         numbers = {number for path in paths for number in self._by_path.get(path, ())}
         return [self._changed[number] for number in sorted(numbers)]
 
 
 class Lines:
-    """First lines of instances. One that several places of a file share does not tell them apart."""
+    """First lines of instances.
+
+    A line that occurs several times in a file is not unique.
+    """
 
     def __init__(self, read: Read) -> None:
         self._read = read
         self._files: dict[str, tuple[list[str], Counter[str]]] = {}
 
     def head(self, spot: Spot) -> Head | None:
+        """Return the instance's path and first line.
+
+        Returns None if the line is not unique in its file.
+        """
         if spot.path not in self._files:
             lines = [line.strip() for line in (self._read(spot.path) or b"").decode("utf-8", "replace").split("\n")]
             self._files[spot.path] = lines, Counter(lines)
@@ -139,7 +153,7 @@ class Lines:
 
 
 class _Sources:
-    """The files that instances are in, parsed once each."""
+    """Cache of the parsed files that contain instances."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -155,11 +169,14 @@ class _Sources:
         return None if syntax is None else instance_of(syntax, shape.start, shape.end)
 
 
-PARSED_AT_ONCE: Final = 60  # files whose trees are held: about a megabyte each
+PARSED_AT_ONCE: Final = 60  # files with cached trees, about a megabyte each
 
 
 def _different(members: Sequence[Shape]) -> list[Shape]:
-    """The most typical instances that are not copies of each other, of as many files as there are."""
+    """Return the most typical distinct instances.
+
+    They are spread over as many files as possible.
+    """
     fresh: dict[str, Shape] = {}
     for shape in members[:LOOKED_AT]:
         fresh.setdefault(shape.digest, shape)

@@ -1,4 +1,4 @@
-"""A pattern: what instances have in common, where a new one usually goes, and what changes with it."""
+"""Data model of patterns: shared core, usual place and companions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-# Of the core's weight: what has this much of it is one more instance.
+# Share of the core's weight that an instance must have.
 MATCHED: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One instance: where it stands and what it is called."""
+    """Position and name of one instance."""
 
     path: str
     line: int
@@ -21,17 +21,19 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where instances live: below `folder`, in files whose names begin and end so, or are so where none has another
-    end; or in one file."""
+    """Usual location of instances.
+
+    A folder with prefix and suffix of file names, or one file.
+    """
 
     folder: str = ""  # "" is the root
     prefix: str = ""
-    suffix: str = ""  # with the file's ending
+    suffix: str = ""  # with the file's extension
     file: str = ""  # when most are in one file
     share: float = 0.0  # of the instances
 
     def holds(self, path: str) -> bool:
-        """Whether a new instance could go into the file `path`."""
+        """Return True if a new instance could go into the file `path`."""
         if self.file:
             return path == self.file
         folder, _, name = path.rpartition("/")
@@ -40,7 +42,7 @@ class Place:
 
     @property
     def tells(self) -> bool:
-        """Whether it says more than the language does."""
+        """Return True if the place says more than the language does."""
         return bool(self.file or self.folder or self.prefix or not self.suffix.startswith("."))
 
     @property
@@ -53,7 +55,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """What changed together with a new instance: a file, the file's own test, or some file of a kind."""
+    """Target that changed together with new instances.
+
+    A file, its test or source, or a kind of file.
+    """
 
     target: str  # a path, or for kinds a pattern of paths with one `*`
     times: int
@@ -62,12 +67,18 @@ class Companion:
 
     @property
     def tells(self) -> bool:
-        """Whether it says more than that some file of the language changed."""
+        """Return True if it is informative.
+
+        That some file of the language changed is not.
+        """
         return self.kind != "kind" or not self.target.startswith("*.")
 
     @property
     def confidence(self) -> float:
-        """Laplace's rule: seen once of once is no certainty."""
+        """Estimate the chance with a prior.
+
+        Seen once of once is no certainty.
+        """
         return (self.times + 0.5) / (self.of + 1.5)
 
     @property
@@ -78,6 +89,8 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
+    """Code pattern with its core, template and instances."""
+
     key: str  # the same for the same core
     language: str
     kind: str  # function, class, block, statement, top
@@ -95,16 +108,17 @@ class Pattern:
     commits: tuple[str, ...] = ()  # that added instances, the newest first
 
     def matches(self, features: Sequence[str]) -> bool:
-        """Whether a shape with these features is an instance."""
+        """Return True if a shape with these features is an instance."""
         have = sum(self.core.get(feature, 0.0) for feature in features)
         return have >= MATCHED * sum(self.core.values()) - 1e-9
 
     def json(self) -> dict[str, Any]:
+        """Convert the pattern to JSON values."""
         return asdict(self)
 
 
 def pattern_from(told: Mapping[str, Any]) -> Pattern:
-    """The pattern that was told as JSON."""
+    """Build a pattern from JSON values."""
     return Pattern(
         **{
             **told,

@@ -1,7 +1,7 @@
-"""What is looked at in each language, as tree-sitter queries: shapes that may repeat, and what tells one from another.
+"""Tree-sitter queries per language: shapes that may repeat, and their features.
 
-Captures of shapes: `function`, `class`, `block` (a call whose argument is a function with a body), `statement`, `top`
-(a call at the level of the file or of a class). Captures of features: see `PREFIXES`.
+Captures of shapes: `function`, `class`, `block` (a call whose argument is a function with a body), `statement`,
+`top` (a call at the level of the file or of a class). Captures of features: see `PREFIXES`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# `name` is no shape: it tells that the project itself defines a type or a macro of that name.
+# `name` is no shape: it records that the project itself defines a type or macro of that name.
 SHAPES: Final = ("function", "class", "block", "statement", "top", "name")
 
 # How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a

@@ -1,4 +1,4 @@
-"""One file → the shapes in it that could be instances of a pattern, each with the features that tell it from others."""
+"""Extraction of shapes: candidate instances with their features."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax, syntax_of
 from hunchd.patterns.queries import PREFIXES, QUERIES, SHAPES
 
-LONGEST: Final = 90  # lines of a shape: what is longer is a story of its own
-MOST_FEATURES: Final = 48  # … and so is what does more than this
+LONGEST: Final = 90  # lines; longer shapes are too specific
+MOST_FEATURES: Final = 48  # shapes with more features are too specific
 MOST_SHAPES: Final = 1_500  # of one file
 LONGEST_NAME: Final = 60  # characters of a feature
 MEMBERS: Final = 30  # of one class
-LEAST_MEMBERS: Final = 2  # of a group of Go methods that is looked at as a class
+LEAST_MEMBERS: Final = 2  # methods from which a Go method set counts as a class
 
 _WORDS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
 _TEST: Final = re.compile(
@@ -28,7 +28,10 @@ _TEST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A stretch of one file that could be an instance of a pattern. Lines count from 1, `start` and `end` are bytes."""
+    """Section of a file that could be an instance of a pattern.
+
+    Lines count from 1; `start` and `end` are byte offsets.
+    """
 
     path: str
     language: str
@@ -39,7 +42,7 @@ class Shape:
     end: int
     line: int
     end_line: int
-    features: tuple[str, ...]  # in the order in which they stand there, each once
+    features: tuple[str, ...]  # in source order, each once
     digest: str  # of its text, white space aside
 
     @property
@@ -47,7 +50,7 @@ class Shape:
         return is_test(self.path)
 
     def row(self) -> list[Any]:
-        """The shape as its cache keeps it, without path and language."""
+        """Convert the shape to its cache row, without path and language."""
         return [
             self.kind,
             self.name,
@@ -62,7 +65,7 @@ class Shape:
 
 
 def shape_from(path: str, language: str, row: Sequence[Any]) -> Shape:
-    """The shape that a cache kept."""
+    """Build a shape from its cache row."""
     kind, name, container, start, end, line, end_line, features, digest = row
     told = tuple(feature.replace("\x1f", " ") for feature in features.split(" ")) if features else ()
     return Shape(path, language, kind, name, container, start, end, line, end_line, told, digest)
@@ -74,12 +77,15 @@ def is_test(path: str) -> bool:
 
 
 def words_of(name: str) -> list[str]:
-    """The words that a name is put together from, in lower case: `makePyFile2` and `make_py_file2` are the same."""
+    """Split a name into lower-case words: `makePyFile2` and `make_py_file2` are equal."""
     return [word.lower() for word in _WORDS.findall(name)]
 
 
 def shapes_of(path: str, source: bytes) -> tuple[Shape, ...]:
-    """The shapes of one file, in its order; none for a language that has no queries."""
+    """Return the shapes of one file in order.
+
+    Empty for a language without queries.
+    """
     syntax = syntax_of(path, source, QUERIES)
     if syntax is None:
         return ()
@@ -108,7 +114,7 @@ class _Draft:
 
 
 def _drafts(captured: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_Draft]:
-    """The shapes of one tree, each with what was captured in it."""
+    """Build the shapes of one tree with the captures inside them."""
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captured:
@@ -143,19 +149,19 @@ def _draft(kind: str, node: SyntaxNode, syntax: Syntax) -> _Draft:
     )
 
 
-_NAMELESS: Final = "object_creation_expression"  # Java's class without a name: its head is an ordinary expression
+_NAMELESS: Final = "object_creation_expression"  # Java's anonymous class, whose head is an ordinary expression
 _AROUND: Final = frozenset({"decorated_definition", "export_statement", "variable_declarator", "lexical_declaration"})
 
 
 def _extended(node: SyntaxNode) -> SyntaxNode:
-    """The node with what is written around it and belongs to it: decorators, `export const`."""
+    """Return the node including its wrappers: decorators, `export const`."""
     while (parent := getattr(node, "parent", None)) is not None and parent.type in _AROUND:
         node = parent
     return node
 
 
 def _attributed(node: SyntaxNode) -> int:
-    """Where the attributes of an item begin, which Rust writes before it."""
+    """Return the start of an item's attributes, which Rust writes before it."""
     start = node.start_byte
     before = getattr(node, "prev_named_sibling", None)
     while before is not None and before.type in ("attribute_item", "line_comment"):
@@ -175,8 +181,10 @@ def _nest(drafts: Sequence[_Draft]) -> None:
 
 
 def _give(capture: str, name: str, begin: int, open_drafts: Sequence[_Draft]) -> None:
-    """A feature belongs to the shapes around it, out to the first class or test group; a class has only what its head
-    says."""
+    """Add a feature to the enclosing shapes.
+
+    Stops at the first class or test group. A class gets only the features of its head.
+    """
     feature = f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else PREFIXES[capture] + name
     for draft in reversed(open_drafts):
         if draft.kind == "class":
@@ -240,13 +248,13 @@ def _shape(draft: _Draft, path: str, syntax: Syntax) -> Shape | None:
 
 
 def _owner(draft: _Draft) -> _Draft | None:
-    """The class that a function is a member of, not one around a function around it."""
+    """Return the class that a function is a direct member of."""
     outer = draft.outer
     return outer if outer is not None and outer.kind == "class" else None
 
 
 def _name_features(name: str) -> Iterator[str]:
-    """The name itself, and how it begins and ends where it has several words."""
+    """Yield the name and its first and last word."""
     words = words_of(name)
     if name:
         yield f"={name}"
@@ -261,7 +269,7 @@ _FUNCTIONS: Final = frozenset(
 
 
 def _members(node: SyntaxNode, syntax: Syntax) -> list[str]:
-    """The names of the functions that stand directly in a class."""
+    """Return the names of the functions directly in a class."""
     body = node.child_by_field_name("body") or next(
         (child for child in node.named_children if child.type.endswith("body")), None
     )
@@ -277,7 +285,7 @@ def _members(node: SyntaxNode, syntax: Syntax) -> list[str]:
 
 
 def _method_sets(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
-    """Go's methods of one type in one file, where nothing stands between them: what elsewhere is a class."""
+    """Combine adjacent Go methods of one type to a class."""
     sets: list[list[Shape]] = []
     for shape in shapes:
         if shape.kind not in ("method", "function"):
@@ -312,7 +320,7 @@ def _method_sets(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
 
 
 def _name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
-    """What a shape is called: its own name, or what it is a call of."""
+    """Return the shape's own name, or the name that it calls."""
     for name in _NAMES.get(kind, ("name",)):
         found = node.child_by_field_name(name)
         if found is not None:
@@ -326,7 +334,7 @@ _NAMES: Final = {"class": ("name", "type"), "statement": (), "block": (), "top":
 
 
 def _first_name(node: SyntaxNode, syntax: Syntax) -> str:
-    """The first name that is given or called in a statement."""
+    """Return the first name that a statement assigns or calls."""
     waiting: list[SyntaxNode] = [node]
     while waiting:
         one = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""What instances have in common → a template that a person reads: their code with named holes, and `…` for the rest."""
+"""Templates of patterns: code with named holes and `…`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hunchd.patterns.alignment import AGREED, LISTS, USUAL, Instance, Part, comp
 GAP: Final = "…"
 LONGEST_TEMPLATE: Final = 28  # lines
 LONGEST_LINE: Final = 140  # characters
-EXAMPLES: Final = 3  # of what fills a hole
+EXAMPLES: Final = 3  # examples per hole
 LONGEST_EXAMPLE: Final = 40  # characters
-LINKED: Final = 0.8  # of the instances have the same in two holes that are one
+LINKED: Final = 0.8  # share of instances with equal content, from which two holes are one
 
 _ROLES: Final = {
     "name": "name",
@@ -48,7 +48,10 @@ _PIECES: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|[_$]+|
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`fixed` and `holes` count leaves; `examples` are what stands in the holes, by the name of the hole."""
+    """Rendered template of a pattern.
+
+    `fixed` and `holes` count leaves; `examples` maps holes to what fills them.
+    """
 
     text: str
     fixed: int
@@ -60,13 +63,13 @@ class Template:
 class _Hole:
     part: Part
     name: str
-    before: str = ""  # what all that fill it begin with
+    before: str = ""  # common prefix of its contents
     after: str = ""
 
 
 @dataclass(slots=True)
 class _Sketch:
-    """What is to be replaced in the source of the typical instance."""
+    """Replacements in the source of the typical instance."""
 
     gaps: list[tuple[int, int]] = field(default_factory=list)
     holes: list[_Hole] = field(default_factory=list)
@@ -74,7 +77,7 @@ class _Sketch:
 
 
 def template_of(typical: Instance, others: Sequence[Instance]) -> Template:
-    """The anti-unification of `typical` with `others`, written as `typical` is."""
+    """Anti-unify `typical` with `others`, in the layout of `typical`."""
     compare(typical, others)
     sketch = _Sketch()
     _sketch(typical.tree, sketch, typical)
@@ -87,7 +90,7 @@ def template_of(typical: Instance, others: Sequence[Instance]) -> Template:
 
 
 def _sketch(part: Part, sketch: _Sketch, typical: Instance) -> None:
-    """Decide for `part`, which most instances have, what of it is fixed."""
+    """Decide which parts of `part` are fixed; most instances have `part`."""
     if part.text is not None:
         if part.same >= AGREED * part.seen:
             sketch.fixed += part.text[:1].isalnum() or part.text[:1] == "_"
@@ -107,7 +110,7 @@ def _sketch(part: Part, sketch: _Sketch, typical: Instance) -> None:
         sketch.fixed += inner.fixed
         sketch.holes += inner.holes
         sketch.gaps += inner.gaps
-    elif _bracketed(part) or listed:  # nothing in it is fixed, but the brackets tell more than a hole would
+    elif _bracketed(part) or listed:  # nothing is fixed, but brackets say more than a hole
         inside = part.children[1:-1] if _bracketed(part) else part.children
         if len(inner.holes) == 1 and not inner.gaps:
             sketch.holes += inner.holes
@@ -126,7 +129,7 @@ def _bracketed(part: Part) -> bool:
 
 
 def _role(part: Part) -> str:
-    """What a hole is for, by where it stands."""
+    """Return the purpose of a hole by its position."""
     if part.text is not None and part.text[:1] in "\"'`":
         filled = [text for text in part.others.values() if text]
         return "path" if sum("/" in text for text in filled) * 2 > len(filled) else "text"
@@ -138,7 +141,10 @@ def _role(part: Part) -> str:
 
 
 def _name(holes: list[_Hole]) -> None:
-    """Holes that are always filled with the same get one name; others of one role are numbered."""
+    """Assign names to the holes.
+
+    Holes with equal content share a name, others of one role are numbered.
+    """
     known: list[_Hole] = []
     counts: Counter[str] = Counter()
     for hole in sorted(holes, key=lambda hole: (hole.name != "name", hole.part.start)):
@@ -161,7 +167,10 @@ def _linked(one: _Hole, two: _Hole) -> bool:
 
 
 def _trim(hole: _Hole) -> None:
-    """Take out of a name what all have in common at its ends, at the border of a word: `test_‹name›`."""
+    """Move common words at both ends out of the hole.
+
+    For example `test_‹name›`.
+    """
     texts = [text for text in dict.fromkeys(hole.part.others.values()) if text]
     if hole.part.text is None or len(texts) < 2 or not all(_IDENTIFIER.fullmatch(text) for text in texts):
         return
@@ -187,7 +196,7 @@ def _shown(hole: _Hole) -> str:
 
 
 def _inner(hole: _Hole, text: str) -> str:
-    """What fills the hole itself: without quotes, and without what all have in common at the ends."""
+    """Return the text that fills the hole, without quotes and common ends."""
     return _unquoted(text).removeprefix(hole.before).removesuffix(hole.after)
 
 
@@ -206,7 +215,7 @@ def _examples(holes: Sequence[_Hole]) -> dict[str, tuple[str, ...]]:
 
 
 def _comments(typical: Instance) -> list[tuple[int, int, str]]:
-    """Stretches between the parts of the tree that hold more than white space: comments and documentation."""
+    """Return edits for comments and documentation between the parts of the tree."""
     ends: list[tuple[int, int, str]] = []
     waiting = [typical.tree]
     while waiting:
@@ -228,7 +237,10 @@ def _indentation(typical: Instance, at: int) -> int:
 
 
 def _replaced(typical: Instance, edits: Sequence[tuple[int, int, str]]) -> str:
-    """The source with the edits made; an edit within another is made with it."""
+    """Apply the edits to the source.
+
+    An edit inside another one is skipped.
+    """
     begin = typical.tree.start
     at = begin
     pieces = [" " * _indentation(typical, begin)]
@@ -247,7 +259,7 @@ _GAP_BEFORE_COMMA: Final = re.compile(r"…\s*,\s*(?=[)\]}])")
 
 
 def _tidy(text: str) -> str:
-    """Without empty lines, repeated gaps and common indentation, and no longer than is read."""
+    """Remove empty lines, repeated gaps and common indentation, and limit the length."""
     text = _GAP_BEFORE_COMMA.sub(GAP, _GAPS.sub(GAP, text.expandtabs(4)))
     lines = [line.rstrip() for line in text.splitlines() if line.strip(" ;,\t")]
     margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)

@@ -1,4 +1,4 @@
-"""A group of shapes in words: what kind of thing it is, its name's shape, the steps it takes, where it lives."""
+"""Descriptions of groups of shapes: noun, name shape, steps and place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hunchd.patterns.shapes import Shape, words_of
 
 STEPS: Final = 5
 LONGEST_TITLE: Final = 120  # characters
-# The instances that must live in a place for it to be the place.
+# Minimum share of the instances in a place.
 USUAL_PLACE: Final = 0.6
 _HTTP: Final = frozenset(
     {
@@ -33,8 +33,8 @@ _HTTP: Final = frozenset(
         "endpoint",
     }
 )
-LEAST_STEPS: Final = 3  # of a title without a name that tell what to write
-# What any code has; an endpoint, a fixture or a migration tells more, and so does whatever its owner calls it.
+LEAST_STEPS: Final = 3  # minimum steps of a title without a name
+# Generic nouns; an endpoint, a fixture or a migration says more.
 _PLAIN: Final = frozenset(
     "function method class type impl call statement declaration registration test handler".split()  # noqa: SIM905
 )
@@ -48,7 +48,7 @@ _NOUNS: Final = {
 
 
 def title_of(group: Group) -> str:
-    """`test test_‹name›: app → client → get`"""
+    """Describe a group: `test test_‹name›: app → client → get`."""
     name = name_shape([shape.name for shape in group.members])
     noun = noun_of(group)
     head = f"{noun} {name}" if name and noun != name else noun
@@ -58,8 +58,10 @@ def title_of(group: Group) -> str:
 
 
 def tells_enough(title: str) -> bool:
-    """Whether a title alone tells somebody what to write: `test test_‹name›: app → client` does, `method: (path)` and
-    `function exec: Ok` do not."""
+    """Return True if a title alone says what to write.
+
+    `test test_‹name›: app → client` does; `method: (path)` and `function exec: Ok` do not.
+    """
     head, _, told = title.partition(": ")
     if head.split(" ", 1)[0] not in _PLAIN or "‹name›" in head:
         return True
@@ -69,7 +71,7 @@ def tells_enough(title: str) -> bool:
 
 
 def noun_of(group: Group) -> str:
-    """What a person would call it."""
+    """Return the noun that a person would use for a group."""
     cores = {use_of(feature): bare(feature) for feature in reversed(list(group.core))}
     decorators = {bare(feature) for feature in _shared(group) if feature.startswith("@")}
     typical = group.members[0]
@@ -111,14 +113,20 @@ def _handles(group: Group) -> bool:
 
 
 def _shared(group: Group) -> list[str]:
-    """All features that most members have, telling or not, in the order of the most typical."""
+    """Return all features that most members have.
+
+    In the order of the most typical member.
+    """
     counts = Counter(feature for shape in group.members for feature in shape.features)
     needed = CORE_SHARE * len(group.members)
     return [feature for feature in group.members[0].features if counts[feature] >= needed]
 
 
 def steps_of(group: Group, besides: str = "") -> str:
-    """What every one does, in order: `WriteContentType → Marshal → Write`; of a class, its members."""
+    """List the common calls in order: `WriteContentType → Marshal → Write`.
+
+    Of a class, its members.
+    """
     shared = _shared(group)
     if group.kind == "class":
         return ", ".join(bare(feature) for feature in shared if feature.startswith("."))[:LONGEST_TITLE]
@@ -138,7 +146,10 @@ def steps_of(group: Group, besides: str = "") -> str:
 
 
 def name_shape(names: Sequence[str]) -> str:
-    """What the names have in common: one name, or `test_‹name›`; "" when that is nothing."""
+    """Return the common shape of names: one name, or `test_‹name›`.
+
+    Returns "" if there is none.
+    """
     names = [name for name in names if name]
     if not names:
         return ""
@@ -154,7 +165,7 @@ def name_shape(names: Sequence[str]) -> str:
 
 
 def _common_start(texts: Sequence[str]) -> str:
-    """What nine in ten begin with."""
+    """Return the prefix that nine in ten texts share."""
     allowed = len(texts) // 10
     found = ""
     for length in range(1, min(map(len, texts))):
@@ -166,7 +177,7 @@ def _common_start(texts: Sequence[str]) -> str:
 
 
 def _at_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
-    """Whether a word ends where the common part does."""
+    """Return True if a word ends where the common part does."""
     if not part:
         return True
     rest = [name.removesuffix(part)[-1:] if at_end else name.removeprefix(part)[:1] for name in names]
@@ -188,7 +199,7 @@ def _cut_back(part: str) -> str:
 
 
 def place_of(shapes: Sequence[Shape]) -> Place:
-    """Where most of the instances live, as narrowly as can be said."""
+    """Return the narrowest location that contains most of the instances."""
     files = Counter(shape.path for shape in shapes)
     path, count = files.most_common(1)[0]
     if count >= USUAL_PLACE * len(shapes):
