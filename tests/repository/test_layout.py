@@ -172,7 +172,7 @@ def test_a_worktree_whose_main_repository_moved_says_what_is_wrong(repository: P
     assert layout is not None
 
     assert layout.git_dir is None
-    assert "not there" in layout.trouble
+    assert "missing git folder" in layout.trouble
     assert head(layout) == Head()
 
 

@@ -1,1 +1,1 @@
-"""A repository as it lies on disk: where it is, what it contains, what of it may be read."""
+"""Access to a repository on disk within safe limits."""

@@ -1,4 +1,4 @@
-"""Which commit of the first-parent line wrote each line of a file, told by git."""
+"""Line authorship by `git blame` along first parents."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 
 
 def written(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
-    """By line the commit that wrote it, and its text; as it is in the working tree, or as of `rev`. Lines that are in
-    no commit have the id zero. Nothing of a file too large for a person to read. Raises RepositoryError, OSError."""
+    """Return (commit id, text) for each line of a file.
+
+    As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than
+    LARGEST_BLOB. Raises RepositoryError or OSError.
+    """
     if rev is None and (git.path / path).stat().st_size > LARGEST_BLOB:
         return []
     revision = [rev] if rev is not None else []

@@ -1,4 +1,7 @@
-"""Git, read only and safe for repositories nobody vouches for: the one module that knows GitPython."""
+"""Read-only git access that is safe for untrusted repositories.
+
+The only user of GitPython.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-# Where git cannot be found, each question says so; GitPython would not even let itself be imported.
+# Without git every command reports an error; GitPython would otherwise fail at import.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 import git
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.repository.layout import is_folder
 
-# Reading only, and nothing that a repository can redefine: aliases never shadow builtin commands.
-COMMANDS = frozenset(  # one word after the other reads best
+# Read-only commands; a repository cannot redefine them, as aliases never shadow builtin commands.
+COMMANDS = frozenset(  # a word list reads better as words
     """
     blame cat-file check-ignore config diff diff-index diff-tree for-each-ref hash-object log ls-files ls-tree
     merge-base name-rev reflog rev-list rev-parse show show-ref status symbolic-ref version worktree
     """.split()  # noqa: SIM905
 )
 
-# What a repository's own configuration could use to run a program, to reach the network or to write.
+# Settings with which a repository could run a program, access the network or write.
 SETTINGS = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -65,7 +68,7 @@ ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "0",
 }
 
-# Set by git for its hooks, or by a caller for another repository: they would point us elsewhere. The user's own
+# Set by git for its hooks, or by a caller for another repository; they would redirect our commands. The user's own
 # choice of a configuration file (GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM) stays, safe.directory lives there.
 FOREIGN = re.compile(
     r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX"
@@ -75,17 +78,20 @@ FOREIGN = re.compile(
 )
 
 LARGEST_BLOB = 1_000_000  # bytes; larger files are generated or data, never read by a person
-CHUNK = 1 << 16  # bytes a read
+CHUNK = 1 << 16  # bytes per read
 BATCH = 64  # object names written before answers are read: far less than a pipe holds
-PATIENCE = 120.0  # seconds for one answer that is not streamed
-COMPLAINT = 4_000  # characters of git's own words kept for the error
+PATIENCE = 120.0  # seconds for an output that is not streamed
+COMPLAINT = 4_000  # characters of git's stderr kept for the error
 
 USERINFO = re.compile(r"://[^/@\s'\"]{1,300}@")
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class Git:
-    """Questions to one repository: a working tree, a linked worktree or a bare directory."""
+    """Read-only access to one repository.
+
+    A working tree, a linked worktree or a bare directory.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -94,7 +100,10 @@ class Git:
         self._git = git.Git(str(self.path))
 
     def run(self, *args: str, stdin: bytes | None = None) -> bytes:
-        """The whole answer of one command."""
+        """Run a command and return its whole output.
+
+        Raises RepositoryError if it fails or takes longer than PATIENCE.
+        """
         with self._started(args) as process:
             try:
                 output, complaint = process.communicate(stdin or b"", timeout=PATIENCE)
@@ -104,7 +113,10 @@ class Git:
             return bytes(output)
 
     def stream(self, *args: str, separator: bytes = b"\0") -> Iterator[bytes]:
-        """The answer record by record, as git writes it; the child ends with the iteration, however that ends."""
+        """Yield a command's output record by record.
+
+        The child ends with the iteration.
+        """
         with self._started(args) as process:
             process.stdin.close()
             complaint = _drained(process.stderr)
@@ -112,14 +124,20 @@ class Git:
             _check(process.wait(), args, complaint())
 
     def blobs(self, ids: Iterable[str], *, largest: int = LARGEST_BLOB) -> Iterator[tuple[str, bytes]]:
-        """Contents by object id. Missing objects and those larger than `largest` bytes are left out."""
+        """Yield (object id, contents).
+
+        Missing objects and those above `largest` bytes are skipped.
+        """
         with self._started(("cat-file", "--batch")) as process:
             _drained(process.stderr)
             for batch in _batched(ids):
                 yield from _contents(process, batch, largest)
 
     def exists(self, rev: str = "HEAD") -> bool:
-        """Whether `rev` names a commit; an unborn branch does not. Raises where git does not trust the folder."""
+        """Return True if `rev` names a commit.
+
+        An unborn branch does not. Raises RepositoryError if git does not trust the folder.
+        """
         try:
             return bool(self.resolve(rev))
         except RepositoryError as error:
@@ -128,8 +146,10 @@ class Git:
             return False
 
     def is_unborn(self) -> bool:
-        """Whether the branch that is checked out has no commit yet, and not one that is gone. Raises where git cannot
-        use the repository at all."""
+        """Return True if the checked-out branch has no commit yet.
+
+        Raises RepositoryError if git cannot use the repository at all.
+        """
         self.run("rev-parse", "--git-dir")
         try:
             return not self.run("rev-parse", "--verify", "--quiet", "HEAD")
@@ -137,18 +157,21 @@ class Git:
             return True
 
     def resolve(self, rev: str = "HEAD") -> str:
-        """The id of the commit that `rev` names."""
+        """Return the commit id that `rev` names."""
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
     def branch(self) -> str:
-        """The branch checked out here; empty when HEAD is detached."""
+        """Return the checked-out branch; empty when HEAD is detached."""
         try:
             return self.run("symbolic-ref", "--quiet", "--short", "HEAD").decode("utf-8", "replace").strip()
         except RepositoryError:
             return ""
 
     def tree(self, rev: str = "HEAD") -> dict[str, str]:
-        """Path to blob id of every regular file of a commit; submodules and links are left out."""
+        """Map path to blob id for every regular file of a commit.
+
+        Submodules and links are skipped.
+        """
         files: dict[str, str] = {}
         for record in self.stream("ls-tree", "-r", "-z", "--full-tree", rev):
             meta, _, path = record.partition(b"\t")
@@ -160,7 +183,7 @@ class Git:
     @contextmanager
     def _started(self, args: tuple[str, ...]) -> Iterator[Any]:
         if not args or args[0] not in COMMANDS:
-            raise RepositoryError(f"git {args[0] if args else ''} is not among the commands we allow")
+            raise RepositoryError(f"git {args[0] if args else ''} is not an allowed command")
         _forget_foreign_settings()
         try:
             process: Any = self._git.execute(
@@ -169,8 +192,8 @@ class Git:
                 istream=subprocess.PIPE,
                 env=ENVIRONMENT,
             )
-        except git.GitCommandNotFound as error:  # it names the whole command, which helps nobody
-            what = "git is not on the PATH" if shutil.which("git") is None else "the folder is gone"
+        except git.GitCommandNotFound as error:  # its message has only the whole command
+            what = "git is not on the PATH" if shutil.which("git") is None else "the folder was removed"
             raise RepositoryError(f"git could not be started in {self.path}: {what}") from error
         except (git.GitCommandError, OSError) as error:
             raise RepositoryError(f"git could not be started in {self.path}: {error}") from error
@@ -189,7 +212,7 @@ def _command(args: tuple[str, ...]) -> list[str]:
 
 
 def _forget_foreign_settings() -> None:
-    """Nothing in this process may be steered by them: GitPython hands our whole environment on."""
+    """Remove foreign git variables from our environment, which GitPython passes on whole."""
     for name in [name for name in os.environ if FOREIGN.fullmatch(name)]:
         os.environ.pop(name, None)
 
@@ -202,30 +225,33 @@ def _ended(child: Any) -> None:
         if pipe is not None and not pipe.closed:
             try:
                 pipe.close()
-            except OSError:  # a broken pipe: the child is gone, which is what we want
+            except OSError:  # broken pipe: the child has exited
                 continue
 
 
 def _check(code: int, args: tuple[str, ...], complaint: bytes) -> None:
     if code == 0:
         return
-    # Where git names a remote, the password in its address is not for our log.
+    # A remote's URL may contain a password, which must not be logged.
     words = USERINFO.sub("://", complaint.decode("utf-8", "replace").strip()[-COMPLAINT:])
     hint = None
     if "dubious ownership" in words:
         hint = "the folder belongs to somebody else: add it to safe.directory in your git configuration if you trust it"
-    raise RepositoryError(f"git {args[0]} failed ({code}): {words or 'no reason given'}", hint=hint)
+    raise RepositoryError(f"git {args[0]} failed ({code}): {words or 'no output'}", hint=hint)
 
 
 def _drained(pipe: IO[bytes]) -> Any:
-    """Read a pipe in the background so that the child never waits for us; call the result for what was said."""
+    """Read a pipe in the background so that the child never blocks.
+
+    Returns a function that returns what was read.
+    """
     kept = bytearray()
 
     def read() -> None:
         try:
             while chunk := pipe.read(CHUNK):
                 kept.extend(chunk[: max(COMPLAINT - len(kept), 0)])
-        except (OSError, ValueError):  # closed under us: the iteration was given up
+        except (OSError, ValueError):  # closed because the iteration was abandoned
             return
 
     reader = threading.Thread(target=read, name="git-complaints", daemon=True)
@@ -260,16 +286,19 @@ def _batched(ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _contents(process: Any, batch: list[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """One batch asked, then answered; git flushes after each object."""
+    """Write one batch of ids, then read the answers.
+
+    Git flushes after each object.
+    """
     try:
         process.stdin.write("".join(f"{name}\n" for name in batch).encode())
         process.stdin.flush()
     except OSError as error:
-        raise RepositoryError("git cat-file ended early") from error
+        raise RepositoryError("git cat-file exited early") from error
     for name in batch:
         header = process.stdout.readline().split()
         if not header:
-            raise RepositoryError("git cat-file ended early")
+            raise RepositoryError("git cat-file exited early")
         if len(header) < 3:  # "<id> missing"
             continue
         size = int(header[2])

@@ -1,6 +1,6 @@
-"""What of a tree is worth reading: gitignore's rules, `.hunchignore`, and what experience adds to both.
+"""Ignore rules of a tree: gitignore, `.hunchignore`, and built-in exclusions.
 
-The only module that imports pathspec. Rules are a snapshot: whoever sees an ignore file change calls `reloaded()`.
+The only module that imports pathspec. Rules are a snapshot: callers that see an ignore file change call `reloaded()`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ _IGNORE_FILE_BYTES = 1_000_000
 # Hostile ignore files could make every look-up slow; real ones have tens of wildcard lines.
 _MAX_LINES = 20_000
 _MAX_WILDCARD_LINES = 1_000
-# More stars in one part of a path make matching take time without bound.
+# More stars in one path component can make matching take unbounded time.
 _MAX_STARS = 4
 _MAX_CACHED_FOLDERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a walk goes. A tree beyond them is served in part, and `Walk.truncated` says so."""
+    """Limits of a walk.
+
+    Beyond them a tree is served in part and `Walk.truncated` is set.
+    """
 
     files: int = 200_000
     folders: int = 100_000
@@ -55,7 +58,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One folder: the wanted files with their `lstat`, the wanted folders (both sorted), and what was left out."""
+    """Contents of one folder.
+
+    Wanted files with their `lstat`, wanted folders (both sorted), and skip counts by reason.
+    """
 
     files: tuple[tuple[str, os.stat_result], ...] = ()
     folders: tuple[str, ...] = ()
@@ -71,7 +77,10 @@ class _Rule:
 
 
 class _Patterns:
-    """One ignore file, sorted by how its lines can be looked up: most need no regular expression."""
+    """Patterns of one ignore file, sorted by lookup method.
+
+    Most need no regular expression.
+    """
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._names: dict[str, list[_Rule]] = {}
@@ -87,7 +96,10 @@ class _Patterns:
         return bool(self._names or self._suffixes or self._paths or self._everything or self._wildcards)
 
     def verdict(self, path: str, name: str, is_dir: bool) -> bool | None:
-        """True: ignored; False: a `!` line takes it back; None: no line speaks of it. `path` is below this file."""
+        """Return True if ignored, None if no line matches.
+
+        Returns False if a `!` line re-includes the path. `path` is relative to the ignore file's folder.
+        """
         best: _Rule | None = None
         found = [self._everything, self._names.get(name, _NONE), self._paths.get(path, _NONE)]
         if self._suffixes:
@@ -130,13 +142,13 @@ class _Patterns:
         if len(self._wildcards) >= _MAX_WILDCARD_LINES:
             return
         if any(len(_STARS.findall(part)) > _MAX_STARS for part in pattern.split("/")) or pattern.count("**/") > 3:
-            logger.warning("an ignore pattern has too many stars and is left out: %.80r", pattern)
+            logger.warning("skipping an ignore pattern with too many stars: %.80r", pattern)
             return
         try:
             compiled = GitIgnoreSpec.from_lines([pattern]).patterns
             regex = compiled[0].regex if compiled else None
         except (ValueError, TypeError, re.error):
-            return  # git, too, matches nothing with a line that makes no sense
+            return  # git does not match anything with an invalid line either
         if regex is not None:
             self._wildcards.append((rule, regex))
 
@@ -155,7 +167,10 @@ def _suffixes_of(name: str) -> Iterator[str]:
 
 
 def _matches_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
-    """Whether the pattern speaks of `path` and not merely of a folder above it, which was decided before."""
+    """Return True if the pattern matches `path` itself.
+
+    Folders above were decided before.
+    """
     subject = f"{path}/" if folders_only else path
     match = regex.search(subject)
     if match is None:
@@ -167,7 +182,10 @@ def _matches_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bo
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The patterns of one file and where they count from; `label` is the reason they give."""
+    """Patterns of one file with their base folder.
+
+    `label` is the reason that they give.
+    """
 
     base: int  # characters of the folder's path, with its slash
     patterns: _Patterns
@@ -177,16 +195,16 @@ class _Source:
 @dataclass(frozen=True, slots=True)
 class _Folder:
     reason: str
-    # Innermost first. What hunchd was told goes before what git was told.
+    # Innermost first. .hunchignore and settings take precedence over .gitignore.
     told: tuple[_Source, ...] = ()
     git: tuple[_Source, ...] = ()
 
 
 class IgnoreRules:
-    """Whether a path of one tree is wanted, and why not.
+    """Rules that decide which paths of a tree are wanted.
 
-    Reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`, `vendored`, `nested` (a repository of its own),
-    `temporary`, `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`,
+    Reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`, `vendored`, `nested` (a repository of its
+    own), `temporary`, `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`,
     `special`, `depth`, `unreadable`.
     """
 
@@ -200,15 +218,21 @@ class IgnoreRules:
 
     @classmethod
     def load(cls, root: Path, extra: Sequence[str] = ()) -> IgnoreRules:
-        """The rules of the tree at `root`; `extra` are gitignore lines that count most."""
+        """Load the rules of the tree at `root`.
+
+        `extra` gitignore lines take precedence.
+        """
         return cls(Path(os.path.realpath(root)), extra)
 
     def reloaded(self) -> IgnoreRules:
-        """The rules as the ignore files have them now."""
+        """Return the rules with the current contents of the ignore files."""
         return IgnoreRules(self.root, self._extra)
 
     def reason(self, relpath: str, is_dir: bool = False) -> str:
-        """Why `relpath` (with "/", below the root) is not wanted, or "" when it is."""
+        """Return why `relpath` is not wanted, "" if it is.
+
+        `relpath` uses "/" and is below the root.
+        """
         parts = relpath.split("/")
         if "" in parts or "." in parts or ".." in parts:
             return "outside" if relpath else ""
@@ -219,7 +243,10 @@ class IgnoreRules:
         return folder.reason or self._reason_of(folder, relpath, name, is_dir=False)
 
     def listing(self, relpath: str, limits: Limits | None = None) -> Listing:
-        """What is wanted of one folder. Links are never followed, and nothing is opened."""
+        """List the wanted entries of one folder.
+
+        Links are not followed and nothing is opened.
+        """
         bounds = limits or Limits()
         folder = self._folder(relpath)
         if folder.reason:
@@ -243,7 +270,10 @@ class IgnoreRules:
         return Listing(tuple(sorted(files, key=_path)), tuple(sorted(folders)), skipped, truncated)
 
     def walk(self, limits: Limits | None = None) -> Walk:
-        """Every wanted file below the root with its `lstat`, folder by folder, in a stable order."""
+        """Walk every wanted file with its `lstat`.
+
+        Folder by folder, in a stable order.
+        """
         return Walk(self, limits or Limits())
 
     def _sort_in(
@@ -255,7 +285,10 @@ class IgnoreRules:
         files: list[tuple[str, os.stat_result]],
         folders: list[str],
     ) -> str:
-        """Put one entry where it belongs, or return the reason why it is left out."""
+        """Add one entry to files or folders, unless skipped.
+
+        Returns the reason if it is skipped.
+        """
         relpath = prefix + entry.name
         try:
             if entry.is_symlink():
@@ -292,13 +325,13 @@ class IgnoreRules:
         return folder
 
     def _reason_of(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
-        """The reason against one entry of a wanted folder."""
+        """Return the reason against one entry of a wanted folder."""
         if not is_readable_name(name):
             return "name"
         if name == ".git":
             return "git"
         if is_secret_folder(name) if is_dir else is_secret_file(relpath):
-            return "secret"  # nothing takes this back
+            return "secret"  # cannot be re-included
         for source in folder.told:
             verdict = source.patterns.verdict(relpath[source.base :], name, is_dir)
             if verdict is not None:
@@ -319,7 +352,7 @@ class IgnoreRules:
         return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
 
     def _opened(self, parent: _Folder, relpath: str) -> _Folder:
-        """A wanted folder, with the rules that its own ignore files add."""
+        """Build a wanted folder with the rules of its own ignore files."""
         base = len(relpath) + 1 if relpath else 0
         git, told = (self._read(relpath, name) for name in IGNORE_FILES)
         return _Folder(
@@ -330,7 +363,7 @@ class IgnoreRules:
 
     def _read(self, relpath: str, name: str) -> _Patterns | None:
         path = f"{relpath}/{name}" if relpath else name
-        if not os.path.lexists(f"{self._base}/{path}"):  # most folders: one call instead of one a component
+        if not os.path.lexists(f"{self._base}/{path}"):  # usual case: one call instead of one per component
             return None
         content = read_file(self.root, path, limit=_IGNORE_FILE_BYTES)
         return _Patterns(_lines(content)) if content else None
@@ -344,7 +377,10 @@ class IgnoreRules:
 
 
 class Walk(Iterator[tuple[str, os.stat_result]]):
-    """A walk under way. `skipped` counts what was left out by reason, `truncated` says which limit was hit."""
+    """Iterator over the wanted files of a tree.
+
+    `skipped` counts what was left out by reason; `truncated` names the limit that was reached.
+    """
 
     def __init__(self, rules: IgnoreRules, limits: Limits) -> None:
         self.skipped: Counter[str] = Counter()
@@ -361,18 +397,18 @@ class Walk(Iterator[tuple[str, os.stat_result]]):
         while waiting:
             folder = waiting.pop()
             if self.folders >= limits.folders:
-                self.truncated = f"more than {limits.folders:,} folders: the rest was left out"
+                self.truncated = f"more than {limits.folders:,} folders: skipped the rest"
                 return
             self.folders += 1
             listing = rules.listing(folder, limits)
             self.skipped.update(listing.skipped)
             if listing.truncated:
                 self.truncated = (
-                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all were read"
+                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: skipped the rest"
                 )
             for file in listing.files:
                 if self.files >= limits.files:
-                    self.truncated = f"more than {limits.files:,} files: the rest was left out"
+                    self.truncated = f"more than {limits.files:,} files: skipped the rest"
                     return
                 self.files += 1
                 yield file
@@ -383,7 +419,10 @@ class Walk(Iterator[tuple[str, os.stat_result]]):
 
 
 def walk(root: Path, limits: Limits | None = None) -> Walk:
-    """Every wanted file of the tree at `root`, by the rules found in it."""
+    """Walk every wanted file of the tree at `root`.
+
+    The tree's own rules apply.
+    """
     return IgnoreRules.load(root).walk(limits)
 
 

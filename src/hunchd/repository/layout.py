@@ -1,7 +1,7 @@
-"""Where a repository's parts are and what is checked out, told from its files alone: no git process, no writes.
+"""Layout and checked-out state of a repository.
 
-Everything read here may have been written by a stranger: every read is bounded, references are checked before
-they become paths, and nothing but branch names and object ids is ever given back.
+Read from its files: no git process, no writes. The files may be hostile: every read is bounded, references are
+checked before they become paths, and only branch names and object ids are returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONFIG_BYTES = 256 * 1024
 # Git itself gives up after five symbolic references.
 _SYMBOLIC_DEPTH = 5
 _MAX_WORKTREES = 1_000
-# What the branch is called that everybody shares, where no remote tells.
+# Usual names of the shared branch if no remote determines it.
 _SHARED = ("main", "master", "trunk", "develop", "dev")
 
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
@@ -31,11 +31,11 @@ _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]+\Z")
 _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.MULTILINE)
 
 
-class Layout(NamedTuple):  # every command looks for one: quicker to load than a dataclass
-    """The places of one working tree. A plain folder has no `git_dir`; `trouble` says why a repository is not usable.
+class Layout(NamedTuple):  # every command creates one; loads faster than a dataclass
+    """Paths of one working tree.
 
-    `git_dir` holds HEAD and the state of operations; `common_dir` holds references and objects. They differ in a
-    linked worktree only.
+    A plain folder has no `git_dir`; `trouble` says why a repository is not usable. `git_dir` has HEAD and the state
+    of operations; `common_dir` has references and objects. They differ only in a linked worktree.
     """
 
     root: Path
@@ -47,7 +47,10 @@ class Layout(NamedTuple):  # every command looks for one: quicker to load than a
 
 
 class Head(NamedTuple):
-    """What is checked out. An unborn branch has no `sha`; a detached HEAD has no `branch`."""
+    """Checked-out branch and commit.
+
+    An unborn branch has no `sha`, a detached HEAD has no `branch`.
+    """
 
     branch: str | None = None
     sha: str | None = None
@@ -55,14 +58,15 @@ class Head(NamedTuple):
 
 
 def plain(path: Path) -> Layout:
-    """A folder without version control."""
+    """Return the layout of a folder without version control."""
     return Layout(root=Path(os.path.realpath(path)))
 
 
 def find(path: Path) -> Layout | None:
-    """The repository that `path` (a file or folder, existing or not) belongs to, or None.
+    """Find the repository that `path` belongs to.
 
-    Like git, the search goes upwards and stops at the border of the file system.
+    `path` is a file or folder, existing or not. Like git, the search goes upwards and stops at the file system
+    boundary. None if there is no repository.
     """
     place = Path(os.path.realpath(path))
     device: int | None = None
@@ -70,7 +74,7 @@ def find(path: Path) -> Layout | None:
         try:
             here = folder.stat().st_dev
         except OSError:
-            continue  # a path that is not there yet: its folders may be
+            continue  # the path may not exist yet, but its folders may
         if device is not None and here != device:
             return None
         device = here
@@ -81,7 +85,7 @@ def find(path: Path) -> Layout | None:
 
 
 def head(layout: Layout) -> Head:
-    """The branch and commit that are checked out, read from HEAD, loose and packed references."""
+    """Read the checked-out branch and commit from HEAD, loose and packed references."""
     if layout.git_dir is None or layout.reftable:
         return Head()
     target = _symbolic_target(layout.git_dir / "HEAD")
@@ -93,7 +97,7 @@ def head(layout: Layout) -> Head:
 
 
 def resolve(layout: Layout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | None:
-    """The object id that a reference such as `refs/heads/main` or `ORIG_HEAD` stands for."""
+    """Resolve a reference such as `refs/heads/main` or `ORIG_HEAD` to its object id."""
     if layout.git_dir is None or layout.common_dir is None or not _safe_name(ref):
         return None
     for base in dict.fromkeys((layout.git_dir, layout.common_dir)):
@@ -108,7 +112,10 @@ def resolve(layout: Layout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | 
 
 
 def default_branch(layout: Layout) -> str | None:
-    """The branch that everybody shares: the remote's, else one that is called so; None when that cannot be told."""
+    """Return the shared branch: the remote's, else one with a usual name.
+
+    Returns None if unknown.
+    """
     if layout.common_dir is None or layout.reftable:
         return None
     target = _symbolic_target(layout.common_dir / "refs" / "remotes" / "origin" / "HEAD")
@@ -118,7 +125,7 @@ def default_branch(layout: Layout) -> str | None:
 
 
 def operation(layout: Layout) -> str:
-    """The operation that is under way: rebase, merge, cherry-pick, revert, bisect, or "" for none."""
+    """Return the operation in progress: rebase, merge, cherry-pick, revert, bisect, or ""."""
     git_dir = layout.git_dir
     if git_dir is None:
         return ""
@@ -139,14 +146,20 @@ _MARKERS = (
 
 
 def border(layout: Layout) -> int | None:
-    """Where a shallow clone's history begins, as a mark that changes when it is deepened; None where it is whole."""
+    """Return a checksum of a shallow clone's boundary.
+
+    It changes when the clone is deepened. None if the history is complete.
+    """
     cut = layout.common_dir / "shallow" if layout.common_dir is not None else None
     content = read_bounded(cut, limit=_PACKED_BYTES) if cut is not None else None
     return zlib.crc32(content) if content else None
 
 
 def rebased_branch(layout: Layout) -> str | None:
-    """The branch that the running rebase will move, if there is one: HEAD is detached meanwhile."""
+    """Return the branch that the running rebase will move.
+
+    HEAD is detached meanwhile.
+    """
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
@@ -157,7 +170,7 @@ def rebased_branch(layout: Layout) -> str | None:
 
 
 def rebase_origin(layout: Layout) -> str | None:
-    """The commit that the branch was on when the running rebase began."""
+    """Return the branch's commit when the running rebase began."""
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
@@ -168,7 +181,7 @@ def rebase_origin(layout: Layout) -> str | None:
 
 
 def worktrees(layout: Layout) -> tuple[Path, ...]:
-    """Every linked working tree that still exists, sorted; the main one is not among them."""
+    """Return every existing linked worktree, sorted, without the main one."""
     if layout.common_dir is None:
         return ()
     found = []
@@ -185,7 +198,10 @@ def worktrees(layout: Layout) -> tuple[Path, ...]:
 
 
 def _repository_at(folder: Path) -> Layout | None:
-    """The layout of the repository whose working tree, or bare git folder, `folder` itself is."""
+    """Return the layout of the repository at `folder` itself.
+
+    It is a working tree or a bare git folder.
+    """
     dot_git = folder / ".git"
     if is_folder(dot_git):
         if _is_git_dir(dot_git):
@@ -193,20 +209,23 @@ def _repository_at(folder: Path) -> Layout | None:
         return None
     if os.path.lexists(dot_git):
         return _linked(folder, dot_git)
-    # The inside of a `.git` folder looks like a bare repository; it belongs to the tree around it.
+    # The inside of a `.git` folder looks like a bare repository, but belongs to the surrounding tree.
     if folder.name != ".git" and _is_git_dir(folder) and not (folder / "commondir").exists():
         return _layout(folder, folder, bare=True)
     return None
 
 
 def _linked(folder: Path, dot_git: Path) -> Layout | None:
-    """The layout behind a `.git` file: a linked worktree or a submodule."""
+    """Return the layout of a linked worktree or submodule.
+
+    It has a `.git` file.
+    """
     content = _text(dot_git)
     if content is None or not content.startswith("gitdir:"):
         return None
     git_dir = Path(os.path.realpath(folder / content.removeprefix("gitdir:").strip()))
     if not _is_git_dir(git_dir):
-        return Layout(root=folder, trouble=f"{dot_git} names a git folder that is not there: {git_dir}")
+        return Layout(root=folder, trouble=f"{dot_git} points to a missing git folder: {git_dir}")
     return _layout(folder, git_dir)
 
 
@@ -220,7 +239,7 @@ def _layout(root: Path, git_dir: Path, *, bare: bool = False) -> Layout:
         common_dir=common,
         bare=bare,
         reftable=reftable,
-        trouble="references are kept as a reftable, which cannot be read yet: branches are unknown" if reftable else "",
+        trouble="references are stored as a reftable, which is not supported: branches are unknown" if reftable else "",
     )
 
 
@@ -230,7 +249,10 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(path: Path) -> bool:
-    """Git's own test: a HEAD, and objects and references here or in the common folder."""
+    """Return True for a git folder, by git's own test.
+
+    It has a HEAD, with objects and references here or in the common folder.
+    """
     if not os.path.lexists(path / "HEAD"):
         return False
     common = _common_dir(path)
@@ -238,7 +260,7 @@ def _is_git_dir(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there, as far as we may look."""
+    """Return True if an accessible folder exists."""
     try:
         return path.is_dir()
     except OSError:  # Python before 3.14 lets "permission denied" through
@@ -246,12 +268,12 @@ def is_folder(path: Path) -> bool:
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether a folder is there that we may list and enter."""
+    """Return True if a folder exists that we may list and enter."""
     return is_folder(folder) and os.access(folder, os.R_OK | os.X_OK)
 
 
 def _sequence(git_dir: Path) -> str:
-    """A cherry-pick or revert of several commits, between two of its steps."""
+    """Return a multi-commit cherry-pick or revert between two steps."""
     todo = read_bounded(git_dir / "sequencer" / "todo", limit=_CONFIG_BYTES)
     if todo is None:
         return ""
@@ -259,7 +281,10 @@ def _sequence(git_dir: Path) -> str:
 
 
 def _symbolic_target(path: Path) -> str | None:
-    """The reference that a symbolic one names, written as `ref: …` or, by old gits, as a symbolic link."""
+    """Return the target of a symbolic reference.
+
+    It is written as `ref: …` or, by old gits, as a symbolic link.
+    """
     content = _line(path)
     if content is not None and content.startswith(b"ref:"):
         target = content[4:].strip().decode("utf-8", "replace")
@@ -271,7 +296,7 @@ def _symbolic_target(path: Path) -> str | None:
 
 
 def _safe_name(ref: str) -> bool:
-    """Whether `ref` may become a path below the git folder."""
+    """Return True if `ref` may become a path below the git folder."""
     if ref.isupper() and ref.replace("_", "").isalpha():
         return True  # HEAD, ORIG_HEAD, MERGE_HEAD
     if not _REF.match(ref) or "\ufffd" in ref or "@{" in ref:
@@ -288,7 +313,7 @@ def _packed(path: Path, ref: str) -> str | None:
     return _packed_sha(path, (found.st_mtime_ns, found.st_size, found.st_ino), ref)
 
 
-# The whole file is searched; asking again is free until it changes.
+# The whole file is searched; the result is cached until the file changes.
 @lru_cache(maxsize=256)
 def _packed_sha(path: Path, stamp: tuple[int, int, int], ref: str) -> str | None:
     del stamp  # part of the cache's key only
@@ -305,7 +330,10 @@ def _text(path: Path) -> str | None:
 
 
 def _line(path: Path) -> bytes | None:
-    """The one line of a small file, without its end; None when it is absent, too large or of several lines."""
+    """Return the only line of a small file.
+
+    Returns None if absent, too large or of several lines.
+    """
     content = read_bounded(path, limit=_LINE_BYTES)
     if content is None:
         return None

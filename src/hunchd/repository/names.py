@@ -1,4 +1,4 @@
-"""What a path's name alone gives away: secret, vendored, generated, binary, lock file."""
+"""Classification of paths by name: secret, vendored, generated, binary, lock file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Folders of other people's code and of tools' leavings, whatever surrounds them.
+# Folders of third-party code and tool output, whatever their surroundings.
 VENDORED = _words("""
     node_modules bower_components jspm_packages .yarn .pnpm-store vendor _vendor third_party third-party Pods Carthage
     .bundle .venv venv virtualenv site-packages __pypackages__ .tox .nox .eggs __pycache__ .mypy_cache .pytest_cache
@@ -19,8 +19,8 @@ VENDORED = _words("""
     zig-cache .zig-cache .metals .bloop .pants.d buck-out .vs .idea .hg .svn .bzr CVS
 """)
 
-# Folders that tools fill, but people use these names too. (what stands beside a generated one, what lies in it):
-# under version control such a folder is ignored where it is generated, so that only what lies in it counts there.
+# Folders of tool output whose names people use as well: (siblings, contents) of a generated one.
+# Under version control generated folders are ignored by git, so only the contents count there.
 _GENERATED = {
     "build": (
         ("build.gradle", "build.gradle.kts", "setup.py", "pyproject.toml", "CMakeLists.txt", "package.json"),
@@ -37,7 +37,7 @@ _GENERATED = {
     "coverage": ((), ("lcov.info", "index.html", "coverage-final.json")),
 }
 
-# Files whose coming or going may turn the folder around them from a person's into a tool's.
+# Files whose creation or deletion may change if their folder counts as generated.
 MARKERS = frozenset({".git", "pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt", ".ninja_log"})
 
 _BINARY = _words("""
@@ -77,12 +77,15 @@ _SECRET_NAME = re.compile(
     """,
     re.VERBOSE,
 )
-# What would match but is how a program is written: `secrets.example.json` is as secret as the habit behind it.
+# Extensions of source code, which are exempt; `secrets.example.json` is not.
 _PUBLIC = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cpp|cs|rb|php|md|rst|html)")
 
 
 def is_secret_file(relpath: str) -> bool:
-    """Whether the path names a file that is kept for keys and passwords: never opened, never named in an answer."""
+    """Return True for files that hold keys or passwords.
+
+    They are never opened and never named in an answer.
+    """
     *folders, name = relpath.lower().split("/")
     if any(folder in _SECRET_FOLDERS for folder in folders):
         return True
@@ -96,12 +99,12 @@ def is_secret_folder(name: str) -> bool:
 
 
 def is_lock_file(relpath: str) -> bool:
-    """Whether a package manager wrote the file: that it changed is worth knowing, its text is not."""
+    """Return True for lock files: their changes matter, their text does not."""
     return relpath.rpartition("/")[2].lower() in _LOCK_FILES
 
 
 def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
-    """Whether the folder `relpath` holds other people's code or what a tool generated."""
+    """Return True if the folder `relpath` has third-party or generated code."""
     name = relpath.rpartition("/")[2]
     if name in VENDORED or name.endswith((".egg-info", ".dist-info")) or name.startswith("bazel-"):
         return True
@@ -115,12 +118,15 @@ def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
     )
 
 
-# What editors write beside the file they are saving: vim's probe, backups, swap files, Emacs' locks, JetBrains, GNOME.
+# Temporary files of editors: vim's probe, backups, swap files, Emacs locks, JetBrains, GNOME.
 _TEMPORARY = re.compile(r"4913|.*~|\.#.*|\#.*\#|.*\.sw[a-z]|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.~lock\..*")
 
 
 def kind_of_file(name: str) -> str:
-    """Why a file of this name is not worth reading: `temporary`, `binary`, `generated`, or "" when it is."""
+    """Return why a file is not worth reading.
+
+    One of `temporary`, `binary`, `generated`, or "" if it is worth reading.
+    """
     if _TEMPORARY.fullmatch(name):
         return "temporary"
     lower = name.lower()
@@ -130,5 +136,8 @@ def kind_of_file(name: str) -> str:
 
 
 def is_readable_name(name: str) -> bool:
-    """Whether a name can be shown and sent as it is: no control or direction characters, valid Unicode."""
+    """Return True if a name can be displayed as it is.
+
+    It must be valid Unicode without control characters. Direction characters are excluded as well.
+    """
     return name.isprintable()

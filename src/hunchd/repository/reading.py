@@ -1,4 +1,7 @@
-"""Reading files of a tree that somebody else may have prepared: bounded, never blocking, never outside the root."""
+"""Bounded reading of files in untrusted trees.
+
+It never blocks and never leaves the root.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd
 
 
 def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes | None:
-    """The bytes of a regular file of at most `limit` bytes; None when it is absent, larger, or not a plain file."""
+    """Read a regular file of at most `limit` bytes.
+
+    Returns None if absent, larger or not regular.
+    """
     try:
         descriptor = os.open(path, _OPEN_FLAGS | (0 if follow else _NOFOLLOW))
     except (OSError, ValueError):  # ValueError: a NUL in the name
@@ -27,9 +33,10 @@ def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes 
 
 
 def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
-    """The bytes of `relpath` below `root`, or None; no component of it may be a symbolic link or lead upwards.
+    """Read `relpath` below `root`.
 
-    Checked while opening, component by component, so a link that appears meanwhile is not followed either.
+    Returns None if any component is a symbolic link or leads upwards. Checked while opening, component by
+    component, so a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
@@ -54,7 +61,10 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
 
 
 def link_of(root: Path, relpath: str) -> str | None:
-    """What the symbolic link `relpath` below `root` says, unfollowed; None for what is none."""
+    """Return the target of the symbolic link `relpath` below `root`.
+
+    Returns None if it is no link.
+    """
     try:
         return (root / relpath).readlink().as_posix()
     except (OSError, ValueError):
@@ -62,14 +72,17 @@ def link_of(root: Path, relpath: str) -> str | None:
 
 
 def stamp_of(found: os.stat_result) -> int:
-    """A number that changes when the file does; 0 while it is too fresh to tell."""
+    """Return a number that changes with the file.
+
+    0 while it is too fresh to tell.
+    """
     if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
         return 0
     return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1
 
 
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
-    """The same where the system cannot open relative to a descriptor (Windows)."""
+    """Read a file without relative opening (Windows)."""
     path = root.joinpath(*parts)
     try:
         if path.resolve().is_relative_to(root.resolve()):

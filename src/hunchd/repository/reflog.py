@@ -1,4 +1,7 @@
-"""What moved HEAD, step by step, and whose child a commit is: read from git's files, bounded, no git process."""
+"""Movements of HEAD and parents of commits.
+
+Read from git's files, bounded, without a git process.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from pathlib import Path
 from hunchd.repository.layout import Layout
 from hunchd.repository.reading import read_bounded
 
-# A rebase of a thousand commits writes about 200 kB; more than this at once is told by its end alone.
+# A rebase of a thousand commits writes about 200 kB; of longer logs only the end is read.
 _MOST_BYTES = 1_000_000
 _OBJECT_BYTES = 1_000_000
 _HEADER_BYTES = 16_384  # a commit's parents stand in its first lines
 
-_LAST_BYTES = 8_192  # the end of the log that is read for who wrote it
+_LAST_BYTES = 8_192  # end of the log that is searched for the author
 _WRITER = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64} [^<\n]*<([^<>\n]*)> \d+ [+-]\d{4}(?:\t[^\n]*)?\n")
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*(?:\t([^\n]*))?\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One movement of HEAD. `old` is None for the first commit."""
+    """Movement of HEAD; `old` is None for the first commit."""
 
     old: str | None
     new: str
@@ -31,7 +34,7 @@ class Step:
 
 
 def end_of_log(layout: Layout) -> int:
-    """Where the next step will be written: bytes from the log's beginning."""
+    """Return the offset of the next step, in bytes."""
     try:
         return _log(layout).stat().st_size if layout.git_dir is not None else 0
     except OSError:
@@ -39,7 +42,10 @@ def end_of_log(layout: Layout) -> int:
 
 
 def steps_since(layout: Layout, offset: int) -> tuple[tuple[Step, ...], int]:
-    """The steps that were written after `offset`, oldest first, and the new end. A log that was cut tells nothing."""
+    """Return the steps written after `offset`, oldest first, and the new end.
+
+    A truncated log yields nothing.
+    """
     end = end_of_log(layout)
     if end <= offset:
         return (), end
@@ -60,7 +66,10 @@ def steps_since(layout: Layout, offset: int) -> tuple[tuple[Step, ...], int]:
 
 
 def writer(layout: Layout) -> str:
-    """The mail address of whoever moved HEAD last, which is the user of this tree; "" when it cannot be told."""
+    """Return the mail address of whoever moved HEAD last, the tree's user.
+
+    Returns "" if unknown.
+    """
     end = end_of_log(layout)
     if not end:
         return ""
@@ -74,7 +83,10 @@ def writer(layout: Layout) -> str:
 
 
 def parents(layout: Layout, sha: str) -> tuple[str, ...] | None:
-    """The parents of a commit that is still a loose object, as new ones are; None when that cannot be told."""
+    """Return the parents of a commit that is still a loose object.
+
+    Returns None if unknown.
+    """
     if layout.common_dir is None or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
         return None
     packed = read_bounded(layout.common_dir / "objects" / sha[:2] / sha[2:], limit=_OBJECT_BYTES)

@@ -1,4 +1,4 @@
-"""The commits that touched some files and say one of some words, with what they did to these files."""
+"""Search for commits by touched files and message words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final
 
 from hunchd.repository.git import Git
 
-# Further back the files of most projects are others under the same name; and git looks no longer than a second or two.
-NEWEST: Final = 5_000  # units of history that are looked at
+# Further back most files have other contents; the limit also keeps git's search below a second or two.
+NEWEST: Final = 5_000  # units of history searched
 MOST: Final = 300  # commits
 MOST_LINES: Final = 300  # of one commit's changes
 LINE_CHARACTERS: Final = 200
@@ -23,8 +23,10 @@ _NEW_PATH: Final = re.compile(r'\+\+\+ "?b/(.*?)"?\t?$')
 
 @dataclass(frozen=True, slots=True)
 class Touching:
-    """A commit with a parent: `paths` are those of the files asked for that it touched, `lines` what it put in or took
-    out there, with what stands around it."""
+    """Non-merge commit found by its files and words.
+
+    `paths` are the requested files that it touched, `lines` the added and removed lines there, with context.
+    """
 
     sha: str
     parent: str
@@ -39,8 +41,11 @@ class Touching:
 
 
 def touching(root: Path, paths: Sequence[str], words: str, *, until: str = "HEAD") -> list[Touching]:
-    """The newest commits reachable from `until` that touched one of `paths` and whose message holds one of `words` (an
-    extended regular expression, in any case), the newest first; no merges. Raises RepositoryError."""
+    """Find commits that touched `paths` and mention `words`.
+
+    Only commits reachable from `until` count. `words` is an extended regular expression, case-insensitive. Newest
+    first, without merges. Raises RepositoryError.
+    """
     git = Git(root)
     if not paths or not git.exists(until):
         return []

@@ -1,4 +1,4 @@
-"""A working tree at a moment: its commit and the texts that differ from it. Two such pictures tell what changed."""
+"""Snapshots of a working tree, and their differences."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file
 
-# A person or an agent at work has this many files changed; more is a checkout or a generator.
+# A person or agent changes at most this many files; more indicate a checkout or a generator.
 MOST_FILES: Final = 60
-LARGEST: Final = 200_000  # bytes of a file that is looked into
+LARGEST: Final = 200_000  # bytes; larger files are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`texts` are the files that differ from commit `sha`; None is a file that is not there."""
+    """Snapshot: `texts` has the files that differ from commit `sha`.
+
+    Returns None marks a missing file.
+    """
 
     sha: str
     texts: Mapping[str, str | None] = field(default_factory=dict)
@@ -27,7 +30,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file before and after; None where it was not there."""
+    """Text of a file before and after a change.
+
+    Returns None if it did not exist.
+    """
 
     path: str
     before: str | None
@@ -35,8 +41,11 @@ class FileChange:
 
 
 def picture(root: Path, clean: Callable[[str], str], ignored: tuple[str, ...] = ()) -> Picture | None:
-    """The tree at `root` as it is now, its texts as `clean` leaves them; None where too much differs to tell, or
-    without a commit. Raises RepositoryError."""
+    """Take a snapshot of the tree at `root`.
+
+    Its texts are passed through `clean`. None without a commit, or if more than MOST_FILES files differ. Raises
+    RepositoryError.
+    """
     git = Git(root)
     if not git.exists():
         return None
@@ -57,7 +66,10 @@ def picture(root: Path, clean: Callable[[str], str], ignored: tuple[str, ...] = 
 def changes(
     root: Path, before: Picture, after: Picture, clean: Callable[[str], str], ignored: tuple[str, ...] = ()
 ) -> list[FileChange]:
-    """What became of the tree between two pictures, by path; nothing where it was too much. Raises RepositoryError."""
+    """Return the files that changed between two snapshots, by path.
+
+    Empty if there are more than MOST_FILES. Raises RepositoryError.
+    """
     git, rules = Git(root), IgnoreRules.load(root, ignored)
     committed = {path for path in _between(git, before.sha, after.sha) if not rules.reason(path)}
     paths = {*before.texts, *after.texts, *committed}
@@ -70,21 +82,21 @@ def changes(
 
 
 def commit_of(root: Path, before: str, after: str, paths: tuple[str, ...]) -> tuple[str, str] | None:
-    """(id, subject) of the newest commit after `before` that touches one of `paths`."""
+    """Return (id, subject) of the newest commit after `before` that touches `paths`."""
     told = Git(root).run("log", "-1", "--format=%H%x09%s", f"{before}..{after}", "--", *paths)
     sha, _, subject = told.decode("utf-8", "replace").strip().partition("\t")
     return (sha, subject) if sha else None
 
 
 def touched_by(root: Path, sha: str) -> tuple[frozenset[str], str]:
-    """The paths that a commit touches, and its subject."""
+    """Return the paths that a commit touches, and its subject."""
     names = Git(root).run("diff-tree", "--root", "--no-commit-id", "--name-only", "--no-renames", "-r", "-z", sha)
     subject = Git(root).run("log", "-1", "--format=%s", sha).decode("utf-8", "replace").strip()
     return frozenset(names.decode("utf-8", "replace").split("\0")) - {""}, subject
 
 
 def _dirty(git: Git) -> Iterator[str]:
-    """Paths that differ from the commit, untracked ones included."""
+    """Yield the paths that differ from the commit, untracked ones included."""
     for record in git.stream("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"):
         if len(record) > 3:
             yield record[3:].decode("utf-8", "replace")
@@ -98,7 +110,10 @@ def _between(git: Git, before: str, after: str) -> list[str]:
 
 
 def _text(root: Path, path: str) -> tuple[bool, str | None]:
-    """Whether the file can be compared, and its text: binary, large and odd ones cannot."""
+    """Return if the file can be compared, and its text.
+
+    Binary and large files cannot.
+    """
     if not os.path.lexists(root / path):
         return True, None
     return _plain(read_file(root, path, limit=LARGEST))
@@ -114,7 +129,10 @@ def _plain(content: bytes | None) -> tuple[bool, str | None]:
 
 
 def _texts(git: Git, seen: Picture, paths: set[str], clean: Callable[[str], str]) -> dict[str, str | None]:
-    """The texts of `paths` in a picture: what differed, else as its commit has them."""
+    """Return the texts of `paths` in a snapshot.
+
+    Stored texts come first, else those of its commit.
+    """
     texts = {path: seen.texts[path] for path in paths if path in seen.texts}
     missing = sorted(paths - texts.keys())
     if not missing:
