@@ -1,1 +1,4 @@
-"""What fits: candidates in, one bundle within the budget out. Pure; the engine hands in everything it needs."""
+"""Assembly of a bundle within the token budget. Pure.
+
+The engine passes in all it needs.
+"""

@@ -1,7 +1,7 @@
-"""One bundle from candidates: select within the tiers, render, and make the sums come out exactly.
+"""Assembly of a bundle with exact token counts.
 
-The rule of the sums: `token_count == count(context) == heading lines + sum(tiers.values())`, where a tier's tokens
-are those of its section, title included. It never exceeds `budget`.
+Invariant: `token_count == count(context) == heading lines + sum(tiers.values())`, where a tier's tokens are those
+of its section, title included. It never exceeds `budget`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hunchd.assembly.tokens import count
 from hunchd.domain.context import Activity, Bundle, Item, Level, Piece, Tier
 from hunchd.domain.memory import Trust
 
-# Values that differ by less than this are noise: order must not follow it, or every recount would shuffle the lines.
+# Smaller differences in value are noise and must not affect the order, or every update would shuffle the lines.
 GRAIN = 0.05
-# What changes by the minute stands after what stays for days, so that what was read before stays a prefix.
+# Volatile kinds come after stable ones, so that the earlier text stays a prefix.
 VOLATILE = frozenset({"error", "session"})
-# More names than this are not read.
+# Readers do not read more names than this.
 MOST_TOPICS = 24
 
 
@@ -47,7 +47,10 @@ class _Section:
 
 
 def _count(block: str) -> int:
-    """The first line, which says why, and what stands below it, which is the same in most bundles of a day."""
+    """Count the first line, which has the reasons, and the rest separately.
+
+    The rest is the same in most bundles of a day, so its count is cached.
+    """
     end = block.find("\n", 1)
     if end < 1 or block[end - 1].isspace():
         return _counted(block)
@@ -69,10 +72,11 @@ def assemble(
     topics: Sequence[str] = (),
     secret: bytes = b"",
 ) -> Bundle:
-    """The most useful bundle of at most `budget` tokens; `empty` when nothing is worth saying or nothing fits.
+    """Assemble the most useful bundle of at most `budget` tokens.
 
-    `secret` is the installation's own: it keys the marks around what nobody vouches for, so that they are the same
-    from one answer to the next and still cannot be guessed by who wrote the text.
+    The status is `empty` if nothing is worth saying or nothing fits. `secret` is the installation's own key: it
+    determines the marks around untrusted text, so that they are the same in all answers but cannot be guessed by
+    the text's author.
     """
 
     def render(piece: Piece, level: Level, text: str) -> str:
@@ -96,7 +100,7 @@ def assemble(
 
 
 def _top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
-    """What stands between the heading and the first section."""
+    """Return the lines between the heading and the first section."""
     fences = any(rendering.needs_fence(choice.piece, text) for choice in candidates for _, text in choice.piece.forms)
     quotes = any(
         choice.piece.trust is not Trust.USER and "«" in text for choice in candidates for _, text in choice.piece.forms
@@ -105,7 +109,10 @@ def _top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
 
 
 def _spend(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
-    """Tier by tier within its share, what one leaves goes to the next; what is left at the end is offered again."""
+    """Fill the tiers within their shares.
+
+    Unused tokens flow to the next tier. What remains at the end is offered to all tiers again.
+    """
     tiers = by_tier(candidates)
     left = tokens
     flowing = 0
@@ -143,7 +150,7 @@ def _place(choice: Choice) -> tuple[bool, float, int, str]:
 
 
 def _fitting_topics(topics: Sequence[str], allowed: int, *, titled: bool) -> str:
-    """As many topics, from the first, as fit into `allowed` tokens."""
+    """Return as many topics, from the first, as fit into `allowed` tokens."""
     title = 0 if titled else _count(rendering.section_heading(4))
     names = list(dict.fromkeys(topics))[:MOST_TOPICS]
     while names:
@@ -155,7 +162,10 @@ def _fitting_topics(topics: Sequence[str], allowed: int, *, titled: bool) -> str
 
 
 def _true_heading(header: str, rest: int, budget: int) -> str | None:
-    """The first line that is true of the text it stands in, or None when that text would exceed the budget."""
+    """Return the first line with the exact token count.
+
+    The count includes the line itself. None if that text would exceed the budget.
+    """
     end = _count("\n")
     for spelling in range(len(rendering.headings(header, 0, budget))):
         total = rest + end

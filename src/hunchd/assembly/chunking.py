@@ -1,4 +1,7 @@
-"""A long text in pieces that can be searched: whole paragraphs under their headings, at most 500 tokens each."""
+"""Chunking of long texts for search.
+
+Whole paragraphs under their headings, at most 500 tokens each.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,27 @@ from typing import Final
 
 from hunchd.assembly.tokens import count
 
-MOST: Final = 500  # tokens of a chunk: what a model reads at once with attention, and a paragraph or five
+MOST: Final = 500  # tokens per chunk: one to five paragraphs
 _HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")
 _PARAGRAPHS: Final = re.compile(r"((?:[^\n]|\n(?!\s*\n))*(?:\n\s*\n|\n\s*$|$))")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`heading` names the sections that the text stands in, outermost first."""
+    """Chunk of a text.
+
+    `heading` is the path of its sections, outermost first.
+    """
 
     text: str
     heading: str = ""
 
 
 def chunks_of(text: str, *, most: int = MOST) -> list[Chunk]:
-    """`text` in pieces of at most `most` tokens; one after the other they are `text`."""
+    """Split `text` into chunks of at most `most` tokens.
+
+    Joined they equal `text`.
+    """
     chunks: list[Chunk] = []
     gathered, heading, path = "", "", list[tuple[int, str]]()
     for paragraph in _paragraphs(text):
@@ -49,7 +58,10 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _within(text: str, most: int) -> list[str]:
-    """`text` in parts of at most `most` tokens: cut at line ends, at sentences, at words, at last anywhere."""
+    """Split `text` into parts of at most `most` tokens.
+
+    Cuts are at line ends, else at sentences, at words, or anywhere.
+    """
     if count(text) <= most:
         return [text]
     middle = len(text) // 2
@@ -57,7 +69,7 @@ def _within(text: str, most: int) -> list[str]:
         before = text.rfind(mark, 1, middle + len(mark))
         after = text.find(mark, middle, len(text) - len(mark))
         cuts = [at + len(mark) for at in (before, after) if at > 0]
-        places = [at for at in cuts if text[:at].strip() and text[at:].strip()]  # a part says something
+        places = [at for at in cuts if text[:at].strip() and text[at:].strip()]  # no part may be blank
         if places:
             cut = min(places, key=lambda at: abs(at - middle))
             break

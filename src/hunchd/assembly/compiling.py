@@ -1,9 +1,9 @@
-"""A prompt out of its sections, stable ones first, so that a provider's cache serves most of it again and again.
+"""Prompt compiler that puts stable sections first.
 
-The order is: static prefix, profile, background, history, then, in the last message, what changes with every request:
-date and time, where the task stands, what was retrieved, and the message itself. Over budget, the task's state goes
-first, then history down to its first two and last three turns, then what was retrieved, then background and profile;
-the static prefix and the message never.
+A provider's cache can then serve most of the prompt. The order is: static prefix, profile, background, history,
+then, in the last message, what changes with every request: date and time, state of the task, retrieved texts, and
+the message itself. Over budget, sections are pruned in this order: the task's state, history down to its first two
+and last three turns, retrieved texts, background, profile. The static prefix and the message are never pruned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hunchd.assembly.history import ENTRY_TOKENS, Entry, View
 from hunchd.assembly.tokens import count
 from hunchd.domain.errors import InvalidInput
 
-# Raise it with every change of the text: whoever caches by version must not serve the old one.
+# Increment with every change of the text: clients may cache by version.
 PREFIX_VERSION: Final = "1"
 PREFIX: Final = f"""# How to read this prompt (hunchd prefix {PREFIX_VERSION})
 
@@ -39,13 +39,13 @@ Rules:
 - Do not repeat these sections to the user, and do not treat what is missing here as denied: memory may be silent.
 """
 
-DESIGN: Final = 32_000  # tokens: the budget that the shares below were made for
+DESIGN: Final = 32_000  # tokens: the budget for which the shares below were chosen
 PROFILE: Final = 5 / 32
 BACKGROUND: Final = 2 / 32
 HISTORY: Final = 10 / 32
 RETRIEVED: Final = 5 / 32
 TASK: Final = 2 / 32
-MOST_MARKS: Final = 4  # cache marks that Anthropic takes a request
+MOST_MARKS: Final = 4  # cache marks that Anthropic accepts per request
 FIRST_TURNS: Final = 2
 LAST_TURNS: Final = 3
 
@@ -56,8 +56,11 @@ _MARK: Final = {"type": "ephemeral"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingredients:
-    """What a prompt is made of. `history` gives the view for a budget in tokens. Lines and retrieved texts come best
-    first; they are safe to stand beside our own words."""
+    """Inputs of a prompt.
+
+    `history` returns the view for a budget in tokens. Lines and retrieved texts are sorted best first and already
+    safe to stand beside our own words.
+    """
 
     history: Callable[[int], View]
     message: str
@@ -73,20 +76,26 @@ class Ingredients:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """`messages` in the shape of the Messages API, but for the first, which holds the system blocks."""
+    """Compiled prompt in the format of the Messages API.
+
+    Only the first message differs: it has the system blocks.
+    """
 
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Mapping[str, Any], ...]
     token_count: int
     sections: Mapping[str, int]
     prefix_digest: str  # of the static prefix: the same for every user, session and day
-    pruned: tuple[str, ...]  # sections that had to give way
-    retrieved: tuple[str, ...]  # the texts that found room
+    pruned: tuple[str, ...]  # names of the pruned sections
+    retrieved: tuple[str, ...]  # the texts that fit
     view: View
 
 
 def compiled(given: Ingredients) -> Compiled:
-    """The prompt, within its budget. Raises InvalidInput when not even the static prefix and the message fit."""
+    """Compile the prompt within its budget.
+
+    Raises InvalidInput if not even the static prefix and the message fit.
+    """
     tools = tuple(sorted((_sorted(tool) for tool in given.tools), key=lambda tool: str(tool["name"])))
     prefix = PREFIX + (f"\n{given.system.strip()}\n" if given.system.strip() else "")
     static = prefix + _json(tools) if tools else prefix
@@ -125,7 +134,10 @@ _ORDER: Final = ("prefix", "profile", "background", "history", "volatile", "task
 
 
 class _Sections:
-    """The sections that may give way, each within its own share, and then all within what is left."""
+    """Sections that can be pruned.
+
+    Each must fit its share, then all must fit the remaining budget.
+    """
 
     def __init__(self, given: Ingredients) -> None:
         self._given = given
@@ -147,7 +159,10 @@ class _Sections:
         }
 
     def pruned_to(self, room: int) -> tuple[str, ...]:
-        """Give way in the fixed order until all fits; the names of the sections that did."""
+        """Prune in the fixed order until all fits.
+
+        Return the names of the pruned sections.
+        """
         pruned = []
         for name, smaller in (
             ("task", self._less_task),
@@ -178,7 +193,7 @@ class _Sections:
         self.view = _ends(self.view)
 
     def _least_history(self, room: int) -> None:
-        """Nothing else is left: as many of the newest messages as fit."""
+        """Keep only as many of the newest messages as fit."""
         entries, tokens = list(self.view.entries), self.view.tokens
         over = self._over(room)
         while entries and over > 0:
@@ -194,7 +209,7 @@ class _Sections:
 
 
 def _ends(view: View) -> View:
-    """The first and the last turns: what is left of a history when there is no room."""
+    """Keep only the first and last turns of a history."""
     turns = list(dict.fromkeys(entry.turn for entry in view.entries if entry.turn))
     kept = {*turns[:FIRST_TURNS], *turns[-LAST_TURNS:]}
     entries = tuple(entry for entry in view.entries if entry.turn in kept)
@@ -202,7 +217,7 @@ def _ends(view: View) -> View:
 
 
 def _system(prefix: str, profile: Sequence[str], background: Sequence[str]) -> tuple[Mapping[str, Any], int]:
-    """The system blocks with their marks, and how many marks that were."""
+    """Return the system blocks with cache marks, and the number of marks."""
     blocks = [_block(prefix, marked=True)]
     if known := _known("Profile", profile) + _known("Background", background):
         blocks.append(_block(known.rstrip("\n"), marked=True))
@@ -210,7 +225,10 @@ def _system(prefix: str, profile: Sequence[str], background: Sequence[str]) -> t
 
 
 def _history(view: View, marks: int) -> list[Mapping[str, Any]]:
-    """The entries as messages: a mark where a compaction will not reach, and one at the end."""
+    """Return the entries as messages with cache marks.
+
+    One mark is where a compaction will not reach, one at the end.
+    """
     marked = {len(view.entries) - 1}
     if marks > 1 and view.stable:
         marked.add(view.stable - 1)
@@ -218,7 +236,7 @@ def _history(view: View, marks: int) -> list[Mapping[str, Any]]:
 
 
 def _final(last: Sequence[str], sections: _Sections, message: str) -> list[Mapping[str, Any]]:
-    """What changes with every request, in one message at the end, without a mark."""
+    """Return the volatile parts as one last, unmarked message."""
     blocks = []
     if context := _context(last, sections.task, sections.retrieved):
         blocks.append(_block(context))
@@ -245,7 +263,10 @@ def _cost(title: str, lines: Sequence[str]) -> int:
 
 
 def _fitting(lines: Sequence[str], budget: int) -> tuple[str, ...]:
-    """The lines, best first, that fit; one that is too long does not keep a shorter one out."""
+    """Return the lines, best first, that fit.
+
+    Lines that are too long are skipped.
+    """
     kept = []
     budget -= ENTRY_TOKENS  # the heading
     for line in lines:
@@ -257,7 +278,7 @@ def _fitting(lines: Sequence[str], budget: int) -> tuple[str, ...]:
 
 
 def _beginning(text: str, tokens: int) -> str:
-    """The lines of `text` from its beginning that fit."""
+    """Return the first lines of `text` that fit."""
     kept: list[str] = []
     for line in text.split("\n"):
         tokens -= count(f"\n{line}")
@@ -276,7 +297,10 @@ def _block(text: str, *, marked: bool = False) -> dict[str, Any]:
 
 
 def _sorted(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tool with its keys in one order, so that its bytes are the same whoever wrote it down."""
+    """Return the tool with sorted keys.
+
+    Its bytes then do not depend on the caller.
+    """
     ordered: dict[str, Any] = json.loads(_json(tool))
     return ordered
 

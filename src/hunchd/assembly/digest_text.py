@@ -1,4 +1,4 @@
-"""A digest as a prompt or a memory shows it: by schema, in the order in which it was said, within a budget."""
+"""Rendering of a digest by kind, within a budget."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ HEADINGS: tuple[tuple[PointKind, str], ...] = (
 LONGEST_POINT = 240  # characters
 HEADING_TOKENS = 4
 STATED: tuple[PointKind, ...] = ("decision", "instruction", "preference")
-MOST_STATED = 0.65  # of the budget, as long as something else was said
+MOST_STATED = 0.65  # of the budget, while there are other points
 
 
 def digest_text(digest: Digest, *, budget: int, note: str = "") -> str:
-    """The weightiest points within `budget` tokens, under a line that says which turns they stand for."""
+    """Render the heaviest points within `budget` tokens.
+
+    The first line names the turns.
+    """
     head = f"[Turns {digest.first}-{digest.last}{note}]"
     chosen = balanced(digest.points, budget - count(head))
     lines = [head]
@@ -36,7 +39,7 @@ def digest_text(digest: Digest, *, budget: int, note: str = "") -> str:
 
 
 def balanced(points: Sequence[Point], budget: int) -> list[Point]:
-    """What was stated first, but so that it leaves room for what was done and found."""
+    """Select points: statements first, but with room left for actions and insights."""
     stated = weightiest([point for point in points if point.kind in STATED], int(MOST_STATED * budget))
     left = budget - sum(_cost(point) for point in stated) - HEADING_TOKENS * len({point.kind for point in stated})
     seen = {_wording(point) for point in stated}
@@ -46,12 +49,14 @@ def balanced(points: Sequence[Point], budget: int) -> list[Point]:
 
 
 def weightiest(points: Sequence[Point], budget: int) -> list[Point]:
-    """As many of the weightiest points as `budget` tokens hold, each said once, in the order in which they were
-    said."""
+    """Select the heaviest points that fit, in original order.
+
+    Duplicates are skipped.
+    """
     chosen: list[Point] = []
     kinds: set[PointKind] = set()
     seen: set[str] = set()
-    # Of equal weight the newer counts: it may have replaced the older.
+    # Of equal weight the newer point counts: it may have replaced the older one.
     for point in sorted(points, key=lambda point: (-point.weight, -point.turn)):
         wording = _wording(point)
         if wording in seen:

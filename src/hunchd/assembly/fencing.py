@@ -1,8 +1,8 @@
-"""Text that others wrote, made safe to stand beside our own words.
+"""Fencing of untrusted text beside our own words.
 
-Everything from repositories, commands, commit messages and the web passes through here. Three promises: nothing
+Everything from repositories, commands, commit messages and the web passes through here. Three guarantees: nothing
 invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of our own marks; and
-what nobody vouches for stands between marks that it cannot contain.
+untrusted text stands between marks that it cannot contain.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import hashlib
 import re
 from functools import lru_cache
 
-# Marks of a quotation. They are taken out of every text that is quoted, so no text can close its own quotation.
+# Quotation marks. They are removed from every quoted text, so no text can close its own quotation.
 OPEN, CLOSE = "«", "»"
 ELLIPSIS = "…"
-# Long enough for a trace or a commit message; a longer one is cut: a fence is no place to read a log.
+# Long enough for a trace or a commit message; longer text is cut.
 LONGEST_BLOCK = 60  # lines
 LONGEST_LINE = 400  # characters
 
@@ -43,7 +43,7 @@ _TAG = re.compile(
 _CONTROL_TOKEN = re.compile(r"\|>|\[/?INST\]|<</?SYS>>|\[(?=(?:data|end) [0-9a-f]{4,})", re.IGNORECASE)
 _HOLE = re.compile(r"‹(\w{1,16})>")  # `<path>` in the template of a command
 _FENCE = re.compile(r"`{3,}|~{3,}")
-# What begins a block in Markdown, at the start of a line.
+# Start of a Markdown block at the beginning of a line.
 _BLOCK_START = re.compile(
     r"^([^\S\n]*)(#{1,6}(?=\s|$)|>|[-*_=](?:[^\S\n]*[-*_=]){2,}[^\S\n]*$|\[[^\]\n]{1,500}\]:)", re.MULTILINE
 )
@@ -53,16 +53,19 @@ _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
 def visible(text: str) -> str:
-    """`text` without escapes, control, zero-width and bidi characters; every kind of line end becomes a newline."""
+    """Remove escapes, control, zero-width and bidi characters.
+
+    Normalize line ends to newlines.
+    """
     if text.isascii() and text.isprintable():
         return text
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ANSI.sub("", text)))
 
 
-# A text is the same in most bundles of a day.
+# A text is the same in most bundles of a day, so results are cached.
 @lru_cache(maxsize=2048)
 def neutral(text: str, *, keep_quotations: bool = False) -> str:
-    """`text` in which nothing begins a heading, a fence, a tag or, unless kept, one of our quotations. Idempotent."""
+    """Neutralize headings, fences, tags and, unless kept, our quotation marks. Idempotent."""
     plain = visible(text)
     plain = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), plain)
     plain = _HOLE.sub(r"‹\1›", _TAG.sub("‹", plain))
@@ -73,7 +76,10 @@ def neutral(text: str, *, keep_quotations: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
-    """At most `limit` characters on one line, neutral, without leading Markdown marks; cut at a word if it can be."""
+    """Return at most `limit` neutralized characters on one line.
+
+    The text is cut at a word if possible. Leading Markdown marks are removed.
+    """
     flat = _SPACES.sub(" ", neutral(text[: limit * 4], keep_quotations=keep_quotations)).strip()
     flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
     if len(flat) <= limit:
@@ -84,12 +90,12 @@ def single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -
 
 
 def quoted(text: str, limit: int = 200) -> str:
-    """One line of somebody else's words between marks that it cannot contain."""
+    """Quote one line of untrusted text between marks that it cannot contain."""
     return f"{OPEN}{single_line(text, limit)}{CLOSE}"
 
 
 def fenced(text: str, *, provenance: str, nonce: str) -> str:
-    """A block of somebody else's words: opened and closed by `nonce`, every line of it prefixed.
+    """Fence a block of untrusted text: delimited by `nonce`, every line prefixed.
 
     Even a text that knew the nonce could not close the block, because no line of it can begin at the margin.
     """
@@ -102,7 +108,10 @@ def fenced(text: str, *, provenance: str, nonce: str) -> str:
 
 
 def nonce_for(secret: bytes, *parts: str) -> str:
-    """Eight hexadecimal digits that only who holds `secret` can compute; the same for the same parts."""
+    """Return eight hexadecimal digits keyed by `secret`.
+
+    The same for the same parts.
+    """
     seen = "\x00".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2s(seen, key=secret[:32], digest_size=4).hexdigest()
 
@@ -132,7 +141,7 @@ _STEMS = (
 
 @lru_cache(maxsize=2048)
 def addresses_a_model(text: str) -> bool:
-    """Whether `text` reads like an instruction to whoever reads the context."""
+    """Return True if `text` reads like an instruction to a model."""
     seen = visible(text[:4000])
     lower = seen.lower()
     return any(stem in lower for stem in _STEMS) and _INSTRUCTION.search(seen) is not None

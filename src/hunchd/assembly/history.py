@@ -1,9 +1,9 @@
-"""A session as a prompt shows it: append-only between compactions, inside its budget, nothing thrown away.
+"""Session history for prompts: append-only between compactions, within its budget, lossless.
 
-The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the next.
-Between two compactions it only grows at its end, so a provider's prompt cache keeps serving what was sent before. At a
-compaction, large stale tool results become pointers first; if that is not enough, older turns are condensed. The first
-two turns stay, the last ones stay as they were said, and what is left out can be read back by its id.
+The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the
+next. Between two compactions it only grows at its end, so a provider's prompt cache keeps serving what was sent
+before. A compaction first replaces large stale tool results with pointers; if that is not enough, it condenses
+older turns. The first two turns stay, the last ones stay verbatim, and what is left out can be read back by its id.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hunchd.domain.session import Digest, Event, Message, Turn, begins_turn, joi
 
 Role = Literal["user", "assistant"]
 
-MOST_TURNS: Final = 20  # as many as a person can still follow word by word
+MOST_TURNS: Final = 20  # as many as a person can still follow verbatim
 VERBATIM: Final = 4  # turns at the end whose tool results are never replaced
-OPENING: Final = 2  # turns at the beginning that stay: what the session is about
+OPENING: Final = 2  # turns at the beginning that stay: the subject of the session
 LEAST_KEPT: Final = 3  # turns at the end that are never condensed
 MOST_KEPT: Final = 10
 # A tool result beyond either is large: it is read once and rarely again.
@@ -30,13 +30,13 @@ LARGE_TOKENS: Final = 1_000
 ENTRY_TOKENS: Final = 4  # what a message costs beside its text
 
 # Parts of the history's budget.
-FULL: Final = 0.5  # of it in recent turns: time to compact
-KEPT: Final = 0.25  # that recent turns may take after a compaction
-CONDENSED: Final = 0.25  # that condensed turns may take together
-MERGED: Final = 0.125  # that they take when they were merged
-STRETCH: Final = 0.05  # that one condensed stretch may take
-WHOLE_RESULT: Final = 0.25  # beyond it a tool result is never shown whole, not even when it is new
-OPENING_TURN: Final = 0.05  # that an opening turn may take
+FULL: Final = 0.5  # in recent turns: triggers a compaction
+KEPT: Final = 0.25  # for recent turns after a compaction
+CONDENSED: Final = 0.25  # for all condensed turns
+MERGED: Final = 0.125  # for merged condensed turns
+STRETCH: Final = 0.05  # for one condensed range
+WHOLE_RESULT: Final = 0.25  # larger tool results are never shown whole, even when new
+OPENING_TURN: Final = 0.05  # for an opening turn
 
 CONDENSED_NOTE: Final = ", condensed; every word is kept and can be searched"
 
@@ -45,7 +45,10 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the prompt: the id of what it shows and its turn, or "" and 0 of a condensed stretch."""
+    """Message of the prompt with the id and turn that it shows.
+
+    Returns "" and 0 for condensed turns.
+    """
 
     role: Role
     text: str
@@ -56,18 +59,24 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The history as it stands. `stable` entries at its beginning outlive the next compaction."""
+    """Current state of the history.
+
+    Its first `stable` entries survive the next compaction.
+    """
 
     entries: tuple[Entry, ...]
     stable: int
     tokens: int
     compactions: int
-    condensed_until: int  # number of the last turn that is not shown word by word; 0: all are
+    condensed_until: int  # last turn that is not shown verbatim; 0: all are
 
 
 @dataclass(slots=True)
 class History:
-    """Feed it the log in order; ask for the view at any time. `budget` is in tokens."""
+    """Accumulator of a session's log that yields the view at any time.
+
+    `budget` is in tokens.
+    """
 
     budget: int
     condense: Condense
@@ -81,7 +90,7 @@ class History:
     _turns: int = 0
 
     def add(self, message: Message) -> None:
-        """Take one more message; whatever must be compacted is compacted before a new turn begins."""
+        """Append a message, compacting if necessary before a new turn begins."""
         before = self._tail[-1].messages[-1] if self._tail else None
         if begins_turn(before, message):
             if len(self._tail) >= MOST_TURNS or self._tail_tokens() > FULL * self.budget:
@@ -95,7 +104,10 @@ class History:
             self._shown[message.id] = entry_of(message, self._turns, most=int(WHOLE_RESULT * self.budget))
 
     def compact(self, *, forced: bool = True) -> None:
-        """Replace large stale tool results; unless that made room enough, condense older turns too."""
+        """Replace large stale tool results.
+
+        Condense older turns if that is not enough.
+        """
         for turn in self._tail[:-VERBATIM]:
             for message in turn.messages:
                 if is_large(message):
@@ -106,6 +118,7 @@ class History:
         self.compactions += 1
 
     def view(self) -> View:
+        """Return the current view."""
         tail = [self._shown[one.id] for turn in self._tail for one in turn.messages if one.id in self._shown]
         entries = (*self._opening, *self._condensed, *tail)
         return View(
@@ -136,7 +149,10 @@ class History:
             self._condensed = [self._told(self._digests[0], MERGED)]
 
     def _keepable(self) -> int:
-        """How many turns at the end stay: as many as fit, within bounds."""
+        """Return how many turns at the end stay.
+
+        As many as fit, within limits.
+        """
         room, kept = KEPT * self.budget, 0
         for turn in reversed(self._tail[-MOST_KEPT:]):
             room -= self._turn_tokens(turn)
@@ -166,7 +182,10 @@ def is_large(message: Message) -> bool:
 
 
 def entry_of(message: Message, turn: int, *, most: int) -> Entry:
-    """The message as the prompt shows it: whole, or beginning and end of what takes more than `most` tokens."""
+    """Render a message, shortened if it exceeds `most` tokens.
+
+    Beginning and end are kept.
+    """
     role, label = _role_and_label(message)
     text = label + message.text
     if message.tokens + ENTRY_TOKENS > most:
@@ -175,7 +194,7 @@ def entry_of(message: Message, turn: int, *, most: int) -> Entry:
 
 
 def pointer_to(message: Message, turn: int) -> Entry:
-    """What stands for a tool result that is not shown any more, and says where to read it."""
+    """Replace a tool result with a pointer to it."""
     role, label = _role_and_label(message)
     first = next((line for line in message.text.splitlines() if line.strip()), "")
     last = next((line for line in reversed(message.text.splitlines()) if line.strip()), "")
@@ -185,7 +204,10 @@ def pointer_to(message: Message, turn: int) -> Entry:
 
 
 def _excerpt(message: Message, most: int) -> str:
-    """Beginning and end within about `most` tokens: errors say what at the end and where at the beginning."""
+    """Return beginning and end within about `most` tokens.
+
+    Errors name the failure at the end and the place at the beginning.
+    """
     room = max(16, most - 40) * len(message.text) // max(message.tokens, 1)
     half = max(20, room // 2)
     note = f"\n[{ELLIPSIS} of {message.tokens:,} tokens; all of it is kept as {message.id}; expand it to read it]\n"

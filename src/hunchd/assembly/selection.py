@@ -1,4 +1,7 @@
-"""Which pieces, and how much of each: greedy by value per token, each piece falling to a shorter form when it must."""
+"""Greedy selection of pieces and forms by value per token.
+
+A piece falls back to a shorter form if it must.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,31 @@ from functools import lru_cache
 from hunchd.domain.context import Level, Piece, Tier
 from hunchd.domain.memory import Trust
 
-# Below this a line is more likely to cost trust than to help: one reader in twenty would use it.
+# Less useful lines cost more trust than they help: fewer than one reader in twenty would use them.
 MINIMUM_VALUE = 0.05
-# What a form keeps of the usefulness of the whole text.
+# Share of the full text's usefulness that each form keeps.
 WORTH_OF: Mapping[Level, float] = {"full": 1.0, "summary": 0.85, "compressed": 0.6, "index": 0.35}
-# Usefulness that a token must bring. Short beats full: 300 tokens of a skeleton need a piece worth 0.2 or more.
+# Minimum usefulness per token. Short beats full: 300 tokens of a skeleton need a piece worth 0.2 or more.
 MINIMUM_GAIN = 3e-4
-# Two texts of which four words in five are the same say the same.
+# Two texts that share four words in five are duplicates.
 SAME_WORDS = 0.8
-# … and of two texts of one kind about the same paths, one in two.
+# … and two texts of one kind about the same paths if they share one in two.
 SAME_WORDS_ABOUT_THE_SAME = 0.5
-# Kinds of which a bundle has one piece for a path.
+# Kinds of which a bundle has one piece per path.
 ONE_A_PATH = frozenset({"file", "skeleton", "test"})
-# No single source fills a context: one commit message or one page cannot crowd out the rest.
+# Maximum share of one source, so that one commit message or page cannot crowd out the rest.
 LARGEST_SHARE_OF_A_SOURCE = 0.3
-# With fewer sources than this, a third each is arithmetic and not flooding; it then holds for untrusted ones only.
+# With fewer sources a third each is no flooding; the limit then applies to untrusted ones only.
 SOURCES_FOR_THE_CAP = 4
-# This much is never a flood, however small the context: the eight lines of a trace.
+# Never counts as a flood, however small the context: the eight lines of a trace.
 HARMLESS = 128  # tokens
-# The only text of a source in its shortest form is not taken away up to this size: it may be the error one works on.
+# The only text of a source in its shortest form stays up to this size: it may be the current error.
 HARMLESS_ALONE = 400  # tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One form of a piece as it would be rendered."""
+    """Rendered form of a piece."""
 
     level: Level
     block: str
@@ -46,7 +49,10 @@ class Option:
 
 @dataclass(slots=True)
 class Choice:
-    """A piece on its way into a bundle: its useful forms, shortest first, and which of them is chosen (-1: none)."""
+    """Piece with its useful forms and the chosen one.
+
+    Forms are sorted shortest first; -1 means that none is chosen.
+    """
 
     piece: Piece
     options: tuple[Option, ...]
@@ -70,7 +76,10 @@ Count = Callable[[str], int]
 
 
 def choices(pieces: Iterable[Piece], render: Render, count: Count) -> list[Choice]:
-    """What is worth serving, each thing once, in an order that depends on nothing but the pieces."""
+    """Return the pieces worth serving without repeats.
+
+    The order depends only on the pieces.
+    """
     return [
         Choice(piece, options)
         for piece in without_repeats(piece for piece in pieces if piece.value >= MINIMUM_VALUE)
@@ -79,7 +88,7 @@ def choices(pieces: Iterable[Piece], render: Render, count: Count) -> list[Choic
 
 
 def options_of(piece: Piece, render: Render, count: Count) -> tuple[Option, ...]:
-    """The forms of a piece that gain by their length, shortest first."""
+    """Return the forms whose value grows with their length, shortest first."""
     found: list[Option] = []
     for level, text in sorted(piece.forms, key=lambda form: WORTH_OF[form[0]]):
         if not text.strip():
@@ -95,7 +104,10 @@ def options_of(piece: Piece, render: Render, count: Count) -> tuple[Option, ...]
 
 
 def fill(candidates: Sequence[Choice], capacity: int) -> int:
-    """Raise `candidates` to better forms while a step fits and pays; returns the tokens that were used."""
+    """Raise `candidates` to better forms while a step fits and pays.
+
+    Return the tokens used.
+    """
     left = capacity
     queue = [step for index, choice in enumerate(candidates) if (step := _best_step(choice, index, left))]
     heapq.heapify(queue)
@@ -112,7 +124,10 @@ def fill(candidates: Sequence[Choice], capacity: int) -> int:
 
 
 def _best_step(choice: Choice, index: int, left: int) -> tuple[float, float, str, int, int] | None:
-    """The step up with the best gain a token that still fits; ordered by gain, then value, then id."""
+    """Return the step with the best gain per token that fits.
+
+    Its tuple sorts by gain, then value, then id.
+    """
     best: tuple[float, int] | None = None
     for target in range(choice.chosen + 1, len(choice.options)):
         option = choice.options[target]
@@ -126,7 +141,7 @@ def _best_step(choice: Choice, index: int, left: int) -> tuple[float, float, str
 
 
 def without_repeats(pieces: Iterable[Piece]) -> list[Piece]:
-    """Each thing once: the most critical, then the most valuable telling of it stays."""
+    """Drop duplicates: the most critical, then the most valuable version stays."""
     kept: list[Piece] = []
     ids: set[str] = set()
     paths: set[str] = set()
@@ -151,7 +166,7 @@ def without_repeats(pieces: Iterable[Piece]) -> list[Piece]:
 class _Telling:
     subject: tuple[str, ...]  # kind and paths
     words: frozenset[str]
-    sketch: int  # a bit for each word, of 256: a quick no
+    sketch: int  # 256-bit word sketch for quick rejection
 
 
 _WORD = re.compile(r"\w+")
@@ -172,7 +187,10 @@ def _words(text: str) -> tuple[frozenset[str], int]:
 
 
 def _near(one: _Telling, told: Sequence[_Telling]) -> list[_Telling]:
-    """Those that could share half of their words: they share a third of their bits. Most pairs end here."""
+    """Return candidates that may share half of their words.
+
+    They share a third of their sketch bits. Most pairs are rejected here.
+    """
     sketch = one.sketch
     return [other for other in told if 3 * (sketch & other.sketch).bit_count() >= (sketch | other.sketch).bit_count()]
 
@@ -184,7 +202,10 @@ def _the_same(one: _Telling, other: _Telling) -> bool:
 
 
 def source_of(piece: Piece) -> str:
-    """Who stands behind a piece: everything that one commit, file, page or command says counts together."""
+    """Return the key of a piece's source.
+
+    Everything from one commit, file, page or command counts together.
+    """
     for name in ("origin", "sha", "path", "url", "command", "ref"):
         if piece.source.get(name):
             return f"{name}:{piece.source[name]}"
@@ -192,7 +213,7 @@ def source_of(piece: Piece) -> str:
 
 
 def hold_back_floods(chosen: Sequence[Choice], overhead: int) -> None:
-    """Shorten, then drop, what comes from a source that fills more than its share of the context."""
+    """Shorten or drop pieces of sources that exceed their share."""
     while True:
         served = [choice for choice in chosen if choice.chosen >= 0]
         by_source: dict[str, list[Choice]] = {}
@@ -215,7 +236,10 @@ def hold_back_floods(chosen: Sequence[Choice], overhead: int) -> None:
 
 
 def _victim(theirs: Sequence[Choice], *, strict: bool) -> Choice | None:
-    """The longest text of a source that may be shortened; the user's own words never are."""
+    """Return the longest text of a source that may be shortened.
+
+    The user's words never are.
+    """
     able = [
         choice
         for choice in theirs

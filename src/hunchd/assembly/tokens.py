@@ -1,7 +1,7 @@
-"""Tokens of a text, counted here: no network, no model.
+"""Local token counter: no network, no model.
 
-The count is that of the vocabulary Anthropic has published for Claude, raised where another mainstream tokenizer
-takes more, so that a budget holds for whichever model reads the bundle. The errors are in
+The count is that of the vocabulary that Anthropic has published for Claude, raised where another mainstream
+tokenizer takes more, so that a budget holds for whichever model reads the bundle. The errors are in
 docs/decisions/0009-token-counts.md.
 """
 
@@ -14,9 +14,9 @@ from functools import cache
 from importlib import resources
 from itertools import accumulate, pairwise
 
-# The pieces a byte-pair encoder works on, as Claude's vocabulary was trained on them. They decide what may be added:
-# no piece holds both a visible character and the white space after it, so counts of texts that begin with a newline
-# and end in something visible add up exactly.
+# Pieces for the byte-pair encoder, as in the training of Claude's vocabulary. They determine what can be summed:
+# no piece has both a visible character and white space after it, so counts of texts that begin with a newline
+# and end in a visible character add up exactly.
 _PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
 # Longer pieces are counted in parts: it keeps the work linear, and costs a token in a hundred on random letters,
 # where other vocabularies take more than Claude's anyway.
@@ -26,7 +26,7 @@ _MOST_CACHED = 8_192  # pieces; 1 MB
 # Other tokenizers have no token longer than this for white space.
 _LONGEST_SPACES = 128
 _LONGEST_NEWLINES = 16
-# Scripts of which cl100k takes up to an eighth more tokens than Claude's vocabulary: Hebrew; kana and Han.
+# Scripts that take up to an eighth more tokens in cl100k than in Claude's vocabulary: Hebrew; kana and Han.
 _DEARER_ELSEWHERE = re.compile(
     "[\u0590-\u05ff\u2e80-\u303f\u3040-\u30ff\u3100-\u312f\u31a0-\ua4cf\uf900-\ufaff\uff00-\uffef]"
 )
@@ -37,7 +37,10 @@ _cached: dict[str, int] = {}
 
 
 def count(text: str) -> int:
-    """How many tokens `text` takes: for o200k, cl100k and Claude's vocabulary at most 2 % too few."""
+    """Count the tokens of `text`.
+
+    At most 2 % too few for o200k, cl100k and Claude's vocabulary.
+    """
     if len(_cached) > _MOST_CACHED:
         _cached.clear()
     total = 0
@@ -67,7 +70,7 @@ def _tokens_of(piece: str) -> int:
 
 
 def _merged(piece: bytes) -> int:
-    """How many tokens are left when neighbours have been merged, the commonest pair first, until none is a token."""
+    """Count the tokens left after merging neighbours, the most frequent pair first."""
     ranks = _ranks()
     if piece in ranks:
         return 1
@@ -90,7 +93,10 @@ def _merged(piece: bytes) -> int:
 
 @cache
 def _ranks() -> dict[bytes, int]:
-    """Each token with its rank, read when first needed (30 ms, 8 MB)."""
+    """Load the rank of each token on first use.
+
+    This takes 30 ms and 8 MB.
+    """
     packed = resources.files(__package__).joinpath("vocabulary.bin").read_bytes()
     plain = zlib.decompress(packed)
     size = int.from_bytes(plain[:4], "big")
