@@ -1,1 +1,4 @@
-"""From what was found to what is shown: fused, ranked, with a reason for each, and silent when nothing is relevant."""
+"""Ranking of search hits with reasons.
+
+Nothing is returned if nothing is relevant.
+"""

@@ -1,4 +1,7 @@
-"""What was found in the store and what is at hand, as one answer; read while the store still looks. Pure."""
+"""Merging of stored and recent hits into one answer. Pure.
+
+Memories are read while the store still searches.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,29 @@ from hunchd.store.database.hits import Glimpse, Hit
 
 AnyHit = TypeVar("AnyHit", Hit, Glimpse)
 
-PARTS_OF_ONE: Final = 3  # chunks of one document among the best results, about
+PARTS_OF_ONE: Final = 3  # approximate chunks per document among the best results
 
 
 class Readings:
-    """Memories as they are read for one question, and what they say of it. May be read from any one thread at a time,
-    before it is known whether they are wanted."""
+    """Memories parsed for one question, with their term counts.
+
+    May be filled from one thread at a time, before it is known if they are needed.
+    """
 
     def __init__(self, query: str) -> None:
         self._roots = roots_of(query)
-        self._read: dict[str, Gist] = {}  # by the JSON that was kept
-        self.counts: dict[str, Counted] = {}  # by id: `counted_in` of it
+        self._read: dict[str, Gist] = {}  # by stored JSON
+        self.counts: dict[str, Counted] = {}  # by id, from `counted_in`
 
     def read(self, bodies: Iterable[str]) -> None:
+        """Parse the memories and count the question's terms in them."""
         new = {body: gist_of(body) for body in bodies if body not in self._read}
         self._read |= new
         gists = list(new.values())
         self.counts.update(zip([gist.id for gist in gists], counted_in(gists, self._roots), strict=True))
 
     def glimpses(self, found: Sequence[tuple[Found, Sequence[str]]]) -> list[Glimpse]:
-        """Of each memory that was found, and why."""
+        """Build the hits of the memories that were found, with reasons."""
         self.read([one.body for one, _ in found])
         return [
             Glimpse(memory=self._read[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(why))
@@ -52,8 +58,11 @@ def answer(
     now: datetime,
     readings: Readings | None = None,
 ) -> list[dict[str, Any]]:
-    """The contract's results, best first, more than `k` where parts of documents are among them. What is `at_hand`
-    takes the place of what is older in the store."""
+    """Return the results in the API's format, best first.
+
+    There may be more than `k` if chunks of documents are among them. Hits in `at_hand` replace older ones of the
+    store.
+    """
     newer = {hit.memory.id: hit.memory for hit in at_hand}
     counts = dict(readings.counts) if readings is not None else {}
     merged: dict[str, Hit | Glimpse] = {}
@@ -71,12 +80,15 @@ def answer(
 
 
 def lasting(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
-    """Without what is over by then; the next night says so in its status."""
+    """Drop memories that have expired; the next night sets their status."""
     return [hit for hit in hits if not is_over(hit.memory, moment)]
 
 
 def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, str]:
-    """Of facts of the main line, by id: the id that one has which says otherwise on `branch`."""
+    """Map main-line facts to their ids on `branch`.
+
+    A fact of that id says otherwise on the branch.
+    """
     if not branch:
         return {}
     memories = [hit.memory for hit in hits]
@@ -88,7 +100,7 @@ def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, st
 
 
 def whole_documents(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each document once, by its best part: a chunk stands for the document that it is a part of."""
+    """Merge chunks into documents: each document once, by its best chunk."""
     shown: dict[str, dict[str, Any]] = {}
     for result in results:
         whole = str(result["source"].get("document") or result["id"])

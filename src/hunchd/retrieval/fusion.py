@@ -1,4 +1,7 @@
-"""Two ways of looking, one order: scores are made comparable and added. Pure."""
+"""Fusion of lexical and dense scores: both are standardized and added.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ import numpy.typing as npt
 Key = TypeVar("Key", bound=Hashable)
 Candidate = tuple[Key, float | None, float | None]  # key, lexical score, cosine similarity
 
-# Words find more than a small dense model does alone; together they find more than either.
+# Lexical search alone finds more than a small dense model; both together find more than either.
 LEXICAL: Final = 1.0
 DENSE: Final = 0.6
 
 
 def fused(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
-    """Keys and scores, best first: standard scores of both kinds, added.
+    """Return (key, score) pairs, best first.
 
-    What one way did not find counts as its worst: it is at least as far away as the last one that was found.
+    A score is the weighted sum of both standard scores. A missing score counts as the lowest one: the candidate is
+    at least as far away as the last that was found.
     """
     if not candidates:
         return []
@@ -30,12 +34,15 @@ def fused(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
 
 
 def best(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
-    """A choice of the k best, for whoever has candidates and no opinion."""
+    """Return a function that selects the k best candidates."""
     return lambda candidates: [key for key, _ in fused(candidates)[:k]]
 
 
 def _standardised(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
-    """How many standard deviations above the mean each score is; missing ones as the lowest."""
+    """Return how many standard deviations above the mean each score is.
+
+    Missing ones as the lowest.
+    """
     found = np.array(scores, np.float64)  # None: not a number
     missing = np.isnan(found)
     if missing.all():

@@ -1,8 +1,8 @@
-"""One text at several grains: by itself, with its neighbours, in its session; what each says of a question. Pure.
+"""Passage scoring by itself, with neighbours and by session. Pure.
 
-A turn of a conversation seldom answers by itself: the word that was asked for stands in the turn before. So a passage
-is scored by BM25 alone, with one neighbour on either side and with two, and a session by its best three windows. What
-has no neighbours is the same at every grain.
+A turn of a conversation seldom answers alone: the word in question is often in the turn before. So a passage is
+scored by BM25 alone, with one neighbour on either side and with two, and a session by its best three windows. A
+passage without neighbours has the same score at every level.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy.typing as npt
 SATURATION: Final = 1.2  # the usual constants of BM25
 LENGTH_WEIGHT: Final = 0.75
 BEST_OF_SESSION: Final = 3  # windows
-_ROUNDS: Final = 8  # after which the weights of words hardly change
-_FULL: Final = SATURATION + 1.0  # what a word counts that is said without end
+_ROUNDS: Final = 8  # iterations after which the weights hardly change
+_FULL: Final = SATURATION + 1.0  # limit of a word's gain for many occurrences
 
 Table = npt.NDArray[np.float64]
 
 
 class Passage(NamedTuple):
-    """What one text says of a question: how often which words that were asked, in how many words altogether."""
+    """Term counts and length of one text."""
 
     said: Mapping[str, int]
     length: int
@@ -38,7 +38,10 @@ class Passage(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """Passages and, a row each, how often they say each of the words that are asked for, a column each."""
+    """Passages with a matrix of term counts.
+
+    One row per passage, one column per word.
+    """
 
     passages: Sequence[Passage]
     words: Sequence[str]
@@ -47,8 +50,10 @@ class Spoken(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Of each passage how much of the question each grain says, 0..1, by how rare its words are; and how near the
-    meaning is."""
+    """Scores of each passage, 0..1, by window size and by meaning.
+
+    Words are weighted by rarity.
+    """
 
     own: Table
     window: Table  # with a neighbour on either side
@@ -56,11 +61,11 @@ class Evidence(NamedTuple):
     session: Table  # its best three windows, on average
     meaning: Table
     meaning_window: Table
-    said: npt.NDArray[np.bool_]  # by passage and word: whether the window says it
+    said: npt.NDArray[np.bool_]  # by passage and word: True if the window has the word
 
 
 def spoken(passages: Sequence[Passage], words: Sequence[str]) -> Spoken:
-    """What the passages say of the words."""
+    """Build the matrix of term counts."""
     counts = np.zeros((len(passages), len(words)))
     places = {word: place for place, word in enumerate(words)}
     for row, one in enumerate(passages):
@@ -70,8 +75,11 @@ def spoken(passages: Sequence[Passage], words: Sequence[str]) -> Spoken:
 
 
 def rarities(told: Spoken, scores: Sequence[float | None]) -> Table:
-    """How much each word weighs. The index knows how rare a word is among all texts but tells only each text's score;
-    the weights that explain these scores are found by multiplicative updates. A word in none of the texts is rare."""
+    """Estimate the weight of each word from the scores of the index.
+
+    The index knows how rare a word is among all texts but reports only each text's score; the weights that explain
+    these scores are found by multiplicative updates. A word in none of the texts counts as rare.
+    """
     reward = np.array(scores, np.float64)  # None: not a number
     scored = (reward > 0) & told.counts.any(axis=1)
     gains = _gains(told.counts[scored], told.lengths[scored], _mean(told.lengths))
@@ -88,7 +96,7 @@ def rarities(told: Spoken, scores: Sequence[float | None]) -> Table:
 
 
 def evidence(told: Spoken, weights: Table) -> Evidence:
-    """What speaks for each passage, in their order."""
+    """Score each passage, in order."""
     passages, counts, lengths = told.passages, told.counts, told.lengths
     own, meaning = _scores(counts, lengths, weights), _meanings(told, weights)
     at = {one.place: index for index, one in enumerate(passages) if one.place is not None}
@@ -107,9 +115,12 @@ def evidence(told: Spoken, weights: Table) -> Evidence:
 
 
 def _meanings(told: Spoken, weights: Table) -> Table:
-    """The similarity of each. What was told a moment ago has no vector yet: it counts as near as others usually are
-    that say no more of the question, or what was just remembered would stand behind all that says half of it. What else
-    is not known speaks neither for nor against."""
+    """Return the similarities, with estimates for missing ones.
+
+    A text that was just added has no vector yet: it gets the median similarity of texts that say no more of the
+    question; otherwise it would rank behind everything that says half of it. Other unknown values are neutral: the
+    mean.
+    """
     similarity = np.array([one.similarity for one in told.passages], np.float64)  # None: not a number
     unknown = np.isnan(similarity)
     if not unknown.any():
@@ -127,8 +138,10 @@ def _meanings(told: Spoken, weights: Table) -> Table:
 
 
 def _around(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> npt.NDArray[np.intp]:
-    """Of each passage, a row each, which lie from two before it to two behind it; as many as there are passages stand
-    for none."""
+    """Return the neighbours of each passage, two on either side.
+
+    The number of passages stands for none.
+    """
     none = len(passages)
     return np.array(
         [
@@ -142,17 +155,20 @@ def _around(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> n
 
 
 def _scores(counts: Table, lengths: Table, weights: Table) -> Table:
-    """BM25 of each row, as a share of what a text could have at most."""
+    """Return BM25 of each row as a share of the maximum."""
     most = weights.sum() * _FULL
     if not len(lengths) or not most:
         return np.zeros(len(lengths))
-    # Row by row, so that equal texts have equal scores: a product of matrices may round each in its own way.
+    # Row by row, so that equal texts have equal scores: a matrix product may round each row differently.
     found: Table = (_gains(counts, lengths, _mean(lengths)) * weights).sum(axis=1) / most
     return found
 
 
 def _of_sessions(passages: Sequence[Passage], own: Table, windows: Table) -> Table:
-    """What its session is worth to each passage; what is in none is one by itself."""
+    """Return the score of each passage's session.
+
+    One without a session keeps its own score.
+    """
     found: defaultdict[str, list[float]] = defaultdict(list)
     for one, score in zip(passages, windows.tolist(), strict=True):
         if one.session is not None:

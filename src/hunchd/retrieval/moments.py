@@ -1,4 +1,7 @@
-"""When a question says that something was: months, days and years it names, and whether a memory is of then. Pure."""
+"""Time expressions in questions: months, days and years, and matching of dates.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-NEAR: Final = timedelta(days=3)  # what happened is often told a day or two later
+NEAR: Final = timedelta(days=3)  # events are often reported a day or two later
 _MONTHS: Final = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
 _MONTH = re.compile(rf"\b({'|'.join(month.capitalize() for month in _MONTHS)})\b")
-# Words of other meanings too: months only beside a number or behind a preposition.
+# Ambiguous names: months only beside a number or after a preposition.
 _DOUBTFUL = re.compile(
     r"(?:\b(?:in|of|on|since|until|by|during|last|this|early|late|mid)\s+|\d\s*)(?:May|March)\b|\b(?:May|March),?\s+\d"
 )
@@ -23,7 +26,7 @@ _YEAR = re.compile(r"\b(20\d\d)\b")
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """A month, perhaps of a year, perhaps a day of it."""
+    """Months of a question, possibly with years and days."""
 
     months: frozenset[int]
     days: frozenset[int] = frozenset()
@@ -31,7 +34,10 @@ class Then:
 
 
 def named(question: str) -> Then | None:
-    """The time that a question names; None if it names none."""
+    """Parse the time that a question names.
+
+    Returns None if it names none.
+    """
     iso = _ISO.search(question)
     if iso is not None and 1 <= int(iso[2]) <= 12:
         return Then(frozenset((int(iso[2]),)), frozenset((int(iso[3]),) if iso[3] else ()), frozenset((int(iso[1]),)))
@@ -45,6 +51,6 @@ def named(question: str) -> Then | None:
 
 
 def agrees(then: Then, at: datetime) -> tuple[bool, bool]:
-    """Whether `at` is of that month, and near one of the days named."""
+    """Return (in that month, near a named day) for `at`."""
     month = at.month in then.months and (not then.years or at.year in then.years)
     return month, month and any(abs(at.day - day) <= NEAR.days for day in then.days)

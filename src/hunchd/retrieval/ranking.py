@@ -1,4 +1,7 @@
-"""Hits from memory and store as one ranking: relevance first, then bounded boosts, and nothing that does not answer."""
+"""Ranking of hits from memory and store.
+
+Relevance comes first, then bounded boosts; hits that do not answer are dropped.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +28,23 @@ from hunchd.store.database.hits import Glimpse, Hit
 Depth = Literal["specific", "shallow", "deep"]
 
 # Unrelated texts have a cosine of about 0 with this kind of model, paraphrases 0.5 and more.
-RELATED: Final = 0.35  # alone enough to be shown
-VAGUE: Final = 0.15  # below, the meaning says nothing
-# A text that says this share of what was asked answers it, whatever it means.
+RELATED: Final = 0.35  # sufficient on its own
+VAGUE: Final = 0.15  # below, the similarity says nothing
+# A text that covers this share of the question answers it, whatever its similarity.
 COVERED: Final = 0.5
-HALF_COVERED: Final = 0.25  # enough beside a meaning between vague and related
-ENOUGH_WORDS: Final = 8  # of a longer question nobody answers all; half of so many will do
+HALF_COVERED: Final = 0.25  # sufficient with a similarity between vague and related
+ENOUGH_WORDS: Final = 8  # of a longer question only this many words count
 FRESH: Final = timedelta(days=7)
 FRESH_BOOST: Final = 1.2
-# Boosts are bounded, so that they settle what is near and never lift what is irrelevant.
+# Boosts are bounded, so that they decide between close scores and never lift irrelevant hits.
 IMPORTANCE: Final = 0.2  # from 0.9 to 1.1
-USAGE: Final = 0.1  # most that citations add or ignored showings take away
-OUTDATED: Final = 0.6  # superseded and suspect memories stay findable, behind what is valid
-PRINTED: Final = 0.8  # what a tool says or is told, behind what somebody says of the same
+USAGE: Final = 0.1  # maximum effect of citations and ignored displays
+OUTDATED: Final = 0.6  # superseded and suspect memories rank behind valid ones
+PRINTED: Final = 0.8  # tool calls and results rank behind what people say
 SHALLOW_MOST: Final = 5
 DEEP_MOST: Final = 20
 
-# What each kind of evidence counts: learned on three long conversations, each one tried with what the others taught.
+# Weights of the scores: learned on three long conversations, cross-validated on each of them.
 OWN: Final = 2.6
 WINDOW: Final = 4.5
 WIDE: Final = 6.0
@@ -49,24 +52,27 @@ SESSION: Final = 5.6
 MEANING: Final = 4.4
 MEANING_WINDOW: Final = 5.2
 MOST: Final = OWN + WINDOW + WIDE + SESSION + MEANING + MEANING_WINDOW
-# Of a message, on the same scale: who says it, when, how much it says.
-SPEAKER: Final = 0.95  # it is said by the one person of several whom the question names
-ASKS: Final = -1.0  # what ends in a question answers none
-MONTH: Final = 3.4  # it was said in the month that the question names
-DAY: Final = 2.8  # and near the day
-LENGTH: Final = 1.0  # times the natural logarithm of how much longer it is than usual
+# Scores of a message on the same scale: speaker, time, length.
+SPEAKER: Final = 0.95  # the question names only this speaker
+ASKS: Final = -1.0  # a text that ends in a question answers none
+MONTH: Final = 3.4  # said in the month that the question names
+DAY: Final = 2.8  # said near the named day
+LENGTH: Final = 1.0  # times the natural logarithm of its length relative to the mean
 USUAL_LENGTH: Final = 15  # words
-LONGEST: Final = 60  # words; more of them say no more
-FIRST_WORDS: Final = 5  # of a question, that count in full
-FADING: Final = 8  # words behind them until one counts half
+LONGEST: Final = 60  # words; more add nothing
+FIRST_WORDS: Final = 5  # words of a question with full weight
+FADING: Final = 8  # further words until the weight is halved
 _OF_TOOLS: Final = frozenset({Event.CALL, Event.RESULT})
-_GROWS: Final = 3  # times that a text is longer in lower case, at most; it is never shorter
-INDEXED: Final = 8_000  # characters of a text that are looked at
+_GROWS: Final = 3  # maximum growth of a text in lower case; it never shrinks
+INDEXED: Final = 8_000  # characters read per text
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A memory with its place in the answer. `score` is between 0 and about 1.5."""
+    """Memory with its score, snippet and reasons.
+
+    `score` is between 0 and about 1.5.
+    """
 
     memory: Memory | Gist
     score: float
@@ -74,15 +80,15 @@ class Ranked:
     reasons: tuple[str, ...]
 
 
-Counted = tuple[dict[str, int], int]  # how often a memory says which roots, and its length
+Counted = tuple[dict[str, int], int]  # count by stem, and length in words
 
 
-# Lines of a commit's message that name people, and git's mark of what was done to a file.
-# The others are as old as their last reading.
+# Kinds with a date of their own; others are as old as their last reading.
 _DATED: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
+# Lines of a commit's message that name people, and git's status in front of a changed file.
 _SIGNED: Final = re.compile(
     r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: "
-    r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by those who moved it here from elsewhere
+    r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by conversions from other systems
     re.IGNORECASE,
 )
 _CHANGED: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
@@ -97,8 +103,11 @@ def ranked(
     now: datetime,
     counts: Mapping[str, Counted] | None = None,
 ) -> list[dict[str, Any]]:
-    """The contract's results for `query`, best first; at most `k`, and none if nothing answers it. `counts`, by id: of
-    memories that were looked at already, what `counted_in` gave."""
+    """Return at most `k` results for `query`, best first.
+
+    They are in the API's format. Empty if nothing answers it. `counts` has the results of `counted_in` by id, for
+    memories that were counted before.
+    """
     return [
         {
             **_told(one.memory, one.snippet),
@@ -110,25 +119,33 @@ def ranked(
 
 
 def told(query: str, memory: Memory) -> dict[str, Any]:
-    """What a result tells of a memory, whatever its place."""
+    """Format a memory as a search result.
+
+    The output does not depend on its rank.
+    """
     return _told(memory, snippet(_beside_title(memory), terms(query)))
 
 
 def _beside_title(memory: Memory | Gist) -> str:
-    """The text that a result quotes from. The title of past work stands above it; who signed it is of no use to who
-    asks for something else."""
+    """Return the text to quote from.
+
+    For commits, the title is shown above it, and sign-off lines do not help readers.
+    """
     if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
         return memory.content
     subject, _, rest = memory.content.partition("\n")
     body, _, files = ("\n" + rest).rpartition("\n\n")
-    told = [] if subject.startswith(memory.title) else [subject]  # cut, or told otherwise
+    told = [] if subject.startswith(memory.title) else [subject]  # truncated or reworded
     told += [line for line in body.splitlines() if line and not _SIGNED.match(line)]
     told.append(", ".join(_CHANGED.sub("", line) for line in files.splitlines() if not _SIGNED.match(line)))
     return "\n".join(filter(None, told)) or memory.content
 
 
 def _called_by_caller(memory: Memory | Gist) -> str | None:
-    """A message lies under a key of ours, by its place in the log; whoever sent it knows it by their own."""
+    """Return the reference that the caller knows.
+
+    Messages are stored under a key of ours, by their place in the log; the sender knows them by their own reference.
+    """
     own = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
     return own if isinstance(own, str) else memory.ref
 
@@ -154,7 +171,10 @@ def ranking(
     now: datetime,
     counts: Mapping[str, Counted] | None = None,
 ) -> list[Ranked]:
-    """The same as values. Among `hits` are the neighbours of messages that were found."""
+    """Return the ranked hits as values.
+
+    `hits` includes the neighbours of found messages.
+    """
     asked = terms(query)
     found = _answering(query, [stem(word) for word in asked], hits, now, counts or {})
     found.sort(key=lambda one: (-one.score, one.hit.memory.id))
@@ -174,7 +194,10 @@ class _Weighed(NamedTuple):
 def _answering(
     query: str, roots: Sequence[str], hits: Sequence[Hit | Glimpse], now: datetime, counts: Mapping[str, Counted]
 ) -> list[_Weighed]:
-    """Those hits that answer, and how much speaks for each. `roots`: of the words that are asked for."""
+    """Return the hits that answer the question, with scores.
+
+    `roots` are its word stems.
+    """
     if not hits:
         return []
     stems = list(dict.fromkeys(roots))
@@ -199,17 +222,20 @@ def _answering(
 
 
 def emphasis(place: int) -> float:
-    """How much the word at this place of a question counts: a long one says first what it is about."""
+    """Return the weight of the word at this place.
+
+    Long questions name their subject first.
+    """
     return 1.0 if place < FIRST_WORDS else FADING / (FADING + place - FIRST_WORDS)
 
 
 def roots_of(query: str) -> list[str]:
-    """What a question asks for, once each and in order: the stems of its words."""
+    """Return the distinct word stems of a question, in order."""
     return list(dict.fromkeys(map(stem, terms(query))))
 
 
 def counted_in(memories: Sequence[Memory | Gist], roots: Sequence[str]) -> list[Counted]:
-    """How often each memory says which of the roots of a question, and its length in words."""
+    """Count the question's stems in each memory, with its length in words."""
     return counted(roots, [_text(memory)[:INDEXED] for memory in memories])
 
 
@@ -224,7 +250,7 @@ def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
 
 
 def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
-    """The one speaker among those who were found whom the question names."""
+    """Return the only speaker among the hits whom the question names."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
     meant = [name for name in names if any(stem(word) in stems for word in terms(name))]
     return meant[0] if len(meant) == 1 else None
@@ -237,7 +263,7 @@ def _relevance(found: Evidence) -> Table:
 
 
 def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, speaker: str | None) -> float:
-    """What a message is worth beside its words."""
+    """Return a message's score beyond its words."""
     month, day = agrees(then, memory.at) if then is not None else (False, False)
     worth = MONTH * month + DAY * day
     if memory.kind is not Kind.MESSAGE:
@@ -256,7 +282,10 @@ def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
 
 
 def _answers(covered: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
-    """Of each hit whether it says or means enough; `covered`: the share of what was asked that it says."""
+    """Return for each hit if it covers or means enough.
+
+    `covered` is the share of the question that it says.
+    """
     near = np.array([-1.0 if one is None else one for one in similarities])
     enough = np.where(near >= VAGUE, HALF_COVERED, COVERED)
     found: npt.NDArray[np.bool_] = (near >= RELATED) | (covered >= enough)
@@ -275,14 +304,20 @@ def _boost(memory: Memory | Gist, now: datetime) -> float:
 
 
 def _age(memory: Memory | Gist, now: datetime) -> timedelta:
-    """Since it happened or was said; what was read off the files of today is no news."""
+    """Return the time since it happened.
+
+    Patterns and workflows are never news.
+    """
     if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or (at := memory.at) > now:
         return timedelta.max
     return now - at
 
 
 def _is_called(name: str, memory: Memory | Gist) -> bool:
-    """Whether this, in lower case, is a name of the memory: its id, ref, key, title or path."""
+    """Return True if `name` names the memory exactly.
+
+    In lower case it is the memory's id, ref, key, title or path.
+    """
     paths = (artifact.ref for artifact in memory.artifacts if artifact.type == "file")
     for one in (memory.id, memory.ref, memory.key, memory.title, *paths):
         if one is not None and len(one) <= len(name) <= _GROWS * len(one) and one.casefold() == name:
@@ -311,6 +346,6 @@ def _reasons(hit: Hit | Glimpse, words: Sequence[str], beside: Sequence[str], na
 
 
 def _text(memory: Memory | Gist) -> str:
-    if memory.kind is Kind.MESSAGE:  # its title is who says it and how it begins
+    if memory.kind is Kind.MESSAGE:  # its title is the speaker and the beginning
         return f"{memory.source.get('name') or ''}\n{memory.content}"
     return "\n".join(filter(None, (memory.title, memory.content, memory.key, memory.value, *memory.tags)))

@@ -1,4 +1,4 @@
-"""The words of a question and where a text says them. Pure."""
+"""Words of questions and their occurrences in texts. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WORD = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _PART_BEGINS = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]")
-# What surrounds a question that was pasted with its surroundings.
+# Pasted material around a question.
 _FENCED = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
 _PASTED = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|https?://\S+", re.MULTILINE)
-# Words that a question is made of, not what it is about.
+# Stop words.
 _EMPTY = frozenset(
     """
     a about after ain all also always am an and any are aren as at be because been before being both but by
@@ -36,24 +36,28 @@ _EMPTY = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """What a text is about, once each and in order: its words and their parts, lower case, without the empty ones."""
+    """Return the distinct content words of a text.
+
+    Words and their parts, in lower case and in order.
+    """
     words = [word.lower() for word in (*_WORD.findall(text), *parts(text))]
     return [word for word in dict.fromkeys(words) if word not in _EMPTY and (len(word) > 1 or not word.isascii())]
 
 
 def cleaned(question: str) -> str:
-    """The question without what was pasted along with it: fenced blocks, quoted lines, check lists, addresses. As it
-    was, if little is left."""
+    """Strip pasted material from a question: fences, quoted lines, check lists, URLs.
+
+    Returns the question unchanged if little would be left.
+    """
     own = " ".join(_PASTED.sub(" ", _FENCED.sub(" ", question)).split())
     return own if own == question or len(terms(own)) > 1 else question
 
 
 def counted(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
-    """How often each of the texts says each of the stems, in any form, and about how many words it has that are about
-    something.
+    """Count stems and content words of each text.
 
-    Forty texts are looked at while somebody waits: each stem is searched for in all of them together, instead of every
-    word being cut out.
+    A stem counts in any form. Some forty texts are searched while a caller waits: each stem is searched for in all
+    of them together, instead of splitting every text into words.
     """
     lows = [text.lower() for text in texts]
     found: list[tuple[dict[str, int], int]] = []
@@ -79,13 +83,13 @@ def counted(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str
 
 
 def _places(root: str, text: str, low: str) -> list[int]:
-    """Where words begin, or parts of words, that have this stem."""
+    """Return where words, or parts of words, with this stem begin."""
     found: list[int] = []
     at, size = low.find(root), len(root)
     is_own_stem = stem(root) == root
     while at >= 0:
         if at == 0 or not text[at - 1].isalnum() or _is_part(text, at):
-            # The word itself, as mostly; or what is to be looked at.
+            # Usually the word itself; otherwise it must be checked.
             found += (
                 [at] if is_own_stem and not low[at + size : at + size + 1].isalnum() else _begun(root, text, low, at)
             )
@@ -94,15 +98,18 @@ def _places(root: str, text: str, low: str) -> list[int]:
 
 
 def _is_part(text: str, at: int) -> bool:
-    """Whether a part of a word begins here, inside of it."""
-    first = text[at]  # most are told by one look at it
+    """Return True if a part begins here inside a word."""
+    first = text[at]  # decides most cases
     return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _PART_BEGINS.match(
         text, at - 1
     ) is not None
 
 
 def _begun(root: str, text: str, low: str, at: int) -> Sequence[int]:
-    """This place, if a word or a part of one begins here that has the stem `root`."""
+    """Return this place if a word of the stem begins here.
+
+    Parts of words count as well.
+    """
     whole = _WORD.match(text, at)
     end = whole.end() if whole is not None else at
     if end > at and stem(low[at:end]) == root:
@@ -113,7 +120,10 @@ def _begun(root: str, text: str, low: str, at: int) -> Sequence[int]:
 
 @lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
-    """Roughly the same for the forms of an English word: enough to see whether a text says what was asked."""
+    """Reduce an English word roughly to its stem.
+
+    Good enough to match its forms.
+    """
     for ending in ("ingly", "edly", "ing", "ies", "ied", "es", "ed", "ly", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -121,13 +131,16 @@ def stem(word: str) -> str:
 
 
 def said(asked: Iterable[str], text: str) -> list[str]:
-    """Those of the terms that `text` says, in any form."""
+    """Return the terms that `text` says, in any form."""
     there = {stem(word) for word in terms(text)}
     return [word for word in asked if stem(word) in there]
 
 
 def snippet(text: str, asked: Iterable[str], *, length: int = SNIPPET) -> str:
-    """The stretch of `text` that says most of what was asked, on one line, at most `length` characters."""
+    """Return the part of `text` with the most terms.
+
+    It is on one line. It has at most `length` characters.
+    """
     line = " ".join(text.split())
     if len(line) <= length:
         return line
@@ -145,7 +158,7 @@ def snippet(text: str, asked: Iterable[str], *, length: int = SNIPPET) -> str:
 
 
 def _saying(wanted: Collection[str], line: str) -> list[int]:
-    """Where words begin that have one of these stems."""
+    """Return where words with one of these stems begin."""
     low = line.lower()
     if len(low) != len(line):
         return [match.start() for match in _WORD.finditer(line) if stem(match.group().lower()) in wanted]
@@ -162,7 +175,10 @@ def _saying(wanted: Collection[str], line: str) -> list[int]:
 
 
 def expansion(question: str, texts: Iterable[str], *, most: int = 8) -> list[str]:
-    """Words that the best answers share and the question does not say: the project's own name for it."""
+    """Return words that the best answers share and the question lacks.
+
+    They are often the project's own name for the subject.
+    """
     asked = {stem(word) for word in terms(question)}
     counted: Counter[str] = Counter()
     for text in texts:
