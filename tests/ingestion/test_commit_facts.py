@@ -1,4 +1,4 @@
-"""What messages say of names is kept as long as the code does not say otherwise."""
+"""Facts of commit messages: rename facts last as long as the code agrees."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def unit(subject: str) -> Unit:
     ("names", "outlived"),
     [
         ({"AccountStore"}, False),
-        ({"AccountStore", "UserStore"}, True),  # both are there: they are two things by now
-        ({"UserStore"}, True),  # it was named back
+        ({"AccountStore", "UserStore"}, True),  # both exist: they are different things now
+        ({"UserStore"}, True),  # renamed back
         (set(), True),
     ],
 )
-def test_a_new_name_is_told_while_it_is_the_name(names: set[str], outlived: bool) -> None:
+def test_rename_fact_is_current_while_name_exists(names: set[str], outlived: bool) -> None:
     (fact,) = facts_of_unit(unit("Rename shop.UserStore to shop.AccountStore"), "p", now=NOW)
     assert is_outlived(fact, names) is outlived
 
 
-def test_a_new_name_is_outlived_when_its_type_is_gone() -> None:
+def test_rename_fact_is_obsolete_when_type_removed() -> None:
     (fact,) = facts_of_unit(unit("Rename Shop::open_all to Shop::serve"), "p", now=NOW)
     assert not is_outlived(fact, {"Shop", "serve"})
     assert is_outlived(fact, {"serve"})
 
 
-def test_other_statements_do_not_rest_on_names() -> None:
+def test_other_facts_do_not_depend_on_names() -> None:
     facts = facts_of_unit(unit("Use pytest instead of unittest"), "p", now=NOW)
     assert [is_outlived(fact, set()) for fact in facts] == [False]

@@ -1,4 +1,4 @@
-"""What is found in a session by rules, and where it falls into episodes."""
+"""Rule-based session digests and the segmentation into episodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def turns(*said: tuple[Event, str] | tuple[Event, str, str, dict[str, Any]]) -> 
         ("Fix the parser of dates.", "action"),
     ],
 )
-def test_what_a_user_says_is_told_by_its_words(sentence: str, kind: str | None) -> None:
+def test_user_sentence_is_classified_by_words(sentence: str, kind: str | None) -> None:
     assert kind_of(sentence, by_user=True) == kind
 
 
@@ -55,11 +55,11 @@ def test_what_a_user_says_is_told_by_its_words(sentence: str, kind: str | None) 
         ("Here is the file.", None),
     ],
 )
-def test_what_an_assistant_says_is_told_by_its_words(sentence: str, kind: str | None) -> None:
+def test_assistant_sentence_is_classified_by_words(sentence: str, kind: str | None) -> None:
     assert kind_of(sentence, by_user=False) == kind
 
 
-def test_sentences_leave_out_code_and_list_marks_and_keep_abbreviations_whole() -> None:
+def test_sentences_skip_code_and_keep_abbreviations() -> None:
     text = (
         "1. Use it, e.g. Like this one.\n```\nwe use nothing here\n```\n- **Never** push on Friday. It hurts everybody!"
     )
@@ -67,7 +67,7 @@ def test_sentences_leave_out_code_and_list_marks_and_keep_abbreviations_whole() 
     assert sentences(text) == ["Use it, e.g. Like this one.", "Never push on Friday.", "It hurts everybody!"]
 
 
-def test_every_point_is_a_sentence_that_was_said_in_the_turn_it_names() -> None:
+def test_point_quotes_sentence_of_its_turn() -> None:
     session = turns(
         (Event.USER, "We use uv instead of pip, because it is faster. And the sky is blue."),
         (Event.ASSISTANT, "Understood."),
@@ -88,7 +88,7 @@ def test_every_point_is_a_sentence_that_was_said_in_the_turn_it_names() -> None:
     assert digest.points[0].message == "m1"
 
 
-def test_failures_are_told_by_what_was_run_and_not_by_code_that_was_read() -> None:
+def test_failure_is_read_from_run_tools_only() -> None:
     code = (
         'func check() {\n    return Error("invalid port")\n}\nif err := run(); err != nil {\n    t.Error("no signer")\n'
     )
@@ -106,7 +106,7 @@ def test_failures_are_told_by_what_was_run_and_not_by_code_that_was_read() -> No
     assert said == ["Bash said: vet: Error: no signer was returned"]
 
 
-def test_a_users_decision_weighs_more_than_an_assistants_and_a_reasoned_one_most() -> None:
+def test_user_decision_with_reason_weighs_most() -> None:
     said = "We use uv instead of pip."
     session = turns((Event.USER, said), (Event.ASSISTANT, said), (Event.USER, said[:-1] + ", because it is faster."))
     by_user, by_assistant, reasoned = digested(session).points
@@ -123,7 +123,7 @@ def topic(name: str, times: int) -> list[tuple[Event, str]]:
 
 
 @pytest.mark.parametrize(("exchanges", "most"), [(1, 1), (9, 1), (25, 3), (50, 5), (150, 15)])
-def test_a_hundred_turns_are_five_episodes_at_most_and_every_turn_is_in_one(exchanges: int, most: int) -> None:
+def test_hundred_turns_yield_at_most_five_segments(exchanges: int, most: int) -> None:
     session = turns(*(part for n in range(5) for part in topic(("parser", "cache", "login", "queue", "invoice")[n], exchanges // 5 + 1)))[: 2 * exchanges]  # fmt: skip  # noqa: E501
     chapters = chapters_of(session)
 
@@ -132,7 +132,7 @@ def test_a_hundred_turns_are_five_episodes_at_most_and_every_turn_is_in_one(exch
     assert all(chapter.turns[0].by_user for chapter in chapters)
 
 
-def test_episodes_begin_where_the_words_change() -> None:
+def test_segment_starts_where_vocabulary_changes() -> None:
     chapters = chapters_of(turns(*topic("parser", 12), *topic("invoice", 12)))
 
     assert [chapter.first for chapter in chapters] == [1, 25]
@@ -149,5 +149,5 @@ def test_episodes_begin_where_the_words_change() -> None:
         ([(Event.ASSISTANT, "Let me look."), (Event.CALL, "ls")], "interrupted"),
     ],
 )
-def test_how_it_went_is_told_by_the_last_words(last: list[tuple[Event, str]], outcome: str) -> None:
+def test_outcome_is_judged_by_last_messages(last: list[tuple[Event, str]], outcome: str) -> None:
     assert outcome_of(turns((Event.USER, "Fix it"), *last)) == outcome

@@ -1,4 +1,4 @@
-"""Commits as memories: verbatim in full, telling in short, and trusted by nobody."""
+"""Commits as memories: verbatim in full, informative in short, and untrusted."""
 
 from __future__ import annotations
 
@@ -27,53 +27,53 @@ UNIT = Unit(
 )
 
 
-def test_the_full_text_is_the_message_word_for_word_and_the_files() -> None:
+def test_full_text_is_message_and_files() -> None:
     content = episode(UNIT, "p", now=NOW).content
     assert content.startswith(f"{UNIT.subject}\n\n{UNIT.body}")
     assert "R src/json.py → src/json/provider.py" in content
 
 
-def test_the_summary_tells_what_why_and_where() -> None:
+def test_summary_has_title_reason_and_paths() -> None:
     assert episode(UNIT, "p", now=NOW).levels.summary == (
         "Create the provider before blueprints. Create it early, because they failed otherwise. "
         "In CHANGES.rst, src/app.py, src/json/provider.py"
     )
 
 
-def test_the_shorter_levels_name_sources_before_papers() -> None:
+def test_short_levels_name_sources_before_documents() -> None:
     levels = episode(UNIT, "p", now=NOW).levels
     assert levels.compressed == "2023-11 Create the provider before blueprints (app.py, provider.py +1)"
     assert levels.index == "Create the provider before blueprints"
     assert len(levels.summary) > len(levels.compressed) > len(levels.index)
 
 
-def test_files_of_one_name_are_told_apart() -> None:
+def test_files_of_same_name_are_distinguished() -> None:
     twice = replace(UNIT, changes=(Change("M", "src/app.py"), Change("M", "src/sansio/app.py"), Change("M", "cli.py")))
     assert episode(twice, "p", now=NOW).levels.compressed.endswith("(src/app.py, sansio/app.py +1)")
 
 
-def test_artifacts_name_commit_request_tag_and_files() -> None:
+def test_artifacts_have_commit_request_tag_and_files() -> None:
     found = {(artifact.type, artifact.ref) for artifact in episode(UNIT, "p", now=NOW).artifacts}
     assert {("commit", "a" * 40), ("pr", "4688"), ("tag", "2.2.0"), ("file", "src/app.py")} <= found
 
 
-def test_a_message_is_a_strangers_text() -> None:
+def test_commit_message_is_untrusted() -> None:
     assert episode(UNIT, "p", now=NOW).trust is Trust.UNTRUSTED
 
 
-def test_the_id_depends_on_project_and_commit_alone() -> None:
+def test_id_depends_on_project_and_commit() -> None:
     edited = replace(UNIT, subject="other")
     assert episode(edited, "p", now=NOW).id == episode(UNIT, "p", now=NOW).id == episode_id("p", "a" * 40)
     assert episode_id("q", "a" * 40) != episode_id("p", "a" * 40)
     assert episode(UNIT, "p", now=NOW).ref == f"commit:{'a' * 40}"
 
 
-def test_it_survives_the_wire() -> None:
+def test_episode_survives_json_round_trip() -> None:
     memory = episode(UNIT, "p", now=NOW)
     assert memory_from_json(memory_json(memory)) == memory
 
 
-def test_secrets_in_messages_are_taken_out_of_every_level() -> None:
+def test_secrets_are_redacted_in_every_level() -> None:
     token = "ghp_" + "x9Kq2LmB7vTzR4wYc8NdPs1FgHjE0aUo3iQ5"
     memory = episode(replace(UNIT, subject=f"Use {token}", body=f"The old one was {token}."), "p", now=NOW)
     assert token not in repr(memory)
@@ -92,23 +92,23 @@ def test_secrets_in_messages_are_taken_out_of_every_level() -> None:
         ("It was slow. The numbers are these:\n\nhttps://example.org", "It was slow."),
     ],
 )
-def test_the_reason_is_found_in_the_body(body: str, reason: str) -> None:
+def test_reason_is_extracted_from_body(body: str, reason: str) -> None:
     assert reason_in(body, "perf: Improve the cache") == reason
 
 
-def test_bots_and_version_bumps_matter_least() -> None:
+def test_bot_and_bump_commits_rank_lowest() -> None:
     bot = replace(UNIT, author="dependabot[bot]", subject="Bump x from 1 to 2", body="", tags=())
     assert episode(bot, "p", now=NOW).importance < episode(UNIT, "p", now=NOW).importance
     assert "bot" in episode(bot, "p", now=NOW).tags
 
 
 @pytest.mark.parametrize("at", [-1, 0, 2**33, 2**62])
-def test_clocks_that_lie_make_no_trouble(at: int) -> None:
+def test_invalid_commit_time_is_tolerated(at: int) -> None:
     memory = episode(replace(UNIT, at=at), "p", now=NOW)
     assert memory_from_json(memory_json(memory)) == memory
 
 
-def test_mass_changes_name_folders_and_no_files() -> None:
+def test_mass_change_names_folders_only() -> None:
     many = replace(UNIT, changes=tuple(Change("M", f"src/part{n % 2}/f{n}.py") for n in range(500)))
     memory = episode(many, "p", now=NOW)
     assert memory.levels.summary.endswith("In src/part0 (250), src/part1 (250): 500 files")

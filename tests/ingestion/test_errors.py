@@ -1,4 +1,4 @@
-"""An error is known again by what stays the same, and its places are found."""
+"""Parsing of error texts: fingerprints are stable and places are found."""
 
 import pytest
 
@@ -14,18 +14,18 @@ KeyError: 'basket 17 at 0x7f00aa'
 """
 
 
-def test_what_is_put_before_each_line_on_the_way_is_no_part_of_an_error() -> None:
+def test_line_prefixes_are_stripped_from_error() -> None:
     plain = (
         'Traceback (most recent call last):\n  File "/srv/shop/cart.py", line 9, in total\n    raise KeyError(sku)\n'
         "KeyError: 'sku'\n"
     )
 
-    def behind(prefix: str) -> ErrorText:
+    def parse_prefixed(prefix: str) -> ErrorText:
         return understood("".join(f"{prefix}{line}\n" for line in plain.splitlines()))
 
     for prefix in ("web-1  | ", "2026-11-24T02:35:34.7772250Z ", "INTERNALERROR> ", "[pod/api-7f/web] "):
-        assert (behind(prefix).headline, behind(prefix).type) == ("KeyError: 'sku'", "KeyError")
-        assert behind(prefix).fingerprint == understood(plain).fingerprint
+        assert (parse_prefixed(prefix).headline, parse_prefixed(prefix).type) == ("KeyError: 'sku'", "KeyError")
+        assert parse_prefixed(prefix).fingerprint == understood(plain).fingerprint
     group = "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: many (1 sub-exception)\n"
     group += "  +-+---------------- 1 ----------------\n" + "".join(f"    | {line}\n" for line in plain.splitlines())
     assert (
@@ -34,28 +34,30 @@ def test_what_is_put_before_each_line_on_the_way_is_no_part_of_an_error() -> Non
 
 
 @pytest.mark.parametrize("noise", ["\n", "/", "aB3+/", "-", "a.", "\\", " ", "1."])
-def test_an_error_is_found_in_time_behind_what_a_program_may_print_without_an_end(noise: str) -> None:
-    """Blank lines, encoded data, minified code, rulers: patterns went over each of their characters again and again,
-    for minutes, in which nobody was answered."""
+def test_error_after_long_output_is_found_quickly(noise: str) -> None:
+    """Long blank lines, encoded data, minified code and rulers are parsed in linear time.
+
+    Patterns once rescanned each of their characters.
+    """
     printed = f"{noise * (40_000 // len(noise))}\n{TRACE}"
 
     assert understood(printed).fingerprint == understood(TRACE).fingerprint
     assert understood(printed).places[-1] == Place("/home/ann/shop/core/run.py", 40, "run")
 
 
-def test_a_python_trace_is_read() -> None:
+def test_python_trace_is_parsed() -> None:
     error = understood(TRACE)
     assert error.headline == "KeyError: 'basket 17 at 0x7f00aa'"
     assert error.type == "KeyError"
     assert error.places[-1] == Place("/home/ann/shop/core/run.py", 40, "run")
 
 
-def test_the_same_error_elsewhere_has_the_same_fingerprint() -> None:
+def test_fingerprint_ignores_paths_and_lines() -> None:
     moved = TRACE.replace("line 40", "line 57").replace("/home/ann", "/srv/ci").replace("17 at 0x7f00aa", "9 at 0xdead")
     assert understood(moved).fingerprint == understood(TRACE).fingerprint
 
 
-def test_another_message_or_another_function_is_another_error() -> None:
+def test_fingerprint_differs_by_message_and_function() -> None:
     prints = {
         understood(TRACE).fingerprint,
         understood(TRACE.replace("KeyError: '", "KeyError: no '")).fingerprint,
@@ -65,7 +67,7 @@ def test_another_message_or_another_function_is_another_error() -> None:
     assert len(prints) == 4
 
 
-def test_compilers_and_runners_are_read() -> None:
+def test_compiler_and_runner_errors_are_parsed() -> None:
     rust = understood("error[E0308]: mismatched types\n  --> src/net/tcp.rs:10:5\n")
     assert (rust.type, rust.places) == ("error[e0308]", (Place("src/net/tcp.rs", 10),))
     pytest_line = understood("tests/test_a.py:7: in test_x\nE   AssertionError: assert 1 == 2\n")
@@ -75,17 +77,17 @@ def test_compilers_and_runners_are_read() -> None:
     assert typescript.places == (Place("src/a.ts", 3),)
 
 
-def test_any_text_has_a_headline_or_none() -> None:
+def test_any_text_yields_optional_headline() -> None:
     assert understood("").headline == ""
     assert understood("it broke\n\n").headline == "it broke"
     assert len(understood("x" * 500_000).headline) == 200
 
 
-def test_a_long_number_is_a_number() -> None:
+def test_long_number_is_masked() -> None:
     assert masked("140470931872640 is not 17, nor is 4f3a9c1e") == "<n> is not <n>, nor is <hex>"
 
 
-def test_masking_leaves_the_words() -> None:
+def test_masking_keeps_words() -> None:
     assert masked("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)") == "timeout after <n> s for <path> (id <address>)"
 
 
@@ -106,7 +108,7 @@ E   AssertionError: assert '10 EUR' == '12 EUR'
 """
 
 
-def test_pytest_says_the_same_at_length_and_in_short() -> None:
+def test_pytest_long_and_short_traces_match() -> None:
     long, short = understood(LONG), understood(SHORT)
 
     assert long.headline == short.headline == "AssertionError: assert '10 EUR' == '12 EUR'"
@@ -116,34 +118,34 @@ def test_pytest_says_the_same_at_length_and_in_short() -> None:
     assert understood(LONG.replace("test_total", "test_sum")).fingerprint != long.fingerprint
 
 
-def test_a_name_in_the_message_is_no_value() -> None:
+def test_name_in_message_is_not_masked() -> None:
     text = "app.py:3: in main\nE   AttributeError: 'Cart' object has no attribute '{}'\n"
 
     assert understood(text.format("total")).fingerprint != understood(text.format("sum")).fingerprint
 
 
-def test_an_upgraded_library_does_not_make_a_new_error() -> None:
+def test_fingerprint_ignores_library_upgrade() -> None:
     deeper = TRACE.replace(
         "KeyError: ", '  File "/v/lib/python3.12/site-packages/dicts/core.py", line 3, in get\nKeyError: '
     )
     assert understood(deeper).fingerprint == understood(TRACE).fingerprint
 
 
-def test_frames_of_node_name_their_functions() -> None:
+def test_node_frames_have_functions() -> None:
     text = "TypeError: x is not a function\n    at total (/w/src/cart.ts:3:14)\n    at main (/w/src/app.ts:9:1)\n"
 
     assert understood(text).places == (Place("/w/src/cart.ts", 3, "total"), Place("/w/src/app.ts", 9, "main"))
     assert understood(text).fingerprint != understood(text.replace("at total", "at sum")).fingerprint
 
 
-def test_what_says_nothing_is_known_by_the_lines_above_it() -> None:
+def test_uninformative_headline_uses_last_lines() -> None:
     first = understood("copying a\ncopying b\nno space left on the shelf\nFAIL\n")
     assert understood("copying a\ncopying b\nthe shelf is gone\nFAIL\n").fingerprint != first.fingerprint
     assert understood("copying a\ncopying b\nno space left on the shelf\nFAIL\n").fingerprint == first.fingerprint
     assert understood("make: *** [Makefile:4: a] Error 1").fingerprint != understood("no rule\nError 1").fingerprint
 
 
-def test_a_module_that_pytest_cannot_parse_is_named_by_what_is_wrong_with_it() -> None:
+def test_pytest_syntax_error_names_its_line() -> None:
     text = (
         "ImportError while loading conftest '/w/tests/conftest.py'.\ntests/conftest.py:3: in <module>\n"
         '    from shop import cart\nE     File "/w/shop/cart.py", line 7\nE       if total\nE               ^\n'
@@ -154,7 +156,7 @@ def test_a_module_that_pytest_cannot_parse_is_named_by_what_is_wrong_with_it() -
     assert error.places[-1] == Place("/w/shop/cart.py", 7)
 
 
-def test_another_missing_module_is_another_error() -> None:
+def test_fingerprint_differs_by_missing_module() -> None:
     for text in (
         "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/w/src/{}.mjs' imported from /w/src/app.mjs",
         "Error: Cannot find module './{}'\n    at load (/w/src/app.js:3:1)\n",
@@ -170,7 +172,7 @@ def _section(name: str, error: str, place: str) -> str:
     return f"{'_' * 20} {name} {'_' * 20}\n\n    def {name}():\n>       work()\nE       {error}\n\n{place}\n"
 
 
-def test_of_many_failed_tests_what_most_of_them_say_is_the_error() -> None:
+def test_most_frequent_failure_is_the_error() -> None:
     name = _section("test_{}", "NameError: name 'warnings' is not defined", "src/fields.py:{}: NameError")
     odd = _section("test_warns", "Failed: DID NOT WARN.", "tests/test_fields.py:9: Failed")
     text = "".join([*(name.replace("{}", str(one)) for one in (1, 2, 3)), odd, "=== short test summary info ===\n"])
@@ -182,7 +184,7 @@ def test_of_many_failed_tests_what_most_of_them_say_is_the_error() -> None:
     assert understood(name.replace("{}", "3") + odd).headline == "NameError: name 'warnings' is not defined"
 
 
-def test_an_exception_may_be_called_anything() -> None:
+def test_exception_with_unusual_name_is_parsed() -> None:
     trace = 'Traceback (most recent call last):\n  File "a.py", line 3, in load\n    load(name)\n'
 
     found = understood(f"{trace}jinja2.exceptions.TemplateNotFound: index.html\n")
@@ -190,7 +192,7 @@ def test_an_exception_may_be_called_anything() -> None:
     assert understood(f"{trace}Failed: DID NOT RAISE <class 'KeyError'>\n").type == "Failed"
 
 
-def test_two_lines_that_cannot_be_parsed_are_two_errors() -> None:
+def test_syntax_errors_differ_by_line_text() -> None:
     def trace(code: str, line: int) -> str:
         return f"  File \"/home/me/a.py\", line {line}\n    {code}\n    {' ' * len(code)}^\nSyntaxError: expected ':'\n"
 

@@ -1,4 +1,4 @@
-"""A fix is a change that is small enough to learn from, and is trusted as far as it helped."""
+"""Fixes: small changes with a success rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.repository.working import FileChange
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
 
-def found(*changes: FileChange, named: tuple[str, ...] = ()) -> Fix | None:
+def make_fix(*changes: FileChange, named: tuple[str, ...] = ()) -> Fix | None:
     return fix_of(changes, error="e1", headline="KeyError: 'x'", named=named, at=NOW, command="pytest")
 
 
@@ -20,13 +20,13 @@ def change(path: str, before: str | None = "a = 1\n", after: str | None = "a = 2
 
 
 def fix(*paths: str, **given: int) -> Fix:
-    one = found(*(change(path) for path in paths))
+    one = make_fix(*(change(path) for path in paths))
     assert one is not None
     return replace(one, **given)
 
 
-def test_what_the_error_names_comes_first() -> None:
-    one = found(change("a.py"), change("z.py"), named=("z.py",))
+def test_named_paths_come_first() -> None:
+    one = make_fix(change("a.py"), change("z.py"), named=("z.py",))
 
     assert one is not None
     assert one.paths == ("z.py", "a.py")
@@ -35,21 +35,21 @@ def test_what_the_error_names_comes_first() -> None:
     assert one.line == "fixed before in z.py, a.py: helped 1 of 1"
 
 
-def test_nothing_too_much_and_white_space_alone_are_no_fix() -> None:
-    assert found() is None
-    assert found(change("a.py", "a = 1\n", "a = 1\n\n")) is None
-    assert found(*(change(f"{number}.py") for number in range(MOST_PATHS + 1))) is None
+def test_empty_or_large_change_is_no_fix() -> None:
+    assert make_fix() is None
+    assert make_fix(change("a.py", "a = 1\n", "a = 1\n\n")) is None
+    assert make_fix(*(change(f"{number}.py") for number in range(MOST_PATHS + 1))) is None
 
 
-def test_a_long_diff_is_cut() -> None:
-    one = found(change("a.py", "", "\n".join(f"line {number}" for number in range(5_000))))
+def test_long_diff_is_truncated() -> None:
+    one = make_fix(change("a.py", "", "\n".join(f"line {number}" for number in range(5_000))))
 
     assert one is not None
     assert one.diff.endswith("more lines")
     assert len(one.diff) < 6_001
 
 
-def test_the_same_change_again_has_helped_again_and_another_one_has_not() -> None:
+def test_repeated_fix_counts_as_success() -> None:
     first, other = fix("a.py"), fix("b.py")
 
     [again] = helped([first], fix("a.py"))
@@ -61,7 +61,7 @@ def test_the_same_change_again_has_helped_again_and_another_one_has_not() -> Non
     assert before.confidence < first.confidence < again.confidence
 
 
-def test_a_fix_that_was_made_and_did_not_help_loses_until_it_is_not_shown() -> None:
+def test_failed_fix_loses_confidence_until_hidden() -> None:
     one = fix("a.py")
     assert in_vain([one], ["b.py"]) == []
     for _ in range(6):
@@ -72,7 +72,7 @@ def test_a_fix_that_was_made_and_did_not_help_loses_until_it_is_not_shown() -> N
     assert best([one, fix("b.py")]) == fix("b.py")
 
 
-def test_a_fix_is_kept_as_a_memory_and_read_again() -> None:
+def test_fix_survives_memory_round_trip() -> None:
     one = replace(fix("a.py", "b.py"), commit="c" * 40, subject="Mend the basket", helped=3, tried=4)
 
     memory = memory_of(one, "p", NOW)
@@ -82,10 +82,10 @@ def test_a_fix_is_kept_as_a_memory_and_read_again() -> None:
     assert one.line == "fixed before by ccccccc in a.py, b.py: helped 3 of 4"
 
 
-def test_another_change_of_the_same_file_is_another_fix() -> None:
-    first = found(change("a.py", "a\nb\n", "import os\na\nb\n"))
-    other = found(change("a.py", "a\nb\n", "a\nimport re\nb\n"))
-    again = found(change("a.py", "x\na\nb\n", "x\nimport os\na\nb\n# more\n"))
+def test_different_change_of_file_is_different_fix() -> None:
+    first = make_fix(change("a.py", "a\nb\n", "import os\na\nb\n"))
+    other = make_fix(change("a.py", "a\nb\n", "a\nimport re\nb\n"))
+    again = make_fix(change("a.py", "x\na\nb\n", "x\nimport os\na\nb\n# more\n"))
     assert first is not None
     assert other is not None
     assert again is not None

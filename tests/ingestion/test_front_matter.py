@@ -1,4 +1,4 @@
-"""Settings before a page, as people write them."""
+"""Lenient parsing of front matter."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from hunchd.ingestion.front_matter import settings_in, value_of
         ("description: It's ours: all of it\n", {"description": ["It's ours: all of it"]}),
     ],
 )  # fmt: skip
-def test_settings_are_read_line_by_line(text: str, expected: dict[str, list[str]]) -> None:
+def test_settings_are_parsed_per_line(text: str, expected: dict[str, list[str]]) -> None:
     assert settings_in(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["- a list\n", "just words\n", "globs: a\nnever: b\nNever guess.\n", "  indented: first\n"]
 )
-def test_what_looks_like_no_settings_is_none(text: str) -> None:
+def test_other_text_yields_none(text: str) -> None:
     assert settings_in(text) is None
 
 
-def test_a_folded_value_is_one_line() -> None:
+def test_folded_value_is_joined() -> None:
     assert value_of(settings_in("description: >-\n  Use it\n  often.\n") or {}, "description") == "Use it often."
     assert value_of({}, "description") == ""

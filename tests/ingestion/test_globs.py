@@ -1,4 +1,4 @@
-"""Globs of agents' rules: which files they name, and that nobody's glob holds up anything."""
+"""Globs of agent rules: matching, and limits for hostile globs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hunchd.ingestion import globs
         ("{a,b", ["{a,b"]),
     ],
 )
-def test_a_list_of_globs_is_written_in_many_ways(text: str, expected: list[str]) -> None:
+def test_glob_list_formats_are_split(text: str, expected: list[str]) -> None:
     assert globs.listed(text) == expected
 
 
@@ -51,19 +51,19 @@ def test_a_list_of_globs_is_written_in_many_ways(text: str, expected: list[str])
         ("../other/**", [], ["other/a", "a"]),
     ],
 )  # fmt: skip
-def test_a_glob_names_files(glob: str, named: list[str], others: list[str]) -> None:
+def test_glob_matches_files(glob: str, named: list[str], others: list[str]) -> None:
     plain = globs.plain([glob], names_anywhere=False)
     assert [path for path in (*named, *others) if globs.name(plain, path)] == named
 
 
-def test_a_bare_name_is_meant_anywhere_or_at_the_root() -> None:
+def test_bare_name_matches_anywhere_or_at_root() -> None:
     anywhere = globs.plain(["*.ts", "/Makefile"], names_anywhere=True)
     assert globs.name(anywhere, "src/a.ts")
     assert not globs.name(anywhere, "src/Makefile")
     assert not globs.name(globs.plain(["*.ts"], names_anywhere=False), "src/a.ts")
 
 
-def test_what_a_glob_leaves_out_is_not_named() -> None:
+def test_negated_glob_excludes_files() -> None:
     some = globs.plain(["src/**", "!**/*.test.ts"], names_anywhere=False)
     assert globs.name(some, "src/a.ts")
     assert not globs.name(some, "src/a.test.ts")
@@ -73,12 +73,12 @@ def test_what_a_glob_leaves_out_is_not_named() -> None:
 
 
 @pytest.mark.parametrize("glob", ["**", "**/*", "*", "./**", "/**/*", "**/*.*"])
-def test_a_glob_that_names_everything_says_nothing(glob: str) -> None:
+def test_match_all_glob_is_dropped(glob: str) -> None:
     assert globs.plain([glob, "src/**"], names_anywhere=True) == ()
     assert globs.plain([glob, "!src/**"], names_anywhere=True) != ()
 
 
-def test_the_folder_in_which_all_that_a_glob_names_is() -> None:
+def test_common_folder_of_glob() -> None:
     found = [globs.folder_of(glob) for glob in ("src/web/**/*.ts", "src/a*/b", "**/*.ts", "!src/**", "src/a.ts")]
     assert found == ["src/web", "src", "", "", "src"]
 
@@ -94,7 +94,7 @@ def test_the_folder_in_which_all_that_a_glob_names_is() -> None:
         "{" + "a," * 140 + "}",
     ],
 )
-def test_a_glob_of_somebody_who_means_harm_is_bounded(glob: str) -> None:
+def test_hostile_glob_is_bounded(glob: str) -> None:
     plain = globs.plain(globs.listed(",".join([glob] * 20)), names_anywhere=True)
     assert len(plain) <= globs.MOST
     assert not globs.name(plain, "a/" * 100 + "a" * 255)

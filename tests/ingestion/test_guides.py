@@ -1,4 +1,4 @@
-"""Pages for contributors and agents: which files they are, what they speak for, what they bring in."""
+"""Contributor and agent pages: discovery, scope and imports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hunchd.ingestion.guides import MOST, Place, guides, is_guide, link_inside, may_guide
 
 
-def places(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[Place]]:
+def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     for guide in guides(files, lambda path: files.get(path, ""), links or {}).guides:
         found.setdefault(guide.path, []).append(guide.place)
@@ -41,9 +41,9 @@ def places(files: dict[str, str], links: dict[str, str] | None = None) -> dict[s
         ("CONVENTIONS.md", ""),
     ],
 )
-def test_a_guide_speaks_for_the_folder_in_which_it_lies(path: str, part: str) -> None:
+def test_guide_applies_to_its_folder(path: str, part: str) -> None:
     assert is_guide(path)
-    assert places({path: "Never guess."}) == {path: [Place(part)]}
+    assert collect_scopes({path: "Never guess."}) == {path: [Place(part)]}
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_guide_speaks_for_the_folder_in_which_it_lies(path: str, part: str) ->
         ".kiro/steering/deep/a.md", "docs/concepts/agents.mdx", ".aider.conf.yml", "x.cursorrules",
     ],
 )  # fmt: skip
-def test_what_lies_beside_guides_is_none(path: str) -> None:
+def test_files_beside_guides_are_no_guides(path: str) -> None:
     assert not is_guide(path)
 
 
-def test_what_says_which_files_are_guides_is_read_again_like_one() -> None:
+def test_aider_settings_may_define_guides() -> None:
     assert may_guide(".aider.conf.yml")
     assert not may_guide("web/.aider.conf.yml")
 
@@ -73,7 +73,7 @@ def some(*globs: str) -> Place:
     return Place(globs=globs)
 
 
-def asked(about: str = "") -> Place:
+def make_on_demand_scope(about: str = "") -> Place:
     return Place(on_demand=True, about=about)
 
 
@@ -85,36 +85,36 @@ def asked(about: str = "") -> Place:
         (CURSOR, 'globs:\n  - src/**\n  - "lib/**"\n', some("src/**", "lib/**")),
         (CURSOR, "description: UI\nglobs: src/**\nalwaysApply: true", Place()),
         (CURSOR, 'globs: "**/*"\nalwaysApply: false', Place()),
-        (CURSOR, "description: Forms\nglobs:\nalwaysApply: false", asked("Forms")),
-        (CURSOR, "description: Forms", asked("Forms")),
-        (CURSOR, "description:\nglobs:\nalwaysApply: false", asked()),
+        (CURSOR, "description: Forms\nglobs:\nalwaysApply: false", make_on_demand_scope("Forms")),
+        (CURSOR, "description: Forms", make_on_demand_scope("Forms")),
+        (CURSOR, "description:\nglobs:\nalwaysApply: false", make_on_demand_scope()),
         (CURSOR, "globs:\n", Place()),
         (CURSOR, "name: plain", Place()),
         (CURSOR, "globs: src/**\nthis is no setting", Place()),
         (f"web/{CURSOR}", "globs: src/**", Place("web", ("src/**",))),
         (COPILOT, "applyTo: 'src/*.cs,*.md'", some("src/*.cs", "*.md")),
         (COPILOT, 'applyTo: "**"\nexcludeAgent: "code-review"', Place()),
-        (COPILOT, "description: Reviews", asked("Reviews")),
+        (COPILOT, "description: Reviews", make_on_demand_scope("Reviews")),
         (WINDSURF, "trigger: always_on\nglobs: src/**", Place()),
         (WINDSURF, 'trigger: glob\nglobs: "src/**/*.ts,lib/**"', some("src/**/*.ts", "lib/**")),
-        (WINDSURF, "trigger: model_decision\ndescription: In Rust\nglobs: **/*.rs", asked("In Rust")),
-        (WINDSURF, "trigger: manual", asked()),
+        (WINDSURF, "trigger: model_decision\ndescription: In Rust\nglobs: **/*.rs", make_on_demand_scope("In Rust")),
+        (WINDSURF, "trigger: manual", make_on_demand_scope()),
         (CLINE, 'paths:\n  - "src/ui/**"\n  - "src/hooks/**"', some("src/ui/**", "src/hooks/**")),
         (CLINE, "description: Ours", Place()),
         (CLAUDE, "paths: src/**/*.{ts,tsx}", some("src/**/*.ts", "src/**/*.tsx")),
         (KIRO, "inclusion: always", Place()),
         (KIRO, "inclusion: fileMatch\nfileMatchPattern: ['*.tf', 'infra/**']", some("**/*.tf", "infra/**")),
-        (KIRO, "inclusion: manual", asked()),
+        (KIRO, "inclusion: manual", make_on_demand_scope()),
         ("AGENTS.md", "description: Ours\nglobs: src/**", Place()),
     ],
 )
-def test_the_settings_of_a_rule_say_what_it_speaks_for(path: str, settings: str, place: Place) -> None:
+def test_rule_settings_define_scope(path: str, settings: str, place: Place) -> None:
     for newline in ("\n", "\r\n"):
         page = f"---\n{settings.strip()}\n---\nNever guess.\n".replace("\n", newline)
-        assert places({path: page}) == {path: [place]}
+        assert collect_scopes({path: page}) == {path: [place]}
 
 
-def test_settings_that_are_none_are_text_like_the_rest() -> None:
+def test_invalid_settings_are_plain_text() -> None:
     def text(page: str) -> str:
         [guide] = guides([".cursor/rules/a.mdc"], lambda _: page, {}).guides
         return guide.text
@@ -124,7 +124,7 @@ def test_settings_that_are_none_are_text_like_the_rest() -> None:
         assert text(page) == page
 
 
-def test_who_works_here_every_day_is_asked_for_more_than_newcomers_are() -> None:
+def test_agent_guides_differ_from_newcomer_guides() -> None:
     paths = [
         "AGENTS.md",
         "CONTRIBUTING.md",
@@ -135,12 +135,12 @@ def test_who_works_here_every_day_is_asked_for_more_than_newcomers_are() -> None
     assert asked == dict(zip(paths, (True, False, True, False), strict=True))
 
 
-def test_comments_are_no_text() -> None:
+def test_comments_are_stripped() -> None:
     [guide] = guides(["AGENTS.md"], lambda _: "a<!-- Add\nrules -->b<!---->c<!-- open", {}).guides
     assert guide.text == "abc<!-- open"
 
 
-def test_a_page_for_claude_brings_in_others() -> None:
+def test_claude_guide_imports_other_pages() -> None:
     files = {
         "CLAUDE.md": "See @docs/style.md, and @./docs/more.md.\n\n- @.claude/rules/tests.md\n"
         "`@docs/code.md`\n```\n@docs/code.md\n```\n@package.json @~/.claude/own.md @/etc/passwd.md\n"
@@ -154,7 +154,7 @@ def test_a_page_for_claude_brings_in_others() -> None:
         "web/CLAUDE.md": "@../docs/style.md",
         "AGENTS.md": "@docs/code.md",
     }
-    assert places(files) == {
+    assert collect_scopes(files) == {
         "AGENTS.md": [Place()],
         "CLAUDE.md": [Place()],
         "docs/style.md": [Place(), Place("web")],
@@ -177,14 +177,16 @@ def test_a_page_for_claude_brings_in_others() -> None:
         ("model: m", []),
     ],
 )
-def test_files_that_aider_is_told_to_read_are_guides(settings: str, read: list[str]) -> None:
+def test_aider_read_list_defines_guides(settings: str, read: list[str]) -> None:
     files = {".aider.conf.yml": settings, "docs/rules.md": "Never guess.", "docs/more.md": "Never ask.", ".env": ""}
-    assert places(files) == {path: [Place()] for path in read}
+    assert collect_scopes(files) == {path: [Place()] for path in read}
 
 
-def test_a_link_to_a_guide_is_that_guide_and_one_to_another_page_makes_it_one() -> None:
+def test_symlink_target_becomes_guide() -> None:
     files = {"AGENTS.md": "Never guess.", ".ai/rules.md": "Never ask."}
-    assert places(files, {"CLAUDE.md": "AGENTS.md", ".cursorrules": ".ai/rules.md", "GEMINI.md": "gone.md"}) == {
+    assert collect_scopes(
+        files, {"CLAUDE.md": "AGENTS.md", ".cursorrules": ".ai/rules.md", "GEMINI.md": "gone.md"}
+    ) == {
         "AGENTS.md": [Place()],
         ".ai/rules.md": [Place()],
     }
@@ -193,8 +195,8 @@ def test_a_link_to_a_guide_is_that_guide_and_one_to_another_page_makes_it_one() 
     assert link_inside("CLAUDE.md", "/etc/passwd") is None
 
 
-def test_guides_that_name_each_other_and_more_than_one_wants_to_read_come_to_an_end() -> None:
+def test_cyclic_and_excessive_imports_terminate() -> None:
     ring = {f"docs/{number}.md": f"@{(number + 1) % 9}.md @{number}.md" for number in range(9)}
-    assert len(places({"CLAUDE.md": "@docs/0.md", **ring})) == 6
+    assert len(collect_scopes({"CLAUDE.md": "@docs/0.md", **ring})) == 6
     many = {f".cursor/rules/{number}.mdc": "Never guess." for number in range(2 * MOST)}
-    assert len(places(many)) == MOST
+    assert len(collect_scopes(many)) == MOST

@@ -1,4 +1,4 @@
-"""First-parent units: what was merged counts once, under its own title, with its renames."""
+"""First-parent units: a merge counts once, with its own title and its renames."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_units_come_oldest_first_with_statuses_and_blobs(project: Project) -> None:
+def test_units_are_oldest_first_with_blobs(project: Project) -> None:
     first = project.commit("first", a_py="a\n", b_py="b\n")
     second = project.commit("second", a_py="a2\n", b_py=None, c_py="c\n")
 
@@ -60,7 +60,7 @@ def test_units_come_oldest_first_with_statuses_and_blobs(project: Project) -> No
 
 
 @pytest.mark.parametrize(("written", "read"), [(2**33, LATEST), (2**60, LATEST), (86_400, 86_400)])
-def test_clocks_that_lie_say_at_most_2100(project: Project, written: int, read: int) -> None:
+def test_invalid_commit_time_is_capped_at_2100(project: Project, written: int, read: int) -> None:
     project.commit("Begin", a_py="x = 1\n")
     raw = re.sub(r"> \d+ ", f"> {written} ", project.git("cat-file", "commit", "HEAD")) + "\n"
     (project.folder / ".git/commit").write_text(raw)
@@ -68,7 +68,7 @@ def test_clocks_that_lie_say_at_most_2100(project: Project, written: int, read: 
     assert [unit.at for unit in units(Git(project.folder))] == [read]
 
 
-def test_renames_are_followed(project: Project) -> None:
+def test_rename_is_followed(project: Project) -> None:
     project.commit("first", old_py="".join(f"line {n}\n" for n in range(50)))
     project.git("mv", "old.py", "new.py")
     project.commit("moved")
@@ -78,7 +78,7 @@ def test_renames_are_followed(project: Project) -> None:
     assert (change.status, change.old_path, change.path) == ("R", "old.py", "new.py")
 
 
-def test_a_merged_pull_request_is_one_unit_with_its_own_title_and_branch(project: Project) -> None:
+def test_merged_pull_request_has_title_and_branch(project: Project) -> None:
     project.commit("first", a_py="a\n")
     project.git("checkout", "-qb", "faster-reload")
     project.commit("wip", a_py="a2\n")
@@ -98,8 +98,8 @@ def test_a_merged_pull_request_is_one_unit_with_its_own_title_and_branch(project
     assert plain_title(unit.subject) == "Reload faster"
 
 
-def merged(project: Project, branch: str, message: str) -> Unit:
-    """The unit of a branch that Bea wrote and the owner of the project merged."""
+def make_merge(project: Project, branch: str, message: str) -> Unit:
+    """Return the unit of a branch that Bea wrote and the project's owner merged."""
     project.git("checkout", "-qb", branch)
     project.commit("wip", **{f"{branch.replace('.', '_')}_py": "b\n"})
     project.git("commit", "-q", "--amend", "--no-edit", "--author", "Bea <bea@example.org>")
@@ -108,29 +108,27 @@ def merged(project: Project, branch: str, message: str) -> Unit:
     return project.units()[-1]
 
 
-def test_who_wrote_what_was_merged_is_its_author_and_not_who_merged_it(project: Project) -> None:
+def test_merge_author_is_author_of_merged_commit(project: Project) -> None:
     project.commit("first", a_py="a\n")
     owner = project.units()[0].email
-    unit = merged(project, "faster-reload", "Merge pull request #12 from bea/faster-reload\n\nReload faster")
+    unit = make_merge(project, "faster-reload", "Merge pull request #12 from bea/faster-reload\n\nReload faster")
     assert (unit.author, unit.email) == ("Bea", "bea@example.org")
     assert [one.email for one in project.units()] == [owner, "bea@example.org"]
-    assert merged(project, "2.3.x", "Merge branch '2.3.x'").email == owner  # many wrote what that brings
+    assert make_merge(project, "2.3.x", "Merge branch '2.3.x'").email == owner  # many authors in that branch
 
 
 @pytest.mark.parametrize("others", [(), ("kept",)])
-def test_who_wrote_what_was_merged_is_whoever_merged_it_where_their_commit_is_gone(
-    project: Project, others: tuple[str, ...]
-) -> None:
+def test_merge_author_without_merged_commit_is_merger(project: Project, others: tuple[str, ...]) -> None:
     project.commit("first", a_py="a\n")
     owner = project.units()[0].email
     for branch in others:
-        merged(project, branch, f"Merge branch '{branch}'")
-    lost = merged(project, "lost", "Merge branch 'lost'").parents[1]
+        make_merge(project, branch, f"Merge branch '{branch}'")
+    lost = make_merge(project, "lost", "Merge branch 'lost'").parents[1]
     (project.folder / ".git/objects" / lost[:2] / lost[2:]).unlink()
     assert [unit.email for unit in project.units()] == [owner, *("bea@example.org" for _ in others), owner]
 
 
-def test_what_was_mended_out_of_sight_is_called_by_its_first_commit(project: Project) -> None:
+def test_private_fork_merge_uses_first_subject(project: Project) -> None:
     message = "Merge commit from fork\n\n* Mask tokens in the log\n\nThey were written out.\n\n* Mask long names too"
     project.commit(message, a_py="a\n")
     unit = project.units()[-1]
@@ -139,7 +137,7 @@ def test_what_was_mended_out_of_sight_is_called_by_its_first_commit(project: Pro
     assert project.units()[-1].subject == "Merge commit from fork"
 
 
-def test_bounds_tags_and_coauthors(project: Project) -> None:
+def test_units_have_tags_coauthors_and_limits(project: Project) -> None:
     first = project.commit("first", a_py="1\n")
     project.git("tag", "-a", "v1", "-m", "one")
     project.commit("second\n\nCo-authored-by: Bea <bea@example.org>", a_py="2\n")
@@ -152,7 +150,7 @@ def test_bounds_tags_and_coauthors(project: Project) -> None:
     assert [unit.sha for unit in project.units(newest=1, newest_first=True)] == [third]
 
 
-def test_messages_and_paths_that_look_like_our_separators_are_read_as_they_are(project: Project) -> None:
+def test_separators_in_messages_and_paths_are_kept(project: Project) -> None:
     (project.folder / ":100644 x").write_text("odd\n")
     (project.folder / "\x01deadbeef").write_text("odd\n")
     (project.folder / "\x1b[31mred").write_text("odd\n")
@@ -161,12 +159,12 @@ def test_messages_and_paths_that_look_like_our_separators_are_read_as_they_are(p
 
     odd, plain = project.units()
 
-    assert {change.path for change in odd.changes} == {":100644 x"}  # the other cannot be shown as it is
+    assert {change.path for change in odd.changes} == {":100644 x"}  # the other name is not printable
     assert odd.subject == "odd \x01\x1f names"
     assert plain.subject == "plain"
 
 
-def test_a_title_ends_where_its_shell_kept_the_line_breaks(project: Project) -> None:
+def test_escaped_line_breaks_end_the_title(project: Project) -> None:
     project.commit(r"fix: quieter logs\n\n- debug, not error\n- nothing is lost", a_py="a")
     project.commit(r"split at \n, not at \r", a_py="b")
 
@@ -176,7 +174,7 @@ def test_a_title_ends_where_its_shell_kept_the_line_breaks(project: Project) -> 
     ]
 
 
-def test_where_contents_are_missing_exact_renames_still_count(project: Project) -> None:
+def test_missing_contents_fall_back_to_exact_renames(project: Project) -> None:
     lines = "".join(f"line {n}\n" for n in range(50))
     project.commit("first", a_py=lines, b_py=lines + "more\n")
     project.git("mv", "a.py", "c.py")
@@ -193,7 +191,7 @@ def test_where_contents_are_missing_exact_renames_still_count(project: Project) 
     assert sorted(change.status for change in found[2].changes) == ["A", "D"]
 
 
-def test_lines_are_counted_when_asked(project: Project) -> None:
+def test_line_counts_are_optional(project: Project) -> None:
     project.commit("first", a_py="1\n2\n3\n", b_py="".join(f"line {n}\n" for n in range(50)))
     project.git("mv", "b.py", "c.py")
     (project.folder / "d.bin").write_bytes(b"\0\1")
@@ -207,7 +205,7 @@ def test_lines_are_counted_when_asked(project: Project) -> None:
     assert {change.added for change in plain.changes} == {0}
 
 
-def test_an_empty_repository_has_no_units_and_a_wrong_revision_is_an_error(project: Project) -> None:
+def test_empty_repository_and_unknown_revision(project: Project) -> None:
     assert project.units() == []
     with pytest.raises(RepositoryError, match="no commit 'nowhere'"):
         project.units(rev="nowhere")
@@ -235,11 +233,11 @@ def unit(subject: str, **more: str) -> Unit:
         ("feat(ssr): stream (fix #3) (#4)", "feat(ssr): stream (fix #3)"),
     ],
 )
-def test_titles_lose_their_numbers(subject: str, title: str) -> None:
+def test_plain_title_strips_request_number(subject: str, title: str) -> None:
     assert plain_title(subject) == title or plain_title(subject).startswith(title.split(" (")[0])
 
 
-def test_chores_are_told_from_work() -> None:
+def test_chores_are_distinguished_from_work() -> None:
     assert is_bot(unit("x", author="dependabot[bot]"))
     assert is_bot(unit("x", branch="renovate/all"))
     assert not is_bot(unit("x", author="Abbot Botham"))

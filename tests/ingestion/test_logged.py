@@ -1,4 +1,4 @@
-"""A log is read as one reads it: an error begins at its line and ends where the log goes on."""
+"""Errors in log files: first lines, continuation lines and ends."""
 
 from hunchd.ingestion.errors import understood
 from hunchd.ingestion.logged import ended, errors_in
@@ -29,7 +29,7 @@ Caused by: java.io.IOException: gone
 """
 
 
-def test_each_error_of_a_log_is_found_with_its_trace() -> None:
+def test_log_errors_are_split_with_traces() -> None:
     found, rest = errors_in(LOG.splitlines())
 
     assert [understood(text).headline for text in found] == [
@@ -43,7 +43,7 @@ def test_each_error_of_a_log_is_found_with_its_trace() -> None:
     assert rest == []
 
 
-def test_what_is_still_being_written_waits_for_its_end() -> None:
+def test_incomplete_error_waits_for_more_lines() -> None:
     lines = LOG.splitlines()
     first, rest = errors_in(lines[:5])
     assert first == []
@@ -53,6 +53,6 @@ def test_what_is_still_being_written_waits_for_its_end() -> None:
     assert ended([]) == []
 
 
-def test_the_same_line_at_another_time_is_the_same_error() -> None:
+def test_fingerprint_ignores_log_time() -> None:
     one, other = (errors_in([f"2026-11-22 10:0{n}:00 [{n}] ERROR shop: order {n}77 lost", "x"])[0][0] for n in (1, 2))
     assert understood(one).fingerprint == understood(other).fingerprint

@@ -1,4 +1,4 @@
-"""What outlines promise: the right symbols for every language, and an answer for any bytes at all."""
+"""Outlines: correct symbols for every language, and a result for any bytes."""
 
 # ruff: noqa: E501 - one row of a table, one line
 
@@ -49,13 +49,13 @@ def helper(x): pass
 '''
 
 
-def shown(outline: FileOutline) -> list[tuple[str, str, str]]:
+def list_symbols(outline: FileOutline) -> list[tuple[str, str, str]]:
     return [(symbol.kind, symbol.container, symbol.name) for symbol in outline.symbols]
 
 
-def test_python_shows_classes_methods_functions_constants_and_fields_in_file_order() -> None:
+def test_python_symbols_are_in_file_order() -> None:
     outline = outline_of("server.py", PYTHON)
-    assert shown(outline) == [
+    assert list_symbols(outline) == [
         ("constant", "", "LIMIT"),
         ("class", "", "Server"),
         ("field", "Server", "port"),
@@ -65,14 +65,14 @@ def test_python_shows_classes_methods_functions_constants_and_fields_in_file_ord
     assert (outline.language, outline.doc, outline.lines) == ("python", "Serves things.", 28)
 
 
-def test_a_signature_is_one_line_with_whole_parameters_and_no_body() -> None:
+def test_signature_is_one_line_without_body() -> None:
     server, serve = outline_of("server.py", PYTHON).symbols[1], outline_of("server.py", PYTHON).symbols[3]
     assert server.signature == "class Server(Base, metaclass=Meta)"
     assert serve.signature == 'async def serve(self, host: str = "::", *, port: int) -> None'
     assert (serve.line, serve.end_line, serve.doc) == (18, 26, "Serve until told otherwise.")
 
 
-def test_type_parameters_that_would_fill_the_line_give_way_to_the_parameters() -> None:
+def test_long_type_parameters_are_shortened() -> None:
     source = (
         b"export function useQuery<\n  TData = unknown,\n  TError = DefaultError,\n  TKey extends Key = Key,\n>(\n"
         b"  options: Options<\n    TData,\n    TError\n  >,\n): Result<TData> { }\nfunction id<T>(one: T): T { }\n"
@@ -84,19 +84,19 @@ def test_type_parameters_that_would_fill_the_line_give_way_to_the_parameters() -
 
 
 @pytest.mark.parametrize("filler", [" ", "#", "# ", "[", "<a "])
-def test_a_heading_that_is_a_whole_file_is_read_in_no_time(filler: str) -> None:
+def test_very_long_heading_is_parsed_quickly(filler: str) -> None:
     title = "Ends" + filler * (60_000 // len(filler)) + "b"
     [symbol] = headings("markdown", f"# {title}\n")
     assert symbol.name.startswith("Ends")
     assert title_in(f"title: '{title}'") == title
 
 
-def test_marks_behind_a_heading_are_no_part_of_it() -> None:
+def test_trailing_heading_marks_are_stripped() -> None:
     found = headings("markdown", "# One #\n## Two ##  \n### Three\n#\n")
     assert [symbol.name for symbol in found] == ["One", "Two", "Three"]
 
 
-def test_a_heading_of_a_notebook_is_at_its_line_in_the_file_and_its_outputs_are_no_words() -> None:
+def test_notebook_headings_have_file_lines() -> None:
     source = json.dumps(
         {
             "cells": [
@@ -114,24 +114,24 @@ def test_a_heading_of_a_notebook_is_at_its_line_in_the_file_and_its_outputs_are_
     assert outline.doc == "How trees are grown by splits."
 
 
-def test_a_licence_has_no_first_line_worth_telling() -> None:
+def test_license_file_has_no_doc_line() -> None:
     assert outline_of("LICENSE", b"Copyright (c) 2016, Somebody at home\nAll rights reserved.\n").doc == ""
     assert outline_of("notes.txt", b"How the shop is deployed today.\n").doc == "How the shop is deployed today."
 
 
-def test_imports_are_kept_as_written_wherever_they_stand() -> None:
+def test_imports_are_kept_as_written() -> None:
     assert outline_of("server.py", PYTHON).imports == (
         "os.path", "sys", ".", ".sibling", ".deep.er", ".deep.er.one", ".deep.er.two", "conditional", "lazy",
     )  # fmt: skip
 
 
-def test_references_are_names_used_and_not_defined_here_without_comments_and_strings() -> None:
+def test_references_exclude_definitions_comments_and_strings() -> None:
     references = outline_of("server.py", PYTHON).references
     assert {"Base", "Meta", "unknown_name", "decorated"} <= set(references)
     assert not {"Server", "helper", "LIMIT", "Answers", "where", "class", "def"} & set(references)
 
 
-def test_words_count_code_and_prose_alike() -> None:
+def test_words_include_code_and_prose() -> None:
     words = outline_of("server.py", PYTHON).words
     assert words["LIMIT"] == 2
     assert words["requests"] == 1
@@ -243,11 +243,11 @@ def test_words_count_code_and_prose_alike() -> None:
         ("a.vue", b"<template><b/></template>\n<script setup>\nfunction go() {}\n</script>\n", [("function", "", "go")]),
     ],
 )  # fmt: skip
-def test_every_language_shows_its_definitions(path: str, source: bytes, expected: list[tuple[str, str, str]]) -> None:
-    assert shown(outline_of(path, source)) == expected
+def test_definitions_of_every_language(path: str, source: bytes, expected: list[tuple[str, str, str]]) -> None:
+    assert list_symbols(outline_of(path, source)) == expected
 
 
-def test_every_grammar_loads_and_its_query_is_valid() -> None:
+def test_every_grammar_and_query_loads() -> None:
     for name in GRAMMARS:
         assert parsing._tongue(name).language is not None
 
@@ -274,7 +274,7 @@ def test_every_grammar_loads_and_its_query_is_valid() -> None:
         ("a.sh", b"source ./lib.sh\n. other.sh\necho no\n", ("./lib.sh", "other.sh")),
     ],
 )
-def test_imports_of_every_language_are_strings_as_written(path: str, source: bytes, imports: tuple[str, ...]) -> None:
+def test_imports_of_every_language(path: str, source: bytes, imports: tuple[str, ...]) -> None:
     assert outline_of(path, source).imports == imports
 
 
@@ -290,13 +290,13 @@ def test_imports_of_every_language_are_strings_as_written(path: str, source: byt
         ("empty.py", b""),
     ],
 )
-def test_what_nobody_wrote_has_a_size_only(path: str, source: bytes) -> None:
+def test_generated_file_has_only_size(path: str, source: bytes) -> None:
     outline = outline_of(path, source)
     assert (outline.symbols, dict(outline.words), outline.imports) == ((), {}, ())
     assert outline.size == len(source)
 
 
-def test_bytes_that_are_no_text_in_utf_8_are_read_as_far_as_they_can_be() -> None:
+def test_invalid_utf8_is_parsed_leniently() -> None:
     outline = outline_of("a.py", b"# caf\xe9 \xff\ndef caf\xc3\xa9(): pass\nclass B: pass\n")
     assert [symbol.name for symbol in outline.symbols] == ["café", "B"]
 
@@ -317,7 +317,7 @@ def test_bytes_that_are_no_text_in_utf_8_are_read_as_far_as_they_can_be() -> Non
         ("a.rb", b"def a\n" * 30_000),
     ],
 )  # fmt: skip
-def test_hostile_nesting_neither_crashes_nor_takes_long(path: str, source: bytes) -> None:
+def test_hostile_nesting_is_bounded(path: str, source: bytes) -> None:
     start = time.process_time()
     outline = outline_of(path, source)
     assert time.process_time() - start < 6 * parsing.PARSE_SECONDS  # generous: the machine may be busy
@@ -328,26 +328,26 @@ def test_hostile_nesting_neither_crashes_nor_takes_long(path: str, source: bytes
 @given(
     st.binary(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.cpp", "a.yaml", "a.rb", "a.php", "a.md", "a"])
 )
-def test_no_bytes_raise(source: bytes, path: str) -> None:
+def test_any_bytes_never_raise(source: bytes, path: str) -> None:
     outline = outline_of(path, source)
     assert outline.blob == blob_id(source)
     assert all(symbol.line >= 1 and "\n" not in symbol.signature for symbol in outline.symbols)
 
 
-def test_a_file_that_takes_too_long_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parse_timeout_keeps_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "PARSE_SECONDS", -1.0)
     outline = outline_of("a.py", b"def findable(): pass\n" * 2_000)
     assert outline.symbols == ()
     assert outline.words["findable"] == 2_000
 
 
-def test_the_blob_id_is_the_one_git_gives() -> None:
+def test_blob_id_equals_git() -> None:
     assert blob_id(b"hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"
     assert blob_id(b"") == hashlib.sha1(b"blob 0\0", usedforsecurity=False).hexdigest()
 
 
-def test_planted_secrets_are_in_no_part_of_an_outline() -> None:
-    # Put together here, so that no scanner takes this file for a leak.
+def test_outline_has_no_secrets() -> None:
+    # Assembled here, so that no secret scanner reports this file.
     token = "ghp_" + "x9Kq2LmB7vTzR4wYc8NdPs1FgHjE0aUo3iQ5"
     password = "hunter2-Xk9" + "QpLm"
     source = f'''"""Uses {token}."""
@@ -361,12 +361,12 @@ url = "postgres://me:{password}@db/x"
     assert "connect" in kept
 
 
-def test_values_of_configuration_are_not_kept_as_symbols() -> None:
+def test_configuration_values_are_no_symbols() -> None:
     outline = outline_of("a.yaml", b"database:\n  host: internal.example.org\n")
     assert [symbol.signature for symbol in outline.symbols] == ["database", "host"]
 
 
-def test_licences_and_orders_to_tools_are_no_documentation() -> None:
+def test_licenses_and_tool_directives_are_no_documentation() -> None:
     source = b"// Copyright 2020 The Authors. All rights reserved.\n// Licensed under MIT.\n\n// Routes requests.\npackage a\n"
     assert outline_of("a.go", source).doc == "Routes requests."
     assert outline_of("a.sh", b"#!/bin/bash\n# shellcheck disable=SC1\n# Builds it all.\nx=1\n").doc != "/bin/bash"
@@ -382,5 +382,5 @@ def test_licences_and_orders_to_tools_are_no_documentation() -> None:
          "Routes requests."),
     ],
 )  # fmt: skip
-def test_what_a_file_says_of_itself_is_no_end_of_a_sentence_that_was_passed_over(source: str, doc: str) -> None:
+def test_doc_line_skips_rest_of_license_sentence(source: str, doc: str) -> None:
     assert outline_of("a.js", source.encode()).doc == doc

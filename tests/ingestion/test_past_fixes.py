@@ -1,4 +1,4 @@
-"""A commit of the past is told for an error when its message names what the error names, and says that it mends."""
+"""Past fixes: a commit must mention the error's names and describe a fix."""
 
 from __future__ import annotations
 
@@ -25,34 +25,40 @@ def commit(message: str, *lines: str, sha: str = "a" * 40, at: int = 1_600_000_0
     return Touching(sha, "b" * 40, at, message, ("shop/price.py",), lines)
 
 
-def told(*commits: Touching, trace: str = TRACE) -> str | None:
-    """The subject of the commit that is told."""
+def find_subject(*commits: Touching, trace: str = TRACE) -> str | None:
+    """Return the subject of the selected commit."""
     read = understood(trace)
     found = likeliest(named_by(read, read.nearest), commits)
     return found[0].subject if found else None
 
 
-def test_what_the_error_names_has_to_be_named() -> None:
+def test_commit_must_mention_error_names() -> None:
     others = [commit("Fix rounding of prices"), commit("Fix a crash at the end of a sale"), commit("Add currencies")]
 
-    assert told(*others) is None
-    assert told(*others, commit("Fix KeyError when tax_rate is missing")) == "Fix KeyError when tax_rate is missing"
-    assert told(*others, commit("taxed_total: fix a missing rate", "+def taxed_total(items, tax_rate=0):")) is not None
+    assert find_subject(*others) is None
+    assert (
+        find_subject(*others, commit("Fix KeyError when tax_rate is missing"))
+        == "Fix KeyError when tax_rate is missing"
+    )
+    assert (
+        find_subject(*others, commit("taxed_total: fix a missing rate", "+def taxed_total(items, tax_rate=0):"))
+        is not None
+    )
 
 
-def test_the_type_alone_says_nothing() -> None:
-    assert told(commit("Fix KeyError in the importer", "+except KeyError:")) is None
+def test_error_type_alone_is_insufficient() -> None:
+    assert find_subject(commit("Fix KeyError in the importer", "+except KeyError:")) is None
 
 
-def test_a_commit_that_mends_nothing_is_none() -> None:
-    assert told(commit("Rename rate to tax_rate in taxed_total")) is None
-    assert told(commit("Fix typo in the docs of taxed_total and tax_rate")) is None
+def test_commit_without_fix_is_ignored() -> None:
+    assert find_subject(commit("Rename rate to tax_rate in taxed_total")) is None
+    assert find_subject(commit("Fix typo in the docs of taxed_total and tax_rate")) is None
 
 
-def test_a_name_that_most_commits_speak_of_tells_none_from_another() -> None:
+def test_frequent_name_does_not_count() -> None:
     many = [commit(f"taxed_total: fix case {number}", sha=f"{number:040x}") for number in range(40)]
 
-    assert told(*many) is None
+    assert find_subject(*many) is None
 
 
 @pytest.mark.parametrize(
@@ -67,11 +73,11 @@ def test_a_name_that_most_commits_speak_of_tells_none_from_another() -> None:
         ("Add currencies", False),
     ],
 )
-def test_what_a_commit_says_of_itself(message: str, says: bool) -> None:
+def test_commit_message_describes_fix(message: str, says: bool) -> None:
     assert mends(message) is says
 
 
-def test_it_is_a_fix_behind_all_that_has_helped() -> None:
+def test_past_fix_ranks_behind_proven_fixes() -> None:
     change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
     past = past_fix(
         [change],
@@ -99,7 +105,7 @@ def test_it_is_a_fix_behind_all_that_has_helped() -> None:
     assert new == proven
 
 
-def test_the_same_change_that_helps_makes_it_a_proven_fix() -> None:
+def test_past_fix_that_helps_becomes_proven() -> None:
     change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
     past = past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared=())
     made = fix_of([change], error="e1", headline="", named=(), at=NOW, command="pytest")

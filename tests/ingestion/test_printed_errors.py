@@ -1,7 +1,7 @@
-"""What tools of many languages print is understood: what it is, where it was raised, and whether it is the same again.
+"""Parsing of tool output in many languages: error, raise site and fingerprint.
 
-Shortened from what really failed: pytest, Node, Mocha, Vitest, Go, Java, PHP, PHPUnit, Ruby, RSpec, Minitest, Elixir, gcc with its
-sanitizer, gdb, CMake, git, npm and pip. Written from memory in the shape that they print, and not run: webpack and vite, Kotlin,
+Shortened from real failures: pytest, Node, Mocha, Vitest, Go, Java, PHP, PHPUnit, Ruby, RSpec, Minitest, Elixir, gcc with its
+sanitizer, gdb, CMake, git, npm and pip. Written from memory in their format, not run: webpack and vite, Kotlin,
 .NET, terraform's variable, psql and docker build.
 """
 # ruff: noqa: E501 - lines are as long as tools print them
@@ -19,7 +19,7 @@ from hunchd.ingestion.errors import ErrorText, understood
 
 @dataclass(frozen=True)
 class Case:
-    """`again` are pairs of what differs when the same error comes once more, `other` one that makes it another bug."""
+    """Printed error; `again` are replacements that keep the fingerprint, `other` is one that changes it."""
 
     name: str
     text: str
@@ -364,7 +364,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_what_is_printed_is_understood(case: Case) -> None:
+def test_printed_error_is_parsed(case: Case) -> None:
     read = understood(case.text)
 
     assert (read.type, read.headline) == (case.type, case.headline)
@@ -376,13 +376,13 @@ def test_what_is_printed_is_understood(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_colours_line_ends_and_progress_bars_do_not_hide_it(case: Case) -> None:
+def test_colors_and_progress_bars_are_stripped(case: Case) -> None:
     lines = case.text.splitlines()
     coloured = "\r\n".join(f"\x1b[31m\x1b]8;;x://y\x1b\\{line}\x1b]8;;\x1b\\\x1b[0m" for line in lines)
     bar = "10%|#   |\r 50%|##  |\r100%|####|\r"
 
-    def said(read: ErrorText) -> tuple[str, str, tuple[Place, ...]]:
+    def summarize(read: ErrorText) -> tuple[str, str, tuple[Place, ...]]:
         return read.type, read.headline, read.nearest
 
     for text in (coloured, f"{bar}\n{case.text}", readable(f"{bar}{coloured}".encode())):
-        assert said(understood(text)) == said(understood(case.text))
+        assert summarize(understood(text)) == summarize(understood(case.text))

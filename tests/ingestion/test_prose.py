@@ -1,4 +1,4 @@
-"""The sentences of a message are whole, in their order, and nothing else is among them."""
+"""Sentence splitting of commit messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Co-authored-by: 翠 / green <green@example.org>
 """
 
 
-def test_wrapped_lines_are_one_sentence_and_trailers_references_and_code_are_none() -> None:
+def test_sentences_unwrap_lines_and_skip_trailers() -> None:
     assert sentences(WRAPPED) == [
         "As SVG files are a type of XML file and are similar in nearly all aspects to XML, .svg should also be "
         "autoescaped.",
@@ -77,21 +77,21 @@ def test_wrapped_lines_are_one_sentence_and_trailers_references_and_code_are_non
         ("diff --git a/x b/x\n@@ -1 +1 @@\n\nWe changed it.", ["We changed it."]),
     ],
 )
-def test_a_line_ends_a_sentence_where_somebody_ended_it(text: str, found: list[str]) -> None:
+def test_intended_line_break_ends_sentence(text: str, found: list[str]) -> None:
     assert sentences(text) == found
 
 
-def test_sentences_on_one_line_end_each() -> None:
+def test_sentences_on_one_line_are_split() -> None:
     assert joined(["Read it", "Is it slow?", "Yes:", "very"]) == "Read it. Is it slow? Yes: very"
 
 
-def test_a_text_of_one_kind_of_character_is_read_quickly() -> None:
+def test_repeated_character_is_split_quickly() -> None:
     began = time.perf_counter()
     for character in ("-", "#1 ", "/", "a ", "fixes ", "(", "[", "\n", "`", "."):
         sentences(character * (20_000 // len(character)))
     assert time.perf_counter() - began < 2.0
 
 
-def test_a_text_of_abbreviations_is_read_in_time() -> None:
-    """How a sentence ends was sought in all of it, at each of its full stops anew."""
+def test_many_abbreviations_are_split_quickly() -> None:
+    """Sentence ends are checked in the last part only, not in the whole sentence at each full stop."""
     assert sentences("A. " * 40_000 + "\n\nThe end is told.")[-1] == "The end is told."

@@ -1,4 +1,4 @@
-"""What shells keep of earlier commands, with the folder that the `cd` before them led to."""
+"""Shell history files: commands with the folder that the preceding `cd` led to."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from hunchd.ingestion.workflows.shell_history import Shell, past, shell_of
 HOME = "/home/ada"
 
 
-def written(folder: Path, name: str, content: bytes, shell: Shell) -> list[tuple[str, float | None, str | None]]:
+def read_written(folder: Path, name: str, content: bytes, shell: Shell) -> list[tuple[str, float | None, str | None]]:
     file = folder / name
     file.write_bytes(content)
     return [(one.command, one.at, one.folder) for one in past(file, shell, HOME)]
 
 
-def test_bash_with_and_without_times(tmp_path: Path) -> None:
+def test_bash_history_with_and_without_times(tmp_path: Path) -> None:
     content = b"ls\n#1750000000\ncd ~/shop\n#1750000060\nmake test\n"
 
-    assert written(tmp_path, "h", content, "bash") == [
+    assert read_written(tmp_path, "h", content, "bash") == [
         ("ls", None, None),
         ("cd ~/shop", 1750000000.0, None),
         ("make test", 1750000060.0, "/home/ada/shop"),
     ]
 
 
-def test_zsh_with_times_several_lines_and_its_own_bytes(tmp_path: Path) -> None:
+def test_zsh_history_with_multiline_and_metafied_bytes(tmp_path: Path) -> None:
     # é is C3 A9 in UTF-8; zsh writes A9 as 83 and A9 with its sixth bit turned.
     content = b": 1750000000:0;cd /srv/shop && ls\n: 1750000009:2;for x in a\\\ndo echo $x\\\ndone\n"
     content += b": 1750000020:0;echo caf\xc3\x83\x89\n"
 
-    told = written(tmp_path, "h", content, "zsh")
+    told = read_written(tmp_path, "h", content, "zsh")
 
     assert told[1] == ("for x in a\ndo echo $x\ndone", 1750000009.0, "/srv/shop")
     assert told[2][0] == "echo café"
 
 
-def test_fish_with_its_own_escapes(tmp_path: Path) -> None:
+def test_fish_history_with_escapes(tmp_path: Path) -> None:
     content = b"- cmd: cd /srv/shop\n  when: 1750000000\n  paths:\n    - /srv/shop\n"
     content += b"- cmd: echo a\\nb \\\\ c\n  when: 1750000001\n- cmd: ls\n"
 
-    assert written(tmp_path, "h", content, "fish") == [
+    assert read_written(tmp_path, "h", content, "fish") == [
         ("cd /srv/shop", 1750000000.0, None),
         ("echo a\nb \\ c", 1750000001.0, "/srv/shop"),
         ("ls", None, "/srv/shop"),
@@ -63,13 +63,13 @@ def test_fish_with_its_own_escapes(tmp_path: Path) -> None:
         (["cd /a", "git commit -m 'cd there'"], "/a"),
     ],
 )
-def test_where_one_is_is_followed_and_never_guessed(tmp_path: Path, moves: list[str], folder: str | None) -> None:
+def test_folder_follows_cd_without_guessing(tmp_path: Path, moves: list[str], folder: str | None) -> None:
     content = "\n".join((*moves, "ls")).encode()
 
-    assert written(tmp_path, "h", content, "bash")[-1] == ("ls", None, folder)
+    assert read_written(tmp_path, "h", content, "bash")[-1] == ("ls", None, folder)
 
 
-def test_the_shell_is_known_by_the_name_of_its_file() -> None:
+def test_shell_is_guessed_by_file_name() -> None:
     names = (".bash_history", ".zsh_history", ".histfile", "fish_history")
 
     assert [shell_of(Path(name)) for name in names] == ["bash", "zsh", "zsh", "fish"]

@@ -1,4 +1,4 @@
-"""What a reader sees of a file that is likely next."""
+"""Skeletons: the lines of a file that a reader sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_store(path: str) -> Store:
 '''
 
 
-def test_signatures_stand_below_their_class_in_file_order() -> None:
+def test_signatures_are_nested_in_file_order() -> None:
     assert skeleton(outline_of("store.py", SOURCE), max_lines=6).splitlines() == [
         "class Store(Base)",
         "    def __init__(path: str) -> None",
@@ -35,44 +35,44 @@ def test_signatures_stand_below_their_class_in_file_order() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 20])
-def test_it_is_never_longer_than_asked(most: int) -> None:
+def test_skeleton_respects_line_limit(most: int) -> None:
     lines = skeleton(outline_of("store.py", SOURCE), max_lines=most).splitlines()
     assert 1 <= len(lines) <= most
     assert all(len(line) <= 120 for line in lines)
 
 
-def test_nothing_is_said_to_be_left_out_when_all_fits() -> None:
+def test_complete_skeleton_has_no_omission_line() -> None:
     assert "more" not in skeleton(outline_of("store.py", SOURCE), max_lines=20)
 
 
-def test_public_members_come_before_private_ones() -> None:
+def test_public_members_rank_before_private() -> None:
     shown = skeleton(outline_of("store.py", SOURCE), max_lines=5)
     assert "get" in shown.rpartition("\n")[0]
     assert "_sweep" not in shown.rpartition("\n")[0]
 
 
-def test_what_go_does_not_export_gives_way() -> None:
+def test_unexported_go_symbols_rank_last() -> None:
     source = b"package a\nfunc helper(n int) {}\nfunc Serve(addr string) error { return nil }\nfunc other() {}\n"
     assert skeleton(outline_of("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
 
 
-def test_configuration_shows_its_keys_by_section() -> None:
+def test_configuration_lists_keys_by_section() -> None:
     text = skeleton(outline_of("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5)
     assert text == "build: steps, key\ntest: fast"
 
 
-def test_keys_that_every_file_of_a_kind_has_are_not_told() -> None:
-    def told(path: str, source: bytes) -> str:
+def test_common_configuration_keys_are_omitted() -> None:
+    def render(path: str, source: bytes) -> str:
         return skeleton(outline_of(path, source), max_lines=9)
 
     package = b'{"name": "a", "main": "a.js", "type": "module", "repository": {"url": "x"}, "bin": {"b": "c"}}'
-    assert told("package.json", package) == "main, type\nbin: b"
-    assert told(".pre-commit-config.yaml", b"repos:\n- repo: x\n") == ""
+    assert render("package.json", package) == "main, type\nbin: b"
+    assert render(".pre-commit-config.yaml", b"repos:\n- repo: x\n") == ""
     workflow = b"on:\n- push\njobs:\n  test:\n    runs-on: x\n"
-    assert told(".github/workflows/ci.yml", workflow) == "jobs: test"
+    assert render(".github/workflows/ci.yml", workflow) == "jobs: test"
 
 
-def test_manifests_of_kubernetes_are_shown_by_what_they_declare() -> None:
+def test_kubernetes_manifest_lists_resources() -> None:
     source = (
         b"---\napiVersion: v1\nkind: Service\nmetadata:\n  labels:\n    app: x\n  name: shop\nspec:\n  name: no\n"
         b"---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 'shop-web'\n---\n"
@@ -85,17 +85,17 @@ def test_manifests_of_kubernetes_are_shown_by_what_they_declare() -> None:
     assert skeleton(outline, max_lines=9) == "Service shop, Deployment shop-web"
 
 
-def test_prose_shows_its_title_and_its_parts_on_one_line() -> None:
+def test_prose_lists_sections_on_one_line() -> None:
     source = b"# Guide\n\n" + b"".join(b"## Part %d\n\n### Detail %d\n\n" % (n, n) for n in range(4))
     shown = skeleton(outline_of("a.md", source), max_lines=6)
     assert shown == "sections: Guide · Part 0 · Part 1 · Part 2 · Part 3"
 
 
-def test_a_file_without_symbols_has_no_skeleton() -> None:
+def test_file_without_symbols_has_no_skeleton() -> None:
     assert skeleton(outline_of("a.txt", b"just words"), max_lines=5) == ""
 
 
-def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
+def test_wanted_names_come_first_with_container() -> None:
     seen = view(outline_of("store.py", SOURCE))
     assert shown(seen, [3], wanted={"_sweep"})[0].splitlines() == [
         "class Store(Base)",
@@ -104,24 +104,24 @@ def test_what_the_reader_uses_comes_first_with_what_contains_it() -> None:
     ]
 
 
-def test_tests_of_what_is_open_come_first() -> None:
+def test_tests_of_topic_come_first() -> None:
     source = b"".join(b"def test_%s(): pass\n" % name for name in (b"cookies", b"session_expires", b"routing"))
     assert shown(view(outline_of("a.py", source)), [2], about="sessions")[0].splitlines()[0] == (
         "def test_session_expires()"
     )
 
 
-def test_a_name_that_everything_has_is_no_reason_to_show_it() -> None:
+def test_common_wanted_name_gets_no_bonus() -> None:
     seen = view(outline_of("store.py", SOURCE))
     assert shown(seen, [3], wanted={"get"}) == shown(seen, [3])
 
 
-def test_of_several_things_of_one_name_the_rest_names_it_once() -> None:
+def test_omission_line_has_no_duplicates() -> None:
     source = b"".join(b"class C%d:\n    def flush(self): pass\n" % n for n in range(8))
     assert shown(view(outline_of("a.py", source)), [5])[0].splitlines()[-1].count("flush") == 1
 
 
-def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:
+def test_javascript_suites_and_tests_show_titles() -> None:
     source = b"""
     const fixture = load()
     describe('basket', () => {
@@ -140,12 +140,12 @@ def test_suites_and_tests_of_javascript_are_shown_by_their_titles() -> None:
     ]
 
 
-def test_suites_and_tests_of_ruby_are_shown_by_their_titles() -> None:
+def test_ruby_suites_and_tests_show_titles() -> None:
     source = b"RSpec.describe Shop do\n  it 'sums' do\n    1\n  end\nend\n"
     assert skeleton(outline_of("spec/shop_spec.rb", source), max_lines=9) == "describe 'Shop'\n    it 'sums'"
 
 
-def test_of_a_file_of_tests_the_tests_are_shown_before_what_helps_them() -> None:
+def test_tests_rank_before_their_helpers() -> None:
     source = b"class Colour(Enum):\n    RED = 1\nclass Cart:\n    pass\ndef test_add(): pass\ndef test_sum(): pass\n"
 
     in_tests = skeleton(outline_of("tests/test_cart.py", source), max_lines=3).splitlines()
@@ -155,14 +155,14 @@ def test_of_a_file_of_tests_the_tests_are_shown_before_what_helps_them() -> None
     assert elsewhere[:2] == ["class Colour(Enum)", "class Cart"]
 
 
-def test_of_a_workflow_of_ci_what_starts_it_and_its_jobs_are_shown() -> None:
+def test_ci_workflow_shows_triggers_and_jobs() -> None:
     source = b"name: CI\non:\n  push:\npermissions:\n  contents: read\njobs:\n  tests:\n    runs-on: x\n"
 
     assert skeleton(outline_of(".github/workflows/ci.yml", source), max_lines=9) == "on: push\njobs: tests"
     assert "permissions: contents" in skeleton(outline_of("ci.yml", source), max_lines=9)
 
 
-def test_a_value_too_long_to_show_is_named_with_the_rest_but_in_a_file_of_values() -> None:
+def test_long_value_is_named_in_omission_line() -> None:
     long = b"'" + b"x" * 200 + b"'"
     module = b"EXAMPLES = " + long + b"\nRETURN = " + long + b"\ndef main(): pass\n"
     settings = b"BASE = " + long + b"\nRETRIES = 3\nTIMEOUT = 9\n"

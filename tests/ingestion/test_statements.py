@@ -1,4 +1,4 @@
-"""What is stated is read, and what only looks like it is not: sentences with the facts that a person reads in them."""
+"""Statements in sentences, with the facts that a person reads in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from hunchd.ingestion.statements import Stated, Voice, stated_in
 
-# (what is said, category, key, value)
+# (sentence, category, key, value)
 OWNER = [
     ("we use pnpm, not npm", "convention", "package manager", "pnpm"),
     ("We use uv instead of pip because it is faster", "convention", "package manager", "uv"),
@@ -88,29 +88,29 @@ NOTHING: list[tuple[Voice, str]] = [
 
 
 @pytest.mark.parametrize(("text", "category", "key", "value"), OWNER, ids=lambda value: None)
-def test_what_the_owner_says_outright_is_filed(text: str, category: str, key: str, value: str) -> None:
+def test_owner_statement_is_extracted(text: str, category: str, key: str, value: str) -> None:
     assert [(one.category, one.key, one.value) for one in stated_in(text, "owner")] == [(category, key, value)]
 
 
 @pytest.mark.parametrize(("text", "category", "key", "value"), COMMITS, ids=lambda value: None)
-def test_a_commit_tells_what_is_true_of_the_whole(text: str, category: str, key: str, value: str) -> None:
+def test_commit_statement_concerns_whole_project(text: str, category: str, key: str, value: str) -> None:
     assert [(one.category, one.key, one.value) for one in stated_in(text, "commit")] == [(category, key, value)]
 
 
 @pytest.mark.parametrize(("voice", "text"), NOTHING)
-def test_what_is_asked_supposed_quoted_or_of_one_place_states_nothing(voice: Voice, text: str) -> None:
+def test_questions_suppositions_and_quotes_state_nothing(voice: Voice, text: str) -> None:
     assert stated_in(text, voice) == []
 
 
-def test_the_alternative_and_the_reason_are_kept_with_it() -> None:
+def test_statement_keeps_alternative_and_reason() -> None:
     [stated] = stated_in("We use uv instead of pip because it is faster.", "owner")
 
     assert (stated.instead_of, stated.reason) == ("pip", "it is faster")
     assert stated.line == "package manager: uv, not pip (because it is faster)"
 
 
-def test_a_label_is_no_key() -> None:
-    """Else the next decision would take the place of the last."""
+def test_label_is_no_key() -> None:
+    """The next decision would otherwise replace the last."""
     for said in (
         "decision: seen requests are kept in Redis",
         "Correction: we keep the flag, not the file",
@@ -126,19 +126,19 @@ def test_a_label_is_no_key() -> None:
     assert named.key == "naming convention"
 
 
-def test_a_reason_is_told_once() -> None:
+def test_reason_is_not_repeated() -> None:
     [stated] = stated_in("database: PostgreSQL, because of its JSON", "owner")
 
     assert (stated.value, stated.line) == ("PostgreSQL", "database: PostgreSQL (because of its JSON)")
 
 
-def test_a_commit_is_believed_less_than_a_person() -> None:
+def test_commit_statement_has_lower_confidence() -> None:
     by = {voice: stated_in("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
 
     assert by == {"owner": 1.0, "turn": 0.8, "commit": 0.7}
 
 
-def test_a_message_of_several_sentences_gives_each_key_once() -> None:
+def test_several_sentences_yield_each_key_once() -> None:
     message = (
         "Use pnpm instead of npm\n\nWe must always commit the lock file. Use pnpm instead of yarn.\n\nSigned-off-by: A"
     )
@@ -147,7 +147,7 @@ def test_a_message_of_several_sentences_gives_each_key_once() -> None:
     assert [(one.key, one.instead_of) for one in stated] == [("package manager", "npm"), ("commit the lock file", "")]
 
 
-def test_of_what_a_commit_decided_that_may_last_which_has_its_reason() -> None:
+def test_commit_decision_needs_a_reason() -> None:
     message = "Add gc\n\nWe decided to keep the gc commands in cargo clean because users look there."
     [stated] = stated_in(message, "commit")
 
@@ -156,7 +156,7 @@ def test_of_what_a_commit_decided_that_may_last_which_has_its_reason() -> None:
     assert stated_in("we decided against microservices", "owner")[0].line == "not: microservices"
 
 
-def test_a_rule_reads_as_a_sentence() -> None:
+def test_rule_is_rendered_as_sentence() -> None:
     assert Stated("instruction", "push to main", "never", "", "").line == "never push to main"
 
 
@@ -172,9 +172,7 @@ def test_a_rule_reads_as_a_sentence() -> None:
         ("We decided on small commits.", "small commits", "yes", "", ""),
     ],
 )  # fmt: skip
-def test_what_was_decided_on_is_filed_under_what_it_was_decided_for(
-    said: str, key: str, value: str, instead_of: str, reason: str
-) -> None:
+def test_decision_key_is_its_purpose(said: str, key: str, value: str, instead_of: str, reason: str) -> None:
     [one] = stated_in(said, "owner")
     assert (one.category, one.key, one.value) == ("decision", key, value)
     assert (one.instead_of, one.reason) == (instead_of, reason)

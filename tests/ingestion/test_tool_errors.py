@@ -1,4 +1,4 @@
-"""What a tool prints is read as its user reads it: the first thing that is wrong, where, and what it is called."""
+"""Tool errors: the first error, its place and its code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hunchd.ingestion.errors import understood
 from hunchd.ingestion.tool_errors import ToolError, first_of
 
-# The outputs are those of gcc 12, ruff 0.14 and what the others' manuals show.
+# Outputs of gcc 12, ruff 0.14, and of the other tools' manuals.
 GO_BUILD = "# example.com/shop/cart\ncart/cart.go:12:9: undefined: total\ncart/cart.go:15:2: declared and not used: x\n"
 GO_VET = "# example.com/shop\nvet: ./main.go:5:2: undefined: foo\n"
 GO_TEST = (
@@ -115,7 +115,7 @@ RUFF_SHORT = "shop/cart.py:2:12: F821 Undefined name `x`\nFound 1 error.\n"
         (RUFF_SHORT, "F821: Undefined name `x`", "shop/cart.py", 2),
     ],
 )
-def test_the_first_error_is_read(text: str, headline: str, path: str | None, line: int | None) -> None:
+def test_first_error_is_parsed(text: str, headline: str, path: str | None, line: int | None) -> None:
     read = understood(text)
 
     assert read.headline == headline
@@ -123,7 +123,7 @@ def test_the_first_error_is_read(text: str, headline: str, path: str | None, lin
 
 
 @pytest.mark.parametrize("text", [GO_BUILD, CARGO_TEST, JAVAC, GCC, TSC, ESLINT, MYPY, RUFF])
-def test_it_is_known_again_on_another_line_and_without_what_else_is_wrong(text: str) -> None:
+def test_fingerprint_ignores_line_and_other_errors(text: str) -> None:
     moved = text.replace(":12:", ":40:").replace("(3,14)", "(31,14)").replace("3:14", "30:14").replace(":7:", ":71:")
     alone = moved.replace("cart/cart.go:15:2: declared and not used: x\n", "")
 
@@ -144,17 +144,17 @@ def test_it_is_known_again_on_another_line_and_without_what_else_is_wrong(text: 
         (MYPY, '"str"', '"bytes"'),
     ],
 )
-def test_another_name_is_another_error(text: str, name: str, other: str) -> None:
+def test_fingerprint_differs_by_name(text: str, name: str, other: str) -> None:
     assert understood(text.replace(name, other)).fingerprint != understood(text).fingerprint
 
 
-def test_a_traceback_is_no_tool_s_even_if_it_quotes_one() -> None:
+def test_traceback_with_tool_output_is_python_error() -> None:
     text = f'Traceback (most recent call last):\n  File "build.py", line 3, in build\n{GCC}BuildError: gcc failed\n'
 
     assert understood(text).headline == "BuildError: gcc failed"
 
 
-def test_go_s_frames_name_their_functions() -> None:
+def test_go_frames_have_functions() -> None:
     text = (
         "panic: boom\n\ngoroutine 1 [running]:\nmain.total(...)\n\t/w/main.go:9\nmain.main()\n\t/w/main.go:14 +0x1d\n"
     )
@@ -163,7 +163,7 @@ def test_go_s_frames_name_their_functions() -> None:
     assert understood(text).fingerprint != understood(text.replace("main.total", "main.sum")).fingerprint
 
 
-def test_a_go_test_is_read_at_length_too() -> None:
+def test_verbose_go_test_is_parsed() -> None:
     at_length = """=== RUN   TestOther
     other_test.go:3: a note
 --- PASS: TestOther (0.00s)
@@ -176,12 +176,12 @@ FAIL
     assert first_of(at_length) == first_of(short) == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
 
 
-def test_a_go_example_names_itself() -> None:
+def test_go_example_failure_has_name() -> None:
     text = "--- FAIL: ExampleRun (0.00s)\ngot:\n3\nwant:\n4\nFAIL\n"
     assert first_of(text) == ToolError("ExampleRun", "got:", "", 0)
 
 
-def test_a_subtest_of_go_that_told_all_is_the_error() -> None:
+def test_verbose_go_subtest_is_the_error() -> None:
     text = (
         "=== RUN   TestGroups\n=== RUN   TestGroups/none\n"
         "=== RUN   TestGroups/both\n    groups_test.go:19: want b, got a\n"
@@ -197,7 +197,7 @@ def test_a_subtest_of_go_that_told_all_is_the_error() -> None:
     assert (read.at.path, read.at.line) == ("groups_test.go", 19)
 
 
-def test_the_same_words_in_another_column_are_another_error() -> None:
+def test_fingerprint_differs_by_column() -> None:
     def error(line: int, column: int) -> str:
         return understood(f"# shop\n./price.go:{line}:{column}: undefined: cmd\n").fingerprint
 
@@ -205,7 +205,7 @@ def test_the_same_words_in_another_column_are_another_error() -> None:
     assert error(12, 15) != error(14, 24)
 
 
-def test_what_testify_compares_is_the_error_and_not_that_there_is_a_trace() -> None:
+def test_testify_comparison_is_the_error() -> None:
     text = (
         "--- FAIL: TestTotal (0.00s)\n    cart_test.go:9: \n        \tError Trace:\t/srv/shop/cart_test.go:9\n"
         "        \tError:      \tNot equal: \n        \t          \texpected: 4\n        \t          \tactual  : 3\n"
@@ -214,7 +214,7 @@ def test_what_testify_compares_is_the_error_and_not_that_there_is_a_trace() -> N
     assert first_of(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
 
 
-def test_a_test_of_node_says_what_it_expected() -> None:
+def test_node_test_error_has_expectation() -> None:
     block = (
         "{0}not ok 1 - {1}\n{0}  ---\n{0}  duration_ms: 3.6\n{0}  location: '/w/a.test.mjs:4:1'\n"
         "{0}  error: {2}\n{0}  code: 'E'\n{0}  ...\n"
@@ -225,7 +225,7 @@ def test_a_test_of_node_says_what_it_expected() -> None:
     assert understood(block.format("", "reads", "'no such file'")).headline == "reads: no such file"
 
 
-def test_npm_and_tap_say_what_is_wrong_before_the_rest() -> None:
+def test_npm_and_tap_errors_are_parsed() -> None:
     npm = "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! Found: react@18.2.0\n"
     tap = "ok 2 - is quiet\nnot ok 3 - should be equal\n  ---\n  at:\n    fileName: test/x.js\n    lineNumber: 30\n"
 

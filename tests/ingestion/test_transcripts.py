@@ -1,4 +1,4 @@
-"""Transcripts of five agents: what was said is read in order, what clients put in between is not."""
+"""Transcripts of five agents: messages in order, without client boilerplate."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def lines(file: Path, *objects: dict[str, Any], rest: str = "") -> Path:
     return file
 
 
-def taken(messages: tuple[Any, ...]) -> list[tuple[str, str | None]]:
-    """What the daemon's own parser makes of the messages."""
+def parse_messages(messages: tuple[Any, ...]) -> list[tuple[str, str | None]]:
+    """Parse the messages with the daemon's own parser."""
     request = append_of_body({"messages": list(messages)})
     assert request.rejected == ()
     assert len({draft.ref for draft in request.messages}) == len(messages), "every message has a ref of its own"
@@ -41,7 +41,7 @@ def claude(role: str, content: Any, uuid: str, **more: Any) -> dict[str, Any]:
     return {"type": role, "uuid": uuid, "timestamp": at, "cwd": "/src/app", "message": told} | more
 
 
-def test_claude_code_is_read_with_its_tools_and_without_its_helpers(tmp_path: Path) -> None:
+def test_claude_code_transcript_has_tools_without_subagents(tmp_path: Path) -> None:
     file = lines(
         tmp_path / ".claude" / "projects" / "-src-app" / "3f2b.jsonl",
         {"type": "summary", "summary": "Parser", "leafUuid": "x"},
@@ -66,12 +66,12 @@ def test_claude_code_is_read_with_its_tools_and_without_its_helpers(tmp_path: Pa
     assert list(claude_code.files(tmp_path, {})) == [file]
     [transcript] = claude_code.read(file)
     assert (transcript.session, transcript.project) == ("3f2b", "/src/app")
-    assert taken(transcript.messages) == SAID
+    assert parse_messages(transcript.messages) == SAID
     assert transcript.messages[3]["name"] == "Read"
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_codex_is_read_in_the_form_of_today_and_of_before(tmp_path: Path, wrapped: bool) -> None:
+def test_codex_transcript_old_and_new_format(tmp_path: Path, wrapped: bool) -> None:
     def item(**told: Any) -> dict[str, Any]:
         return {"timestamp": "2026-01-02T03:04:05Z", "type": "response_item", "payload": told} if wrapped else told
 
@@ -92,10 +92,10 @@ def test_codex_is_read_in_the_form_of_today_and_of_before(tmp_path: Path, wrappe
     assert list(codex.files(tmp_path, {})) == [file]
     [transcript] = codex.read(file)
     assert (transcript.session, transcript.project) == ("c0de", "/src/app")
-    assert taken(transcript.messages) == SAID
+    assert parse_messages(transcript.messages) == SAID
 
 
-def test_gemini_is_read_and_its_folder_known_by_the_hash(tmp_path: Path) -> None:
+def test_gemini_transcript_has_folder_hash(tmp_path: Path) -> None:
     call = {
         "id": "read-1",
         "name": "read_file",
@@ -126,10 +126,10 @@ def test_gemini_is_read_and_its_folder_known_by_the_hash(tmp_path: Path) -> None
     assert list(gemini.files(tmp_path, {})) == [file]
     [transcript] = gemini.read(file)
     assert (transcript.session, transcript.project) == ("9e31", gemini.folder_hash("/src/app"))
-    assert taken(transcript.messages) == SAID
+    assert parse_messages(transcript.messages) == SAID
 
 
-def test_cursor_is_read_from_its_database_without_changing_it(tmp_path: Path) -> None:
+def test_cursor_database_is_read_without_changes(tmp_path: Path) -> None:
     user = tmp_path / ".config" / "Cursor" / "User"
     tool = {"name": "read_file", "rawArgs": '{"path": "parser.py"}', "result": '{"content": "def parse(): ..."}'}
     bubbles = {
@@ -152,11 +152,11 @@ def test_cursor_is_read_from_its_database_without_changing_it(tmp_path: Path) ->
     [transcript] = cursor.read(file)
 
     assert (transcript.session, transcript.project) == ("c1", "/src/my app")
-    assert taken(transcript.messages) == SAID
+    assert parse_messages(transcript.messages) == SAID
     assert file.read_bytes() == before
 
 
-def test_aider_is_read_as_one_session_a_start(tmp_path: Path) -> None:
+def test_aider_history_yields_session_per_start(tmp_path: Path) -> None:
     file = tmp_path / ".aider.chat.history.md"
     file.write_text(
         "\n# aider chat started at 2026-01-02 03:04:05\n\n> Aider v0.80\n\n#### Fix the parser\n#### and its test\n\n"
@@ -166,19 +166,19 @@ def test_aider_is_read_as_one_session_a_start(tmp_path: Path) -> None:
 
     first, second = aider.read(file)
 
-    assert taken(first.messages) == [
+    assert parse_messages(first.messages) == [
         ("tool_result", "Aider v0.80"),
         ("user_message", "Fix the parser\nand its test"),
         ("assistant_response", "I changed `parse`.\n\nIt works now."),
         ("tool_result", "Applied edit to parser.py"),
     ]
-    assert taken(second.messages) == [("user_message", "Thanks"), ("assistant_response", "You are welcome.")]
+    assert parse_messages(second.messages) == [("user_message", "Thanks"), ("assistant_response", "You are welcome.")]
     assert first.session != second.session
     assert first.session == next(aider.read(file)).session
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"[1, 2]", b'{"messages": 3}', b"null\n{}\n" * 3])
-def test_what_is_no_transcript_gives_nothing(tmp_path: Path, content: bytes) -> None:
+def test_other_files_yield_no_transcript(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "rollout-x.jsonl"
     file.write_bytes(content)
 

@@ -1,4 +1,4 @@
-"""Sequences that come back are found through what lies between them; what comes by chance is not."""
+"""Mining of recurring sequences with gaps; chance sequences are rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MONDAY = 1_750_000_000.0 - 1_750_000_000.0 % 604_800 + 4 * 86_400  # a Monday, 0
 
 
 def stream(runs: int, *, noise: float = 0.3, seed: int = 1, hour: int | None = None, branch: str = "main") -> list[Ran]:
-    """Days on which a release is made, each with much looking around."""
+    """Build days with one release each and much unrelated activity."""
     chance = random.Random(seed)
     log: list[Ran] = []
     for day in range(runs):
@@ -33,7 +33,7 @@ def stream(runs: int, *, noise: float = 0.3, seed: int = 1, hour: int | None = N
     return log
 
 
-def test_a_sequence_is_found_whatever_lies_in_between() -> None:
+def test_sequence_with_gaps_is_found() -> None:
     [habit] = habits(stream(12))
 
     assert tuple(step.template for step in habit.steps) == RELEASE
@@ -41,7 +41,7 @@ def test_a_sequence_is_found_whatever_lies_in_between() -> None:
     assert habit.first < habit.last
 
 
-def test_what_is_done_everywhere_is_no_step_of_anything() -> None:
+def test_ubiquitous_command_is_no_step() -> None:
     chance = random.Random(3)
     at = MONDAY
     log = []
@@ -53,7 +53,7 @@ def test_what_is_done_everywhere_is_no_step_of_anything() -> None:
     assert habits(log) == []
 
 
-def test_a_step_that_is_left_out_now_and_then_still_belongs_to_it() -> None:
+def test_optional_step_belongs_to_pattern() -> None:
     log = [ran for number, ran in enumerate(stream(14, noise=0.1)) if ran.template != RELEASE[0] or number % 3]
 
     [habit] = habits(log)
@@ -61,7 +61,7 @@ def test_a_step_that_is_left_out_now_and_then_still_belongs_to_it() -> None:
     assert tuple(step.template for step in habit.steps) == RELEASE
 
 
-def test_a_part_that_is_done_alone_as_often_is_a_habit_of_its_own() -> None:
+def test_frequent_subsequence_is_its_own_habit() -> None:
     alone = []
     for number in range(30):
         at = MONDAY + 100 * 86_400 + number * 86_400
@@ -75,7 +75,7 @@ def test_a_part_that_is_done_alone_as_often_is_a_habit_of_its_own() -> None:
     assert RELEASE[1:3] in found
 
 
-def test_the_same_again_and_again_is_one_step() -> None:
+def test_repeated_command_is_one_step() -> None:
     log = [again for ran in stream(8, noise=0.0) for again in ((ran,) * 3 if ran.template == RELEASE[1] else (ran,))]
 
     [habit] = habits(log)
@@ -83,7 +83,7 @@ def test_the_same_again_and_again_is_one_step() -> None:
     assert tuple(step.template for step in habit.steps) == RELEASE
 
 
-def test_the_branch_the_hour_and_the_command_before_are_learnt_as_triggers() -> None:
+def test_branch_hour_and_previous_command_are_triggers() -> None:
     chance = random.Random(5)
     busy = [
         Ran(MONDAY + day * 86_400 + hour * 3_600 + minute * 60, chance.choice(AROUND), "x", branch="main")
@@ -100,7 +100,7 @@ def test_the_branch_the_hour_and_the_command_before_are_learnt_as_triggers() -> 
     assert causes["hours"].startswith("16")
 
 
-def test_after_a_failure_is_told_apart_from_after_it() -> None:
+def test_failure_trigger_differs_from_after_trigger() -> None:
     log = []
     for day in range(12):
         at = MONDAY + day * 86_400
@@ -115,7 +115,7 @@ def test_after_a_failure_is_told_apart_from_after_it() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=30), max_size=12))
-def test_places_are_where_they_say_and_never_overlap_within_a_pattern(sessions: list[list[int]]) -> None:
+def test_occurrences_are_correct_and_disjoint(sessions: list[list[int]]) -> None:
     for pattern in patterns(sessions):
         ends: dict[int, int] = {}
         for number, positions in sorted(pattern.places, key=lambda place: (place[0], max(place[1]))):

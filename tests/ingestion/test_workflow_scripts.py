@@ -1,4 +1,4 @@
-"""CI files, makefiles, package scripts and hooks say what is done; a hostile one says nothing and costs nothing."""
+"""Workflows of CI files, makefiles, package scripts and hooks; hostile files yield nothing."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ jobs:
 """
 
 
-def told(path: str, text: str) -> dict[str, list[str]]:
+def list_commands(path: str, text: str) -> dict[str, list[str]]:
     return {one.name: [step.command for step in one.steps] for one in workflows_in(path, text)}
 
 
-def test_jobs_of_github_come_in_the_order_of_their_needs_with_their_commands_word_for_word() -> None:
+def test_github_jobs_are_sorted_by_needs() -> None:
     found = workflows_in(".github/workflows/ci.yml", GITHUB)
 
     assert [one.name for one in found] == ["CI ci.yml / test", "CI ci.yml / publish"]
@@ -68,7 +68,7 @@ def test_jobs_of_github_come_in_the_order_of_their_needs_with_their_commands_wor
     assert (test.purpose, publish.purpose) == ("test", "release")
 
 
-def test_gitlab_jobs_come_by_stage_with_what_goes_before_each() -> None:
+def test_gitlab_jobs_are_sorted_by_stage() -> None:
     text = """
 stages: [check, ship]
 before_script: [make setup]
@@ -85,13 +85,13 @@ lint:
 .hidden: {script: [rm -rf /]}
 """
 
-    assert told(".gitlab-ci.yml", text) == {
+    assert list_commands(".gitlab-ci.yml", text) == {
         "CI lint": ["make lint", "make types", "make docs"],
         "CI ship it": ["make setup", "make ship"],
     }
 
 
-def test_targets_of_a_makefile_have_what_they_need_first_and_their_recipe() -> None:
+def test_makefile_targets_have_prerequisites_and_recipe() -> None:
     text = (
         "PYTHON := python3\n.PHONY: all test\n\n## Everything\nall: lint test ; @echo done\n\n"
         "test: build/x.o | dirs ## Runs the tests\n\t@$(PYTHON) -m pytest \\\n\t  -x\n\t-rm -rf tmp\n\n"
@@ -108,7 +108,7 @@ def test_targets_of_a_makefile_have_what_they_need_first_and_their_recipe() -> N
     assert found["make test"].line == 7
 
 
-def test_recipes_of_a_justfile() -> None:
+def test_justfile_recipes_are_parsed() -> None:
     text = """set shell := ['bash']
 # Runs the tests
 @test *args: build
@@ -118,21 +118,24 @@ build:
   cargo build
 """
 
-    assert told("justfile", text) == {"just test": ["just build", "cargo test {{args}}"], "just build": ["cargo build"]}
+    assert list_commands("justfile", text) == {
+        "just test": ["just build", "cargo test {{args}}"],
+        "just build": ["cargo build"],
+    }
 
 
-def test_package_scripts_run_with_what_stands_before_and_behind_them() -> None:
+def test_package_scripts_include_pre_and_post() -> None:
     scripts = {"pretest": "pnpm lint", "test": "vitest run && tsc", "lint": "eslint ."}
     text = json.dumps({"packageManager": "pnpm@9", "scripts": scripts})
 
-    assert told("package.json", text) == {
+    assert list_commands("package.json", text) == {
         "pnpm run test": ["pnpm lint", "vitest run", "tsc"],
         "pnpm run lint": ["eslint ."],
     }
-    assert list(told("web/package.json", text)) == ["pnpm run test (in web)", "pnpm run lint (in web)"]
+    assert list(list_commands("web/package.json", text)) == ["pnpm run test (in web)", "pnpm run lint (in web)"]
 
 
-def test_tox_nox_and_task_runners_of_python() -> None:
+def test_python_task_runners_are_parsed() -> None:
     tox = """
 [tox]
 envlist = py
@@ -157,15 +160,15 @@ commands = [["pre-commit", "run", {replace = "posargs"}]]
 ship = "twine upload dist/*"
 """
 
-    assert told("tox.ini", tox) == {"tox -e lint": ["ruff check {posargs}", "mypy src"]}
-    assert told("noxfile.py", nox) == {"nox -s tests": ["pip install -e .", "pytest *session.posargs"]}
-    assert told("pyproject.toml", pyproject) == {
+    assert list_commands("tox.ini", tox) == {"tox -e lint": ["ruff check {posargs}", "mypy src"]}
+    assert list_commands("noxfile.py", nox) == {"nox -s tests": ["pip install -e .", "pytest *session.posargs"]}
+    assert list_commands("pyproject.toml", pyproject) == {
         "tox run -e style": ["pre-commit run {posargs}"],
         "poe ship": ["twine upload dist/*"],
     }
 
 
-def test_hooks_of_pre_commit_come_in_their_order_before_a_commit() -> None:
+def test_pre_commit_hooks_are_in_order() -> None:
     text = """
 repos:
 - repo: x
@@ -185,7 +188,7 @@ repos:
     ]
 
 
-def test_a_shell_script_is_what_it_runs_and_not_its_bookkeeping() -> None:
+def test_shell_script_excludes_bookkeeping() -> None:
     text = """#!/bin/sh
 # Makes a release.
 set -eu
@@ -231,7 +234,7 @@ esac
 """
 
 
-def test_a_script_that_is_told_what_to_do_is_a_workflow_for_each_of_its_tasks() -> None:
+def test_script_with_case_yields_task_workflows() -> None:
     found = {one.name: one for one in workflows_in("dev", DISPATCHER)}
 
     assert {name: [step.command for step in one.steps] for name, one in found.items()} == {
@@ -245,13 +248,15 @@ def test_a_script_that_is_told_what_to_do_is_a_workflow_for_each_of_its_tasks() 
     ]
 
 
-def test_what_a_script_only_says_asks_or_begins_with_is_no_step() -> None:
+def test_output_and_conditions_are_no_steps() -> None:
     text = DISPATCHER.partition("command=")[0] + "hash make\nmake all\ncat notes\n"
 
-    assert told("scripts/all.sh", text) == {"scripts/all.sh": ["python3 -m venv .venv", "make all", "cat notes"]}
+    assert list_commands("scripts/all.sh", text) == {
+        "scripts/all.sh": ["python3 -m venv .venv", "make all", "cat notes"]
+    }
 
 
-def test_a_loop_of_a_makefile_is_what_it_runs() -> None:
+def test_makefile_loop_yields_inner_commands() -> None:
     recipe = "\t@hash golint 2>&1; if [ $$? -ne 0 ]; then \\\n\t\tgo get golint; \\\n\tfi\n"
     recipe += '\techo "mode: count" > out\n\tfor d in $(DIRS); do \\\n\t\tgo test $$d; \\\n\tdone\n'
     [found] = workflows_in("Makefile", f"test:\n{recipe}")
@@ -260,7 +265,7 @@ def test_a_loop_of_a_makefile_is_what_it_runs() -> None:
     assert hint_of(found) == "make test: go get golint → go test $d"
 
 
-def test_the_scripts_of_a_package_are_called_by_the_program_of_its_workspace(tmp_path: Path) -> None:
+def test_package_scripts_use_workspace_program(tmp_path: Path) -> None:
     for path in ("web/package.json", "web/parts/a/package.json", "other/package.json"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text('{"scripts": {"test": "vitest"}}')
@@ -273,7 +278,7 @@ def test_the_scripts_of_a_package_are_called_by_the_program_of_its_workspace(tmp
     ]
 
 
-def test_a_step_of_ci_in_which_only_the_shell_is_busy_is_told_by_its_name() -> None:
+def test_ci_step_of_bookkeeping_uses_its_name() -> None:
     loop = 'for f in src/*; do\n  while IFS= read -r line; do echo "$line"; done <<< "$(check $f)"\ndone\n: noted\n'
     body = "".join(f"          {line}\n" for line in loop.splitlines())
     text = f"jobs:\n  lint:\n    steps:\n      - name: Lint all files\n        run: |\n{body}"
@@ -284,7 +289,7 @@ def test_a_step_of_ci_in_which_only_the_shell_is_busy_is_told_by_its_name() -> N
     assert [step.command for step in script.steps] == ["tar cf x.tar x"]
 
 
-def test_a_workspace_tells_its_program_without_a_lock_file_too(tmp_path: Path) -> None:
+def test_workspace_without_lock_file_uses_package_manager(tmp_path: Path) -> None:
     for path, named in (
         ("a/package.json", '"packageManager": "yarn@4", '),
         ("a/b/package.json", ""),
@@ -301,13 +306,13 @@ def test_a_workspace_tells_its_program_without_a_lock_file_too(tmp_path: Path) -
     ]
 
 
-def test_a_source_file_that_a_target_is_made_of_is_nothing_to_call() -> None:
+def test_source_file_prerequisite_is_no_step() -> None:
     [one] = workflows_in("Makefile", "kilo: kilo.c\n\tcc -o kilo kilo.c\n")
 
     assert [step.command for step in one.steps] == ["cc -o kilo kilo.c"]
 
 
-def test_the_same_workflow_comes_back_from_its_memory() -> None:
+def test_workflow_survives_memory_round_trip() -> None:
     [workflow] = workflows_in("justfile", "test:\n  cargo test\n")
     memory = memory_of(workflow, "p1", NOW)
 
@@ -318,20 +323,20 @@ def test_the_same_workflow_comes_back_from_its_memory() -> None:
     assert not is_edited(memory)
 
 
-def test_the_hint_of_a_tox_environment_is_what_runs_without_arguments() -> None:
+def test_tox_hint_uses_default_posargs() -> None:
     commands = "pytest --cov=shop {posargs:--durations=10 tests {toxinidir}/docs}\n  ruff {posargs}"
     [workflow] = workflows_in("tox.ini", f"[testenv]\ncommands =\n  {commands}\n")
 
     assert hint_of(workflow) == "tox: pytest --cov=shop --durations=10 tests {toxinidir}/docs → ruff"
 
 
-def test_what_is_done_to_all_of_something_is_no_check() -> None:
+def test_target_with_all_prefix_is_no_check() -> None:
     updating, everything = workflows_in("Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n")
 
     assert (updating.purpose, everything.purpose) == ("setup", "check")
 
 
-def test_secrets_in_scripts_are_masked() -> None:
+def test_secrets_in_scripts_are_redacted() -> None:
     key = "AKIA" + "Q7RZ3LWX5TYB2NM4"
     text = f"deploy:\n\tAWS_ACCESS_KEY_ID={key} aws s3 sync . s3://x\n"
 
@@ -356,12 +361,12 @@ BOMB = "a0: &a0 [x,x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1},*a{n - 1},
         "- " * 20_000,
     ],
 )
-def test_hostile_yaml_is_refused_or_says_nothing_in_no_time(text: str) -> None:
+def test_hostile_yaml_is_rejected_quickly(text: str) -> None:
     began = time.perf_counter()
     with contextlib.suppress(yaml_files.Refused):
         yaml_files.read(text[:256_000])
     assert workflows_in(".github/workflows/ci.yml", text) == []
-    assert time.perf_counter() - began < 60  # an unfolded bomb would take years
+    assert time.perf_counter() - began < 60  # an expanded bomb would take years
 
 
 PATHS = (
@@ -383,11 +388,11 @@ PATHS = (
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(PATHS), st.text(max_size=400))
-def test_whatever_stands_in_a_file_is_read_or_passed_over(path: str, text: str) -> None:
+def test_any_file_content_is_parsed_or_skipped(path: str, text: str) -> None:
     assert all(isinstance(one, Workflow) and one.steps for one in workflows_in(path, text))
 
 
-def test_what_belongs_to_others_is_not_read(tmp_path: Path) -> None:
+def test_third_party_files_are_not_read(tmp_path: Path) -> None:
     text = '{"scripts": {"test": "vitest"}}'
     paths = ["package.json", "node_modules/x/package.json", "examples/a/package.json", "a/b/c/d/package.json"]
     for path in paths:

@@ -1,4 +1,4 @@
-"""A command line becomes steps: what is done stays, values become holes, secrets never stay."""
+"""Steps of command lines: values become placeholders, secrets are masked."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def templates(line: str) -> list[str]:
         ("./dev check", "./dev check"),
     ],
 )
-def test_values_become_holes_and_what_is_done_stays(line: str, template: str) -> None:
+def test_template_replaces_values_with_placeholders(line: str, template: str) -> None:
     assert templates(line) == [template]
 
 
-def test_a_line_is_as_many_steps_as_it_has_commands() -> None:
+def test_line_yields_step_per_command() -> None:
     line = 'git add -A && git commit -m "a; b && c" && git push || echo "no"; make test'
 
     assert templates(line) == ["git add -A", "git commit -m <msg>", "git push", "echo <text>", "make test"]
 
 
-def test_what_stands_in_a_here_document_is_no_command() -> None:
+def test_here_document_is_no_command() -> None:
     assert templates("cat <<EOF > settings\nrm -rf build\nEOF\nmake test") == ["cat", "make test"]
 
 
 @pytest.mark.parametrize("line", ["", "   ", "# a note", "done", "))((", '"', "$(", "export A=1", "\x00"])
-def test_what_is_no_command_is_no_step(line: str) -> None:
+def test_other_text_yields_no_step(line: str) -> None:
     assert all(step.template for step in steps_of(line))
     assert len(steps_of(line)) <= 1
 
@@ -74,7 +74,7 @@ def test_what_is_no_command_is_no_step(line: str) -> None:
         "tool --api-key=hunter2value",
     ],
 )
-def test_what_follows_a_password_option_is_in_no_step(line: str) -> None:
+def test_password_option_value_is_masked(line: str) -> None:
     [step] = steps_of(line)
 
     assert "hunter2value" not in step.template
@@ -82,7 +82,7 @@ def test_what_follows_a_password_option_is_in_no_step(line: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_understood_or_passed_over(line: str) -> None:
+def test_any_text_is_parsed_or_skipped(line: str) -> None:
     for step in steps_of(line):
         assert 0 < len(step.template) <= 120
         assert len(step.command) <= 300
