@@ -1,4 +1,4 @@
-"""Sources that repeat a shape, in each language, for tests: `{path: text}`."""
+"""Test sources that repeat a shape in each language: `{path: text}`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def project(language: str, names: tuple[str, ...] = NAMES) -> dict[str, bytes]:
-    """A file for each name, all of one shape."""
+    """Build a file of the same shape for each name."""
     path, text = LANGUAGES[language]
     files = {}
     for number, name in enumerate(names):

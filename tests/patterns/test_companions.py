@@ -1,5 +1,4 @@
-"""What changes together with new instances: told by the commits that added them, and where these are few by what
-changes with their files."""
+"""Companions of patterns: from the commits that added instances, and from co-changes of their files."""
 
 from __future__ import annotations
 
@@ -17,26 +16,26 @@ def unit(number: int, *paths: str) -> Unit:
     )  # fmt: skip
 
 
-def told(units: Sequence[Unit], around: Sequence[Sequence[str]] = ()) -> list[tuple[str, int, int]]:
+def list_companions(units: Sequence[Unit], around: Sequence[Sequence[str]] = ()) -> list[tuple[str, int, int]]:
     found = companions_of(
         [(one, ["cli/new.py"]) for one in units], around=around, instances=["cli/new.py", "cli/old.py"]
     )
     return [(one.target, one.times, one.of) for one in found if one.kind == "file"]
 
 
-def test_what_most_units_that_added_one_touched_is_a_companion() -> None:
+def test_target_of_most_units_is_companion() -> None:
     units = [unit(1, "cli/new.py", "cli/registry.py"), unit(2, "cli/new.py", "cli/registry.py", "README.md")]
 
-    assert told(units) == [("cli/registry.py", 2, 2)]
+    assert list_companions(units) == [("cli/registry.py", 2, 2)]
 
 
-def test_one_unit_alone_tells_nothing_until_what_changes_with_the_files_agrees() -> None:
+def test_single_unit_needs_cochanges_as_evidence() -> None:
     once = [unit(1, "cli/new.py", "cli/registry.py", "setup.cfg")]
     around = [["cli/old.py", "cli/registry.py"]] * 6 + [["cli/old.py"]] * 3
 
-    assert told(once) == []
-    assert told(once, around) == [("cli/registry.py", 6, 9)]
+    assert list_companions(once) == []
+    assert list_companions(once, around) == [("cli/registry.py", 6, 9)]
 
 
-def test_few_changes_together_are_chance() -> None:
-    assert told([], [["cli/old.py", "cli/registry.py"]] * 3) == []
+def test_few_cochanges_are_no_companion() -> None:
+    assert list_companions([], [["cli/old.py", "cli/registry.py"]] * 3) == []

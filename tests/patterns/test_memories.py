@@ -1,4 +1,4 @@
-"""A kept pattern goes on being itself: what was made of it since is not lost when it is mined again."""
+"""Stored patterns keep their history when they are mined again."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PATTERN = Pattern(
 
 
 @pytest.fixture
-def kept() -> Memory:
+def stored_memory() -> Memory:
     return memory_of(PATTERN, "p1", NOW, strength=1.0)
 
 
-def test_its_line_says_nothing_that_the_language_says_already() -> None:
+def test_hint_omits_uninformative_place() -> None:
     anywhere = replace(
         PATTERN, files=1, place=Place("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
     )
@@ -51,14 +51,14 @@ def test_its_line_says_nothing_that_the_language_says_already() -> None:
     )
 
 
-def test_mined_again_unchanged_it_stays_as_it_was_kept(kept: Memory) -> None:
-    used = replace(kept, usage=Usage(cited=3), importance=0.9, links=({"type": "near", "ref": "m1"},))
+def test_unchanged_pattern_keeps_its_memory(stored_memory: Memory) -> None:
+    used = replace(stored_memory, usage=Usage(cited=3), importance=0.9, links=({"type": "near", "ref": "m1"},))
 
     assert renewed(used, memory_of(PATTERN, "p1", LATER, strength=1.0)) == used
 
 
-def test_a_further_instance_is_told_and_its_use_is_kept(kept: Memory) -> None:
-    used = replace(kept, usage=Usage(cited=3))
+def test_new_instance_updates_memory_and_keeps_usage(stored_memory: Memory) -> None:
+    used = replace(stored_memory, usage=Usage(cited=3))
     more = replace(PATTERN, count=3, spots=(*PATTERN.spots, Spot("formats/csv.py", 3, "load_csv")))
 
     again = renewed(used, memory_of(more, "p1", LATER, strength=1.0))
@@ -67,8 +67,8 @@ def test_a_further_instance_is_told_and_its_use_is_kept(kept: Memory) -> None:
     assert (again.usage.cited, again.created, again.updated) == (3, NOW, LATER)
 
 
-def test_what_its_owner_wrote_stays(kept: Memory) -> None:
-    edited = replace(kept, content="Ask Ada before you add a format.")
+def test_owner_edit_is_kept(stored_memory: Memory) -> None:
+    edited = replace(stored_memory, content="Ask Ada before you add a format.")
 
     again = renewed(edited, memory_of(replace(PATTERN, count=3), "p1", LATER, strength=1.0))
 
@@ -76,36 +76,36 @@ def test_what_its_owner_wrote_stays(kept: Memory) -> None:
     assert again.source["instances"] == 3
 
 
-def test_what_the_code_had_no_more_comes_back_with_it_and_what_the_night_archived_does_not(kept: Memory) -> None:
+def test_removed_pattern_is_restored_archived_is_not(stored_memory: Memory) -> None:
     mined = memory_of(PATTERN, "p1", LATER, strength=1.0)
 
-    assert renewed(gone(kept, LATER), mined).status is Status.ACTIVE
-    assert renewed(gone(kept, LATER), mined).valid_to is None
-    assert renewed(replace(kept, status=Status.ARCHIVED), mined).status is Status.ARCHIVED
+    assert renewed(gone(stored_memory, LATER), mined).status is Status.ACTIVE
+    assert renewed(gone(stored_memory, LATER), mined).valid_to is None
+    assert renewed(replace(stored_memory, status=Status.ARCHIVED), mined).status is Status.ARCHIVED
 
 
-def test_a_pattern_matters_where_its_instances_live_and_where_new_ones_go(kept: Memory) -> None:
+def test_pattern_is_relevant_at_its_places(stored_memory: Memory) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change((kept,), project="p1"))
+    patterns.notice(Change((stored_memory,), project="p1"))
 
     here, could_be, elsewhere = (patterns.at(path) for path in ("formats/toml.py", "formats/new.py", "docs/new.py"))
 
     assert here[0][1] > could_be[0][1] > 0
     assert elsewhere == []
-    patterns.notice(Change(deletions=(kept.id,), project="p1"))
+    patterns.notice(Change(deletions=(stored_memory.id,), project="p1"))
     assert patterns.at("formats/toml.py") == []
 
 
-def test_only_files_are_predicted_for_a_new_file_and_none_that_are_open(kept: Memory) -> None:
+def test_prediction_for_new_file_excludes_open_files(stored_memory: Memory) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change((kept,), project="p1"))
+    patterns.notice(Change((stored_memory,), project="p1"))
 
     assert [file.path for file in patterns.companions("formats/new.py", ())] == ["formats/registry.py"]
     assert patterns.companions("formats/new.py", {"formats/registry.py"}) == []
 
 
-def test_a_memory_of_a_later_version_is_no_pattern_and_no_failure(kept: Memory) -> None:
-    strange = replace(kept, source={**kept.source, "place": {"somewhere": 1}})
+def test_memory_of_later_version_is_ignored(stored_memory: Memory) -> None:
+    strange = replace(stored_memory, source={**stored_memory.source, "place": {"somewhere": 1}})
 
     assert known_from(strange) is None
 
@@ -118,7 +118,7 @@ def test_a_memory_of_a_later_version_is_no_pattern_and_no_failure(kept: Memory) 
         ("function create: getScope → report", True),
         ("test: New → GET → PerformRequest", True),
         ("error handling: NotConfigured", True),
-        ("how we write readers", True),  # in its owner's words
+        ("how we write readers", True),  # worded by the owner
         ("method: (project)", False),
         ("function: (memory) → replace", False),
         ("function exec: Ok", False),
@@ -127,41 +127,41 @@ def test_a_memory_of_a_later_version_is_no_pattern_and_no_failure(kept: Memory) 
         ("statement: info → dim", False),
     ],
 )
-def test_only_what_tells_what_to_write_is_told_unasked(kept: Memory, title: str, enough: bool) -> None:
+def test_only_self_explanatory_patterns_are_suggested(stored_memory: Memory, title: str, enough: bool) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change(memories=(replace(kept, title=title),)))
+    patterns.notice(Change(memories=(replace(stored_memory, title=title),)))
     focus = Focus(project="p", file="formats/toml.py")
-    assert [piece.id for piece in patterns.pieces(focus)] == ([kept.id] if enough else [])
-    assert [one["id"] for one in patterns.predicted(focus.file)] == ([kept.id] if enough else [])
-    assert [known.id for known, _ in patterns.at("formats/toml.py")] == [kept.id]
+    assert [piece.id for piece in patterns.pieces(focus)] == ([stored_memory.id] if enough else [])
+    assert [one["id"] for one in patterns.predicted(focus.file)] == ([stored_memory.id] if enough else [])
+    assert [known.id for known, _ in patterns.at("formats/toml.py")] == [stored_memory.id]
 
 
-def test_what_is_before_ones_eyes_or_about_tests_only_is_not_told_unasked(kept: Memory) -> None:
-    def told(path: str, *paths: str, activity: Activity = "", strength: float = 1.0) -> bool:
+def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> None:
+    def is_suggested(path: str, *paths: str, activity: Activity = "", strength: float = 1.0) -> bool:
         patterns = KnownPatterns()
         spots = tuple(Spot(one, 1, "load") for one in paths)
         pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0))
         patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=strength),), project="p1"))
         return bool(patterns.pieces(Focus(project="p1", file=path, activity=activity)))
 
-    assert told("formats/toml.py", "formats/toml.py", "formats/json.py")
-    assert not told("formats/toml.py", "formats/toml.py")
-    assert told("formats/toml.py", "formats/toml.py", activity="new_feature")
-    assert not told("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
-    assert told("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
-    assert not told("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)
+    assert is_suggested("formats/toml.py", "formats/toml.py", "formats/json.py")
+    assert not is_suggested("formats/toml.py", "formats/toml.py")
+    assert is_suggested("formats/toml.py", "formats/toml.py", activity="new_feature")
+    assert not is_suggested("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
+    assert is_suggested("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
+    assert not is_suggested("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)
 
 
-def test_a_line_that_several_functions_have_is_told_only_where_there_is_one() -> None:
-    def told(path: str, title: str, kind: str) -> bool:
+def test_statement_pattern_is_shown_beside_an_instance() -> None:
+    def is_suggested(path: str, title: str, kind: str) -> bool:
         patterns = KnownPatterns()
         spots = tuple(Spot(one, 1, "load") for one in ("formats/toml.py", "formats/json.py"))
         pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0), title=title, kind=kind)
         patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=1.0),), project="p1"))
         return bool(patterns.pieces(Focus(project="p1", file=path)))
 
-    assert told("formats/new.py", "function create: getScope → report", "function")
-    assert told("tests/test_new.py", "test it: render → getByTestId", "block")
-    assert not told("formats/new.py", "call ‹name›Wait: getScope → report", "block")
-    assert not told("formats/new.py", "statement: getScope → report", "statement")
-    assert told("formats/toml.py", "call ‹name›Wait: getScope → report", "block")
+    assert is_suggested("formats/new.py", "function create: getScope → report", "function")
+    assert is_suggested("tests/test_new.py", "test it: render → getByTestId", "block")
+    assert not is_suggested("formats/new.py", "call ‹name›Wait: getScope → report", "block")
+    assert not is_suggested("formats/new.py", "statement: getScope → report", "statement")
+    assert is_suggested("formats/toml.py", "call ‹name›Wait: getScope → report", "block")

@@ -1,4 +1,4 @@
-"""What a project repeats is found and put into a template as a person would have written it; what all write is not."""
+"""Mining of code patterns: project-specific repetition yields readable templates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shapes_in(files: Mapping[str, bytes]) -> list[Shape]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_differs_is_a_hole_and_the_rest_stands_as_it_is_written(language: str) -> None:
+def test_template_has_holes_for_differences(language: str) -> None:
     patterns = patterns_in(project(language))
 
     template = patterns[0].template.splitlines()
@@ -54,14 +54,14 @@ def test_what_differs_is_a_hole_and_the_rest_stands_as_it_is_written(language: s
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_shapes_survive_their_cache(language: str) -> None:
+def test_shape_survives_cache_round_trip(language: str) -> None:
     shapes = shapes_in(project(language))
 
     assert shapes
     assert [shape_from(shape.path, shape.language, shape.row()) for shape in shapes] == shapes
 
 
-def test_what_every_project_writes_is_no_pattern() -> None:
+def test_common_code_is_no_pattern() -> None:
     loop = (
         "def f{n}(items):\n    found = []\n    for item in items:\n        if item:\n"
         "            found.append(str(item))\n    return found\n"
@@ -71,7 +71,7 @@ def test_what_every_project_writes_is_no_pattern() -> None:
     assert patterns_in(files) == []
 
 
-def test_two_are_no_pattern_and_neither_are_three_in_one_file() -> None:
+def test_too_few_instances_are_no_pattern() -> None:
     two = project("python", NAMES[:2])
     together = {"formats.py": b"\n".join(project("python", NAMES[:3]).values())}
 
@@ -79,7 +79,7 @@ def test_two_are_no_pattern_and_neither_are_three_in_one_file() -> None:
     assert patterns_in(together) == []
 
 
-def test_a_line_that_few_have_is_left_out_and_one_that_most_have_stays() -> None:
+def test_template_keeps_only_majority_lines() -> None:
     files = project("python", (*NAMES, "ini", "csv"))
     odd = files["formats/csv.py"].replace(b"    if document", b"    tell_somebody(document)\n    if document")
     files["formats/csv.py"] = odd.replace(b"    return checked", b"    return rather_well_checked")
@@ -90,7 +90,7 @@ def test_a_line_that_few_have_is_left_out_and_one_that_most_have_stays() -> None
     assert "return checked_document(document)" in template
 
 
-def test_where_each_folder_has_its_own_file_of_one_name_a_pattern_is_of_these_files() -> None:
+def test_place_is_same_named_file_per_folder() -> None:
     files = {
         f"packages/{name}/build_config.py": source
         for name, source in zip(NAMES, project("python").values(), strict=False)
@@ -104,7 +104,7 @@ def test_where_each_folder_has_its_own_file_of_one_name_a_pattern_is_of_these_fi
     assert place.share == 1.0
 
 
-def test_a_pattern_says_where_the_next_one_goes() -> None:
+def test_pattern_has_usual_place() -> None:
     pattern = patterns_in(project("java"))[0]
 
     assert pattern.place.text == "src/main/java/formats/*Format.java"
@@ -113,7 +113,7 @@ def test_a_pattern_says_where_the_next_one_goes() -> None:
     assert not pattern.place.holds("src/main/java/formats/Csv.java")
 
 
-def test_a_new_instance_matches_and_another_function_does_not() -> None:
+def test_pattern_matches_new_instance_only() -> None:
     pattern = patterns_in(project("python"))[0]
     fresh = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
     other = shapes_of("formats/other.py", b"def write_csv(rows):\n    return checked_document(rows)\n")
@@ -122,7 +122,7 @@ def test_a_new_instance_matches_and_another_function_does_not() -> None:
     assert not any(pattern.matches(shape.features) for shape in other)
 
 
-def test_a_saved_file_changes_the_instances_and_nothing_else() -> None:
+def test_saved_file_updates_instances_only() -> None:
     files = project("python")
     before = patterns_in(files)
     csv = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
@@ -135,7 +135,7 @@ def test_a_saved_file_changes_the_instances_and_nothing_else() -> None:
     assert (fewer[0].key, fewer[0].template) == (before[0].key, before[0].template)
 
 
-def test_a_pattern_keeps_its_key_while_its_instances_are_mostly_the_same() -> None:
+def test_key_is_kept_for_similar_instances() -> None:
     before = patterns_in(project("python"))
     changed = {
         path: source.replace(b"checked_document", b"verified_document")
@@ -147,7 +147,7 @@ def test_a_pattern_keeps_its_key_while_its_instances_are_mostly_the_same() -> No
     assert with_known_keys(now, before)[0].key == before[0].key
 
 
-def test_templates_are_not_made_again_while_their_instances_are_the_same() -> None:
+def test_template_is_cached_for_same_instances() -> None:
     files = project("python")
     made: dict[str, Made] = {}
     first = patterns_in(files, made)
@@ -158,26 +158,26 @@ def test_templates_are_not_made_again_while_their_instances_are_the_same() -> No
     assert again == first
 
 
-def test_the_same_files_give_the_same_patterns_in_the_same_order() -> None:
+def test_mining_is_deterministic() -> None:
     files = {path: source for language in LANGUAGES for path, source in project(language).items()}
     shapes = shapes_in(files)
 
     assert mined(shapes, files.get, {}) == mined(list(reversed(shapes)), files.get, {})
 
 
-def test_a_pattern_is_the_same_after_it_was_told() -> None:
+def test_pattern_survives_json_round_trip() -> None:
     pattern = patterns_in(project("go"))[0]
 
     assert pattern_from(pattern.json()) == pattern
 
 
-def test_code_that_cannot_be_parsed_or_is_no_code_has_no_shapes() -> None:
+def test_unparsable_file_has_no_shapes() -> None:
     assert shapes_of("a.py", b"\0\1\2") == ()
     assert shapes_of("a.md", b"# A heading") == ()
     assert isinstance(shapes_of("a.py", b"def f(:\n  ((((" * 2_000), tuple)
 
 
-def test_a_secret_in_an_instance_is_in_no_feature() -> None:
+def test_features_have_no_secrets() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     shapes = shapes_of("a.py", f'def connect_to_hub(token="{secret}"):\n    hub_client("{secret}")\n'.encode())
 
@@ -187,7 +187,7 @@ def test_a_secret_in_an_instance_is_in_no_feature() -> None:
 
 @pytest.fixture
 def past(tmp_path: Path) -> Path:
-    """Formats that came one by one, each with a line in the registry, its test, and a note among the changes."""
+    """Add formats one by one, each with a registry line, a test and a changelog note."""
     root = tmp_path / "formats"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
@@ -199,7 +199,7 @@ def past(tmp_path: Path) -> Path:
     return root
 
 
-def test_history_says_what_changes_with_a_new_instance(past: Path) -> None:
+def test_history_yields_companions(past: Path) -> None:
     files = {path: (past / path).read_bytes() for path in project("python")}
     repository = Git(past)
     known = {unit.sha: unit for unit in units(repository)}
@@ -210,14 +210,14 @@ def test_history_says_what_changes_with_a_new_instance(past: Path) -> None:
 
     told = {(one.kind, one.target): (one.times, one.of) for one in pattern.companions}
     assert told == {
-        ("file", "formats/registry.py"): (3, 4),  # in the first commit it was new
+        ("file", "formats/registry.py"): (3, 4),  # new in the first commit
         ("test", ""): (4, 4),
         ("kind", "changes/*.md"): (4, 4),
     }
     assert set(pattern.commits) == set(git(past, "log", "--format=%H").split())
 
 
-def test_what_is_gone_changes_with_nothing(past: Path) -> None:
+def test_removed_file_is_no_companion(past: Path) -> None:
     files = {path: (past / path).read_bytes() for path in project("python")}
     known = {unit.sha: unit for unit in units(Git(past))}
 
@@ -230,7 +230,7 @@ def test_what_is_gone_changes_with_nothing(past: Path) -> None:
     assert [(one.kind, one.target) for one in pattern.companions] == [("test", ""), ("kind", "changes/*.md")]
 
 
-def test_a_moved_instance_was_added_where_it_was_new(past: Path) -> None:
+def test_moved_instance_keeps_its_adding_commit(past: Path) -> None:
     head = ("formats/toml.py", "def load_toml(source: TextSource, options):")
     added = added_by(Git(past), [head])
     (past / "formats/toml.py").write_text("# A comment.\n" + PYTHON.format(name="toml"))
@@ -240,7 +240,7 @@ def test_a_moved_instance_was_added_where_it_was_new(past: Path) -> None:
     assert added_by(Git(past), [head], since=added[head]) == {}
 
 
-def test_one_commit_is_not_enough_to_tell_what_changes_together(past: Path) -> None:
+def test_single_commit_yields_no_companion(past: Path) -> None:
     newest = next(units(Git(past), newest=1))
 
     assert companions_of([(newest, ["formats/plist.py"])]) == ()
