@@ -1,4 +1,4 @@
-"""Which commit wrote each line, as git tells it."""
+"""Line authorship by git blame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_line_has_the_commit_that_wrote_it(shop: Path) -> None:
+def test_blame_returns_commit_per_line(shop: Path) -> None:
     first = commit(shop, "Start", {"price.py": "a = 1\n\tb = 2\nc = 3\n"})
     second = commit(shop, "Go on", {"price.py": "a = 1\n\tb = 4\nc = 3\n"})
 
@@ -26,7 +26,7 @@ def test_each_line_has_the_commit_that_wrote_it(shop: Path) -> None:
     assert written(Git(shop), "price.py", first) == [(first, "a = 1"), (first, "\tb = 2"), (first, "c = 3")]
 
 
-def test_what_a_merge_brought_is_the_merges(shop: Path) -> None:
+def test_blame_attributes_merged_lines_to_merge(shop: Path) -> None:
     commit(shop, "Start", {"price.py": "a = 1\n"})
     git(shop, "checkout", "-q", "-b", "prices")
     commit(shop, "On the branch", {"price.py": "a = 1\nb = 2\n"})
@@ -36,14 +36,14 @@ def test_what_a_merge_brought_is_the_merges(shop: Path) -> None:
     assert written(Git(shop), "price.py")[1] == (git(shop, "rev-parse", "HEAD"), "b = 2")
 
 
-def test_lines_that_nobody_committed_are_nobodys(shop: Path) -> None:
+def test_blame_of_uncommitted_lines_is_zero_id(shop: Path) -> None:
     commit(shop, "Start", {"price.py": "a = 1\n"})
     (shop / "price.py").write_text("a = 1\nb = 2\n")
 
     assert written(Git(shop), "price.py")[1] == ("0" * 40, "b = 2")
 
 
-def test_a_file_that_git_does_not_know_is_an_error_and_a_huge_one_is_left_alone(shop: Path) -> None:
+def test_blame_of_unknown_or_huge_file(shop: Path) -> None:
     commit(shop, "Start", {"price.py": "a = 1\n", "data.txt": "x" * (LARGEST_BLOB + 1)})
     (shop / "new.py").write_text("a = 1\n")
 

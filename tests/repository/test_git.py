@@ -1,4 +1,4 @@
-"""Git is asked safely: nothing a repository says is run, nothing is left behind."""
+"""Safe git access: no program of the repository runs, no child process is left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def children() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
-def test_a_working_tree_a_bare_and_a_linked_one_answer_alike(project: Path, tmp_path: Path) -> None:
+def test_bare_and_linked_repositories_answer_alike(project: Path, tmp_path: Path) -> None:
     git(project, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     git(tmp_path, "clone", "-q", "--bare", str(project), "bare.git")
 
@@ -41,27 +41,27 @@ def test_a_working_tree_a_bare_and_a_linked_one_answer_alike(project: Path, tmp_
     assert Git(tmp_path / "linked").branch() == "side"
 
 
-def test_a_repository_without_a_commit_has_a_branch_and_no_head(tmp_path: Path) -> None:
+def test_unborn_repository_has_branch_without_head(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk")
 
     assert not Git(tmp_path).exists()
     assert Git(tmp_path).branch() == "trunk"
 
 
-def test_what_is_no_repository_is_said_to_be_none(tmp_path: Path) -> None:
+def test_missing_repository_raises_error(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="not a git repository"):
         Git(tmp_path).run("rev-parse", "--git-dir")
     with pytest.raises(RepositoryError, match="not a directory"):
         Git(tmp_path / "nowhere")
 
 
-def test_only_reading_commands_are_run(project: Path) -> None:
+def test_only_read_commands_are_allowed(project: Path) -> None:
     for command in ("push", "fetch", "commit", "gc", "an-alias"):
         with pytest.raises(RepositoryError, match="not an allowed command"):
             Git(project).run(command)
 
 
-def test_programs_named_by_the_repository_are_never_started(project: Path, tmp_path: Path) -> None:
+def test_configured_programs_are_never_started(project: Path, tmp_path: Path) -> None:
     trap = tmp_path / "trap.sh"
     sprung = tmp_path / "sprung"
     trap.write_text(f"#!/bin/sh\ntouch {sprung}\n")
@@ -83,9 +83,7 @@ def test_programs_named_by_the_repository_are_never_started(project: Path, tmp_p
     assert not sprung.exists()
 
 
-def test_variables_of_a_hook_do_not_lead_elsewhere(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hook_variables_are_ignored(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")
@@ -100,7 +98,7 @@ def test_variables_of_a_hook_do_not_lead_elsewhere(
     assert "GIT_DIR" not in os.environ
 
 
-def test_an_iteration_given_up_leaves_no_child(project: Path) -> None:
+def test_abandoned_stream_ends_child_process(project: Path) -> None:
     for number in range(300):
         (project / f"f{number}.py").write_text("x\n" * number)
     git(project, "add", ".")
@@ -119,7 +117,7 @@ def test_an_iteration_given_up_leaves_no_child(project: Path) -> None:
     assert children() == []
 
 
-def test_blobs_come_whole_and_large_or_missing_ones_are_left_out(project: Path) -> None:
+def test_blobs_skip_large_and_missing(project: Path) -> None:
     (project / "large.bin").write_bytes(b"\0\n" * 600_000)
     (project / "empty").write_bytes(b"")
     git(project, "add", ".")
@@ -131,7 +129,7 @@ def test_blobs_come_whole_and_large_or_missing_ones_are_left_out(project: Path) 
     assert found == {tree["a.py"]: b"a = 1\n", tree["empty"]: b""}
 
 
-def test_paths_are_taken_literally(project: Path) -> None:
+def test_pathspecs_are_literal(project: Path) -> None:
     (project / "[a].py").write_text("b = 1\n")
     git(project, "add", ".")
     git(project, "commit", "-qm", "brackets")

@@ -1,4 +1,4 @@
-"""What is read of a tree: git's own rules to the letter, and nothing secret, foreign, giant or special besides."""
+"""Ignore rules: git's own rules exactly, and no secret, vendored, large or special files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def init(root: Path) -> None:
     subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
 
 
-def test_nested_ignore_files_and_negations_count_from_the_inside_out(tmp_path: Path) -> None:
+def test_nested_ignore_files_and_negations(tmp_path: Path) -> None:
     init(tmp_path)
     write(tmp_path, ".gitignore", "*.log\n/generated/\n!keep.log\n")
     write(tmp_path, "docs/.gitignore", "!*.log\nsecret-plan.md\n")
@@ -53,7 +53,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_verdicts_are_those_of_git(tmp_path: Path, seed: int) -> None:
+def test_ignore_rules_agree_with_git(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     init(tmp_path)
     names = ["a", "b", "c", "dd", "a.py", "c.py", "c.txt", "x", "#x", "!x", "x ", "aab"]
@@ -83,7 +83,7 @@ def test_verdicts_are_those_of_git(tmp_path: Path, seed: int) -> None:
     assert found == expected, {str(f): (f / ".gitignore").read_text() for f in folders if (f / ".gitignore").exists()}
 
 
-def test_hunchignore_goes_before_gitignore_and_the_built_in_list(tmp_path: Path) -> None:
+def test_hunchignore_precedes_gitignore_and_defaults(tmp_path: Path) -> None:
     init(tmp_path)
     write(tmp_path, ".gitignore", "*.gen\n")
     write(tmp_path, ".hunchignore", "!vendor/\n!*.gen\nfixtures/\n!.env\n")
@@ -100,11 +100,11 @@ def test_hunchignore_goes_before_gitignore_and_the_built_in_list(tmp_path: Path)
     "path",
     ["node_modules/a/b.js", ".venv/lib/x.py", "src/__pycache__/a.py", ".tox/py/x.py", "web/bower_components/x.js"],
 )
-def test_vendored_trees_are_left_out(tmp_path: Path, path: str) -> None:
+def test_vendored_folders_are_skipped(tmp_path: Path, path: str) -> None:
     assert IgnoreRules.load(tmp_path).reason(path) == "vendored"
 
 
-def test_build_folders_are_left_out_where_a_tool_made_them(tmp_path: Path) -> None:
+def test_generated_build_folders_are_skipped(tmp_path: Path) -> None:
     write(tmp_path, "Cargo.toml")
     write(tmp_path, "tools/build/main.py")
     write(tmp_path, "cpp/build/CMakeCache.txt")
@@ -117,7 +117,7 @@ def test_build_folders_are_left_out_where_a_tool_made_them(tmp_path: Path) -> No
     assert rules.reason("tools/build/main.py") == ""
 
 
-def test_a_build_folder_that_people_wrote_and_committed_is_kept(tmp_path: Path) -> None:
+def test_committed_build_folder_is_kept(tmp_path: Path) -> None:
     init(tmp_path)
     write(tmp_path, "package.json")
     write(tmp_path, "build/webpack.config.js")
@@ -142,16 +142,16 @@ package.json config/config.json
 
 
 @pytest.mark.parametrize("path", SECRETS)
-def test_files_kept_for_secrets_are_known_by_name(path: str) -> None:
+def test_secret_files_are_detected_by_name(path: str) -> None:
     assert is_secret_file(path)
 
 
 @pytest.mark.parametrize("path", PUBLIC)
-def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
+def test_ordinary_files_are_not_secret(path: str) -> None:
     assert not is_secret_file(path)
 
 
-def test_lock_files_are_known_and_told_apart(tmp_path: Path) -> None:
+def test_lock_files_are_detected(tmp_path: Path) -> None:
     write(tmp_path, "yarn.lock")
 
     assert [path for path, _ in walk(tmp_path)] == ["yarn.lock"]
@@ -160,7 +160,7 @@ def test_lock_files_are_known_and_told_apart(tmp_path: Path) -> None:
     assert not is_lock_file("lock.py")
 
 
-def test_a_walk_yields_wanted_files_in_order_and_counts_the_others(tmp_path: Path) -> None:
+def test_walk_yields_wanted_files_and_skip_counts(tmp_path: Path) -> None:
     init(tmp_path)
     for path in ("src/b.py", "src/a.py", "README.md", "logo.png", "id_rsa", "node_modules/x.js", "a.min.js"):
         write(tmp_path, path)
@@ -179,7 +179,7 @@ def test_a_walk_yields_wanted_files_in_order_and_counts_the_others(tmp_path: Pat
     assert walked.truncated == ""
 
 
-def test_a_walk_opens_no_fifo_follows_no_link_and_never_leaves_the_root(tmp_path: Path) -> None:
+def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write(root, "src/a.py")
     write(tmp_path, "outside/private.py")
@@ -196,7 +196,7 @@ def test_a_walk_opens_no_fifo_follows_no_link_and_never_leaves_the_root(tmp_path
     assert time.monotonic() - began < 1
 
 
-def test_names_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
+def test_unprintable_names_are_skipped(tmp_path: Path) -> None:
     for name in (b"new\nline.py", b"latin\xe9.py", "bidi\u202egnp.py".encode(), b"bell\x07.py"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     write(tmp_path, "größe 日本.py")
@@ -206,7 +206,7 @@ def test_names_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
     assert walked.skipped == {"name": 4}
 
 
-def test_a_repository_inside_is_a_project_of_its_own(tmp_path: Path) -> None:
+def test_nested_repository_is_skipped(tmp_path: Path) -> None:
     init(tmp_path)
     write(tmp_path, "lib/.git", "gitdir: ../.git/modules/lib\n")
     write(tmp_path, "lib/a.py")
@@ -214,7 +214,7 @@ def test_a_repository_inside_is_a_project_of_its_own(tmp_path: Path) -> None:
     assert IgnoreRules.load(tmp_path).reason("lib/a.py") == "nested"
 
 
-def test_a_walk_stops_at_its_limits_and_says_which(tmp_path: Path) -> None:
+def test_walk_stops_at_limits_and_reports_them(tmp_path: Path) -> None:
     for number in range(30):
         write(tmp_path, f"wide/{number:02}.py")
         write(tmp_path, f"many/{number:02}/a.py")
@@ -240,14 +240,14 @@ def test_a_walk_stops_at_its_limits_and_says_which(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../b", "a//b", "./a"])
-def test_a_path_that_is_not_below_the_root_is_outside(tmp_path: Path, path: str) -> None:
+def test_path_outside_root_is_rejected(tmp_path: Path, path: str) -> None:
     assert IgnoreRules.load(tmp_path).reason(path) == "outside"
 
 
 @pytest.mark.parametrize(
     "path", ["../outside.py", "/etc/passwd", "link.py", "linked/private.py", "pipe.py", "a\0b", ""]
 )
-def test_reading_never_leaves_the_root_and_never_waits(tmp_path: Path, path: str) -> None:
+def test_read_file_stays_below_root_without_blocking(tmp_path: Path, path: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     write(tmp_path, "outside.py", "private")
@@ -259,14 +259,14 @@ def test_reading_never_leaves_the_root_and_never_waits(tmp_path: Path, path: str
     assert read_file(root, path) is None
 
 
-def test_reading_takes_files_up_to_the_limit(tmp_path: Path) -> None:
+def test_read_file_respects_size_limit(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
 
     assert read_file(tmp_path, "a", limit=5) == b"12345"
     assert read_file(tmp_path, "a", limit=4) is None
 
 
-def test_rules_are_a_snapshot_until_they_are_reloaded(tmp_path: Path) -> None:
+def test_rules_are_snapshot_until_reload(tmp_path: Path) -> None:
     rules = IgnoreRules.load(tmp_path)
     assert rules.reason("a.log") == ""
     write(tmp_path, ".gitignore", "*.log\n")
@@ -275,7 +275,7 @@ def test_rules_are_a_snapshot_until_they_are_reloaded(tmp_path: Path) -> None:
     assert rules.reloaded().reason("a.log") == "gitignore"
 
 
-def test_a_hostile_pattern_does_not_slow_the_rest(tmp_path: Path) -> None:
+def test_hostile_pattern_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, ".gitignore", "*a*a*a*a*a*a*a*a*a*b\n" + "**/x/" * 40 + "y*\n" + "*.log\n")
     rules = IgnoreRules.load(tmp_path)
     began = time.monotonic()
@@ -286,7 +286,7 @@ def test_a_hostile_pattern_does_not_slow_the_rest(tmp_path: Path) -> None:
     assert time.monotonic() - began < 0.5
 
 
-def test_fifty_thousand_paths_are_judged_in_three_seconds(tmp_path: Path) -> None:
+def test_fifty_thousand_paths_within_three_seconds(tmp_path: Path) -> None:
     init(tmp_path)
     lines = [f"*.{number}x" for number in range(60)] + [f"/only/{number}" for number in range(60)]
     lines += [f"*cache{number}*" for number in range(30)] + ["*.py[cod]", "*$py.class", "!*.keep"]

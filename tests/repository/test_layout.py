@@ -1,4 +1,4 @@
-"""What is checked out is told from files alone, whatever shape the repository has and whoever wrote it."""
+"""Checked-out state read from files alone, for every layout and hostile input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_root_is_found_from_a_file_that_does_not_exist_yet(repository: Path) -> None:
+def test_find_works_for_missing_file(repository: Path) -> None:
     layout = find(repository / "src" / "new" / "file.py")
 
     assert layout is not None
@@ -41,14 +41,14 @@ def test_the_root_is_found_from_a_file_that_does_not_exist_yet(repository: Path)
     assert layout.trouble == ""
 
 
-def test_the_inside_of_the_git_folder_belongs_to_the_tree_around_it(repository: Path) -> None:
+def test_find_inside_git_folder_returns_working_tree(repository: Path) -> None:
     layout = find(repository / ".git" / "hooks")
 
     assert layout is not None
     assert layout.root == repository
 
 
-def test_a_folder_outside_any_repository_has_no_layout_but_a_plain_one(tmp_path: Path) -> None:
+def test_folder_without_repository_has_plain_layout(tmp_path: Path) -> None:
     assert find(tmp_path) is None
     assert plain(tmp_path).root == tmp_path
     assert plain(tmp_path).git_dir is None
@@ -57,14 +57,14 @@ def test_a_folder_outside_any_repository_has_no_layout_but_a_plain_one(tmp_path:
     assert worktrees(plain(tmp_path)) == ()
 
 
-def test_head_is_the_branch_and_its_commit(repository: Path) -> None:
+def test_head_has_branch_and_commit(repository: Path) -> None:
     layout = find(repository)
     assert layout is not None
 
     assert head(layout) == Head(branch="main", sha=git(repository, "rev-parse", "HEAD"))
 
 
-def test_a_branch_with_a_slash_keeps_its_whole_name(repository: Path) -> None:
+def test_branch_name_with_slash(repository: Path) -> None:
     git(repository, "checkout", "-qb", "feature/json/provider-ö")
     layout = find(repository)
     assert layout is not None
@@ -72,7 +72,7 @@ def test_a_branch_with_a_slash_keeps_its_whole_name(repository: Path) -> None:
     assert head(layout).branch == "feature/json/provider-ö"
 
 
-def test_packed_references_are_read_and_a_loose_one_wins(repository: Path) -> None:
+def test_loose_reference_precedes_packed_one(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD~1")
     git(repository, "branch", "older", first)
     git(repository, "pack-refs", "--all")
@@ -87,7 +87,7 @@ def test_packed_references_are_read_and_a_loose_one_wins(repository: Path) -> No
     assert head(layout).sha == git(repository, "rev-parse", "HEAD")
 
 
-def test_packed_references_are_read_again_when_they_change(repository: Path) -> None:
+def test_changed_packed_references_are_reread(repository: Path) -> None:
     git(repository, "pack-refs", "--all")
     layout = find(repository)
     assert layout is not None
@@ -99,7 +99,7 @@ def test_packed_references_are_read_again_when_they_change(repository: Path) -> 
     assert head(layout).sha == git(repository, "rev-parse", "HEAD")
 
 
-def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
+def test_detached_head_has_no_branch(repository: Path) -> None:
     sha = git(repository, "rev-parse", "HEAD~1")
     git(repository, "checkout", "-q", "--detach", sha)
     layout = find(repository)
@@ -108,7 +108,7 @@ def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
     assert head(layout) == Head(sha=sha, detached=True)
 
 
-def test_an_unborn_branch_has_a_name_and_no_commit(tmp_path: Path) -> None:
+def test_unborn_branch_has_no_commit(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk")
     layout = find(tmp_path)
     assert layout is not None
@@ -116,7 +116,7 @@ def test_an_unborn_branch_has_a_name_and_no_commit(tmp_path: Path) -> None:
     assert head(layout) == Head(branch="trunk")
 
 
-def test_a_bare_repository_is_told_as_bare(repository: Path, tmp_path: Path) -> None:
+def test_bare_repository_is_detected(repository: Path, tmp_path: Path) -> None:
     bare = tmp_path / "mirror.git"
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(bare))
     layout = find(bare / "refs")
@@ -127,7 +127,7 @@ def test_a_bare_repository_is_told_as_bare(repository: Path, tmp_path: Path) -> 
     assert head(layout).branch == "main"
 
 
-def test_linked_worktrees_share_references_and_have_their_own_head(repository: Path, tmp_path: Path) -> None:
+def test_linked_worktree_has_own_head(repository: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     layout = find(other / "a.txt")
@@ -145,7 +145,7 @@ def test_linked_worktrees_share_references_and_have_their_own_head(repository: P
     assert worktrees(main) == worktrees(layout) == (other,)
 
 
-def test_a_deleted_worktree_is_no_longer_listed(repository: Path, tmp_path: Path) -> None:
+def test_deleted_worktree_is_not_listed(repository: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(repository, "worktree", "add", "-q", str(other))
     shutil.rmtree(other)
@@ -155,7 +155,7 @@ def test_a_deleted_worktree_is_no_longer_listed(repository: Path, tmp_path: Path
     assert worktrees(layout) == ()
 
 
-def test_a_worktree_moved_by_git_is_found_at_its_new_place(repository: Path, tmp_path: Path) -> None:
+def test_moved_worktree_is_listed_at_new_path(repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "-q", "-b", "side", str(tmp_path / "old"))
     git(repository, "worktree", "move", str(tmp_path / "old"), str(tmp_path / "new"))
     layout = find(tmp_path / "new")
@@ -165,7 +165,7 @@ def test_a_worktree_moved_by_git_is_found_at_its_new_place(repository: Path, tmp
     assert worktrees(layout) == (tmp_path / "new",)
 
 
-def test_a_worktree_whose_main_repository_moved_says_what_is_wrong(repository: Path, tmp_path: Path) -> None:
+def test_worktree_with_moved_repository_reports_problem(repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "-q", str(tmp_path / "other"))
     repository.rename(tmp_path / "elsewhere")
     layout = find(tmp_path / "other")
@@ -176,7 +176,7 @@ def test_a_worktree_whose_main_repository_moved_says_what_is_wrong(repository: P
     assert head(layout) == Head()
 
 
-def test_a_submodule_is_a_repository_of_its_own(repository: Path, tmp_path: Path) -> None:
+def test_submodule_is_separate_repository(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "main", "outer")
     outer = tmp_path / "outer"
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "lib")
@@ -188,7 +188,7 @@ def test_a_submodule_is_a_repository_of_its_own(repository: Path, tmp_path: Path
     assert head(layout).branch == "main"
 
 
-def test_a_head_that_is_a_symbolic_link_is_understood(repository: Path) -> None:
+def test_head_as_symbolic_link_is_read(repository: Path) -> None:
     (repository / ".git/HEAD").unlink()
     (repository / ".git/HEAD").symlink_to("refs/heads/main")
     layout = find(repository)
@@ -197,7 +197,7 @@ def test_a_head_that_is_a_symbolic_link_is_understood(repository: Path) -> None:
     assert head(layout).branch == "main"
 
 
-def test_a_symbolic_reference_is_followed_but_not_in_circles(repository: Path) -> None:
+def test_symbolic_reference_cycle_terminates(repository: Path) -> None:
     heads = repository / ".git/refs/heads"
     (heads / "alias").write_text("ref: refs/heads/main\n")
     (heads / "one").write_text("ref: refs/heads/two\n")
@@ -209,7 +209,7 @@ def test_a_symbolic_reference_is_followed_but_not_in_circles(repository: Path) -
     assert resolve(layout, "refs/heads/one") is None
 
 
-def test_a_reftable_repository_says_that_its_branches_are_unknown(repository: Path) -> None:
+def test_reftable_repository_reports_unknown_branches(repository: Path) -> None:
     with (repository / ".git/config").open("a") as config:
         config.write("[extensions]\n\trefStorage = reftable\n")
     layout = find(repository)
@@ -230,7 +230,7 @@ def test_a_reftable_repository_says_that_its_branches_are_unknown(repository: Pa
         (("bisect", "start"), "bisect"),
     ],
 )
-def test_an_operation_under_way_is_named(repository: Path, arrange: tuple[str, ...], expected: str) -> None:
+def test_operation_in_progress_is_detected(repository: Path, arrange: tuple[str, ...], expected: str) -> None:
     git(repository, "checkout", "-qb", "side", "HEAD~1")
     (repository / "a.txt").write_text("conflict\n")
     git(repository, "commit", "-qam", "side")
@@ -261,7 +261,7 @@ def test_an_operation_under_way_is_named(repository: Path, arrange: tuple[str, .
         b"",
     ],
 )
-def test_a_hostile_head_is_no_head(repository: Path, content: bytes) -> None:
+def test_hostile_head_is_ignored(repository: Path, content: bytes) -> None:
     (repository / ".git/HEAD").write_bytes(content)
     layout = find(repository)
     assert layout is not None
@@ -270,7 +270,7 @@ def test_a_hostile_head_is_no_head(repository: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["HEAD", "packed-refs", "refs/heads/main", "config", "commondir"])
-def test_a_fifo_in_place_of_any_file_does_not_hang(repository: Path, name: str) -> None:
+def test_fifo_in_git_folder_does_not_block(repository: Path, name: str) -> None:
     place = repository / ".git" / name
     place.unlink(missing_ok=True)
     os.mkfifo(place)
@@ -284,13 +284,13 @@ def test_a_fifo_in_place_of_any_file_does_not_hang(repository: Path, name: str) 
     assert time.monotonic() - began < 1
 
 
-def test_a_git_file_that_names_a_device_is_not_read(tmp_path: Path) -> None:
+def test_git_file_to_device_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".git").symlink_to("/dev/zero")
 
     assert find(tmp_path) is None
 
 
-def test_reading_head_takes_less_than_a_fifth_of_a_millisecond(repository: Path) -> None:
+def test_head_is_read_within_200_microseconds(repository: Path) -> None:
     layout = find(repository)
     assert layout is not None
     took = []

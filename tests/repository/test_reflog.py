@@ -1,4 +1,4 @@
-"""Git's own log of HEAD says who works in a tree."""
+"""Authors in git's log of HEAD."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.repository.reflog import writer
 from tests.repositories import make_shop
 
 
-def test_the_user_of_a_tree_is_whoever_moved_head_last(tmp_path: Path) -> None:
+def test_writer_is_author_of_last_move(tmp_path: Path) -> None:
     layout = find(make_shop(tmp_path / "shop"))
     assert layout is not None
     assert "@" in writer(layout)
@@ -20,5 +20,5 @@ def test_the_user_of_a_tree_is_whoever_moved_head_last(tmp_path: Path) -> None:
     assert writer(layout) == "grace@example.org"
 
 
-def test_without_a_log_nobody_is_known(tmp_path: Path) -> None:
+def test_writer_without_reflog_is_unknown(tmp_path: Path) -> None:
     assert writer(plain(tmp_path)) == ""

@@ -1,4 +1,4 @@
-"""The commits that touched a file and speak of something, with what they did to it."""
+"""Search for commits that touched a file and mention a word, with their changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shop(tmp_path: Path) -> Path:
     return root
 
 
-def test_only_those_that_touched_the_file_and_say_the_word(shop: Path) -> None:
+def test_search_requires_file_and_word(shop: Path) -> None:
     commit(shop, "Fix the other", {"other.py": "a = 2\n"})
     commit(shop, "Work on prices", {"price.py": "def total():\n    return 2\n"})
     sha = commit(shop, "Prices\n\nFIX the sum", {"price.py": "def total():\n    return 3\n", "other.py": "a = 3\n"})
@@ -33,7 +33,7 @@ def test_only_those_that_touched_the_file_and_say_the_word(shop: Path) -> None:
     assert not any("a = 3" in line for line in found.lines)
 
 
-def test_the_newest_come_first_and_only_up_to_where_one_asks(shop: Path) -> None:
+def test_search_is_newest_first_up_to_revision(shop: Path) -> None:
     for number in (2, 3, 4):
         commit(shop, f"Fix {number}", {"price.py": f"a = {number}\n"})
 
@@ -41,7 +41,7 @@ def test_the_newest_come_first_and_only_up_to_where_one_asks(shop: Path) -> None
     assert [one.subject for one in touching(shop, ["price.py"], "fix", until="HEAD~1")] == ["Fix 3", "Fix 2"]
 
 
-def test_what_is_not_there_has_no_commits(shop: Path, tmp_path: Path) -> None:
+def test_search_of_missing_file_is_empty(shop: Path, tmp_path: Path) -> None:
     assert touching(shop, [], "fix") == []
     assert touching(shop, ["missing.py"], "fix") == []
     (tmp_path / "empty").mkdir()
