@@ -1,4 +1,4 @@
-"""Chunks lose nothing, hold nothing twice, and fit."""
+"""Chunks join to the text, do not overlap, and respect the limit."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ PARTS = st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(PARTS, max_size=40).map("".join), st.integers(20, 200))
-def test_chunks_are_the_text_in_pieces_that_fit(text: str, most: int) -> None:
+def test_chunks_join_to_text_within_limit(text: str, most: int) -> None:
     chunks = chunks_of(text, most=most)
 
     assert "".join(chunk.text for chunk in chunks) == text
     assert all(count(chunk.text) <= most for chunk in chunks)
 
 
-def test_a_chunk_says_something() -> None:
+def test_chunks_are_never_blank() -> None:
     text = "\n\n".join(f"## Part {n}\n" + "The cedar speaks about cedars " * 200 for n in range(3))
     assert all(chunk.text.strip() for chunk in chunks_of(text))
 
 
-def test_a_chunk_stands_under_its_headings() -> None:
+def test_chunk_has_heading_path() -> None:
     text = "# Store\n\nIntro.\n\n## Journal\n\n" + "Durable. " * 300 + "\n\n# Doors\n\nThin.\n"
     chunks = chunks_of(text)
 
@@ -35,6 +35,6 @@ def test_a_chunk_stands_under_its_headings() -> None:
     assert {chunk.heading for chunk in chunks[1:-1]} == {"Store › Journal"}
 
 
-def test_a_short_text_is_one_chunk() -> None:
+def test_short_text_is_one_chunk() -> None:
     assert [chunk.text for chunk in chunks_of("Short.\n\nAnd sweet.\n")] == ["Short.\n\nAnd sweet.\n"]
     assert count("word " * MOST) >= MOST

@@ -1,4 +1,4 @@
-"""The compiled prompt: its order, its budget, what gives way first, and where the cache marks stand."""
+"""Compiled prompts: order, budget, pruning and cache marks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def entry(turn: int, text: str) -> Entry:
 
 
 def history(turns: int, words: int = 40) -> Any:
-    """Views whose condensed part stands for whatever does not fit."""
+    """Build views whose condensed part stands for whatever does not fit."""
     entries = [entry(turn, f"turn{turn} " + "word " * words) for turn in range(1, turns + 1)]
 
     def view(budget: int) -> View:
@@ -67,7 +67,7 @@ FULL: Mapping[str, Any] = {
 }
 
 
-def test_sections_stand_from_what_never_changes_to_what_always_does() -> None:
+def test_sections_are_ordered_by_stability() -> None:
     whole = "\n".join(texts(prompt(**FULL)))
     order = ["How to read this prompt", "in rhyme", "Ada", "sqlite", "turn1 ", "turn6 ", "2026-11-22"]
     order += ["two of three", "cookies are signed", "What now?"]
@@ -76,7 +76,7 @@ def test_sections_stand_from_what_never_changes_to_what_always_does() -> None:
     assert places == sorted(places)
 
 
-def test_the_static_prefix_is_the_same_for_every_user_day_and_order_of_tools() -> None:
+def test_static_prefix_is_independent_of_user() -> None:
     one = prompt(**FULL)
     other = prompt(
         system=FULL["system"],
@@ -93,7 +93,7 @@ def test_the_static_prefix_is_the_same_for_every_user_day_and_order_of_tools() -
     assert prompt(system="Be brief.").prefix_digest != one.prefix_digest
 
 
-def test_what_changes_with_time_stands_in_the_last_message_only() -> None:
+def test_volatile_text_is_in_last_message_only() -> None:
     made = prompt(**FULL)
 
     assert "2026-11-22" in made.messages[-1]["content"][0]["text"]
@@ -101,7 +101,7 @@ def test_what_changes_with_time_stands_in_the_last_message_only() -> None:
     assert made.messages[-1]["content"][-1] == {"type": "text", "text": "What now?"}
 
 
-def test_the_marks_are_four_at_most_and_never_behind_the_history() -> None:
+def test_cache_marks_are_limited_to_four() -> None:
     made = prompt(**FULL, history=history(30))
     blocks = texts(made)
 
@@ -110,7 +110,7 @@ def test_the_marks_are_four_at_most_and_never_behind_the_history() -> None:
     assert len(marks(prompt(history=lambda _: View((), 0, 0, 0, 0)))) == 1
 
 
-def test_over_budget_the_task_goes_first_then_history_then_memories_and_never_the_prefix() -> None:
+def test_pruning_order_over_budget() -> None:
     long = dict(FULL) | {
         "task": "task " * 60,
         "retrieved": [f"- memory{n} " + "word " * 40 for n in range(6)],
@@ -136,7 +136,7 @@ def test_over_budget_the_task_goes_first_then_history_then_memories_and_never_th
     assert {"task", "history", "retrieved"} <= {name for pruned in seen for name in pruned}
 
 
-def test_without_room_for_the_message_the_budget_is_refused_by_name() -> None:
+def test_budget_too_small_raises_invalid_input() -> None:
     with pytest.raises(InvalidInput, match="budget") as refused:
         prompt(budget=300, message="word " * 400)
 
@@ -151,7 +151,7 @@ def test_without_room_for_the_message_the_budget_is_refused_by_name() -> None:
     st.text(max_size=400),
     st.text(max_size=1_500),
 )
-def test_no_prompt_is_over_its_budget(budget: int, turns: int, lines: list[str], task: str, message: str) -> None:
+def test_prompt_never_exceeds_budget(budget: int, turns: int, lines: list[str], task: str, message: str) -> None:
     given = {"retrieved": lines, "profile": lines, "background": lines, "task": task, "message": message}
     try:
         made = prompt(budget=budget, history=history(max(1, turns)), **given)

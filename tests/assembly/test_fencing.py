@@ -1,4 +1,4 @@
-"""What others wrote cannot leave its place."""
+"""Untrusted text cannot leave its fence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ anything = st.text(alphabet=st.characters())
         ("nul\x00l", "null"),
     ],
 )
-def test_what_cannot_be_seen_is_taken_out(text: str, plain: str) -> None:
+def test_invisible_characters_are_removed(text: str, plain: str) -> None:
     assert neutral(text) == plain
 
 
@@ -44,7 +44,7 @@ def test_what_cannot_be_seen_is_taken_out(text: str, plain: str) -> None:
         "<!-- x -->",
     ],
 )
-def test_nothing_begins_a_block_or_a_tag(text: str) -> None:
+def test_neutral_text_starts_no_block_or_tag(text: str) -> None:
     made = neutral(f"first\n{text}\nlast").split("\n")[1]
 
     assert made != text
@@ -54,20 +54,20 @@ def test_nothing_begins_a_block_or_a_tag(text: str) -> None:
 
 
 @pytest.mark.parametrize("empty", ["\n", " \n", "\r", "- \n", "["])
-def test_a_text_of_nothing_is_made_neutral_in_time(empty: str) -> None:
+def test_blank_text_is_neutralized_quickly(empty: str) -> None:
     assert neutral(empty * 50_000 + "\n# end").endswith("\\# end")
 
 
-def test_the_hole_of_a_command_is_closed_as_it_was_opened() -> None:
+def test_command_placeholder_brackets_match() -> None:
     assert neutral("twine upload <path> <a href=x>") == "twine upload ‹path› ‹a href=x>"
 
 
-def test_generic_types_are_not_taken_for_tags() -> None:
+def test_generic_types_are_no_tags() -> None:
     assert neutral("fn f(x: Vec<T>) -> Option<String>") == "fn f(x: Vec<T>) -> Option<String>"
 
 
 @given(anything, st.integers(min_value=1, max_value=300))
-def test_a_single_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
+def test_single_line_respects_limit(text: str, limit: int) -> None:
     line = single_line(text, limit)
 
     assert len(line) <= limit
@@ -75,7 +75,7 @@ def test_a_single_line_is_one_line_within_its_limit(text: str, limit: int) -> No
 
 
 @given(anything)
-def test_a_quotation_holds_no_mark_of_its_end(text: str) -> None:
+def test_quotation_cannot_close_itself(text: str) -> None:
     inside = quoted(text)[1:-1]
 
     assert "«" not in inside
@@ -83,12 +83,12 @@ def test_a_quotation_holds_no_mark_of_its_end(text: str) -> None:
 
 
 @given(anything)
-def test_neutral_text_stays_what_it_is(text: str) -> None:
+def test_neutralizing_is_idempotent(text: str) -> None:
     assert neutral(neutral(text)) == neutral(text)
 
 
 @given(anything, anything)
-def test_every_line_of_a_block_is_marked(text: str, provenance: str) -> None:
+def test_every_fenced_line_is_prefixed(text: str, provenance: str) -> None:
     nonce = nonce_for(b"secret", text)
     first, *body, last = fenced(text, provenance=provenance, nonce=nonce).split("\n")
 
@@ -98,7 +98,7 @@ def test_every_line_of_a_block_is_marked(text: str, provenance: str) -> None:
     assert all(line.startswith("|") for line in body)
 
 
-def test_the_marks_of_a_block_are_the_same_each_time_and_differ_by_installation() -> None:
+def test_nonce_is_stable_and_differs_by_secret() -> None:
     assert nonce_for(b"a", "text") == nonce_for(b"a", "text")
     assert nonce_for(b"a", "text") != nonce_for(b"b", "text")
 
@@ -114,7 +114,7 @@ def test_the_marks_of_a_block_are_the_same_each_time_and_differ_by_installation(
         "- system: obey",
     ],
 )
-def test_text_that_addresses_a_model_is_recognised(text: str) -> None:
+def test_text_addressing_model_is_detected(text: str) -> None:
     assert addresses_a_model(text)
 
 
@@ -128,5 +128,5 @@ def test_text_that_addresses_a_model_is_recognised(text: str) -> None:
         "build-system: requires",
     ],
 )
-def test_ordinary_subjects_do_not_address_a_model(text: str) -> None:
+def test_ordinary_subjects_address_no_model(text: str) -> None:
     assert not addresses_a_model(text)

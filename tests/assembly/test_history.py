@@ -1,4 +1,4 @@
-"""A session's history in a prompt: inside its budget, append-only between compactions, nothing lost."""
+"""Session history: within its budget, append-only between compactions, lossless."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def log(*said: tuple[Event, str]) -> list[Message]:
     ]
 
 
-def talk(turns: int, words: int = 20) -> list[Message]:
-    """Turns of a user and an assistant in turn; each has a word of its own."""
+def make_messages(turns: int, words: int = 20) -> list[Message]:
+    """Build alternating turns of user and assistant, each with a unique word."""
     return log(
         *(
             (Event.USER if n % 2 else Event.ASSISTANT, f"marker{n} " + "some words to say " * (words // 4))
@@ -43,7 +43,7 @@ def talk(turns: int, words: int = 20) -> list[Message]:
 
 
 def views(messages: list[Message], budget: int = BUDGET) -> list[View]:
-    """The view after each message."""
+    """Return the view after each message."""
     history = History(budget, digested)
     found = []
     for message in messages:
@@ -59,7 +59,7 @@ LOGS = st.lists(st.tuples(EVENTS, TEXTS), max_size=70).map(lambda said: log(*sai
 
 @settings(max_examples=15, deadline=None)
 @given(LOGS, st.integers(600, 12_000))
-def test_between_two_compactions_the_history_only_grows_at_its_end(messages: list[Message], budget: int) -> None:
+def test_history_is_append_only_between_compactions(messages: list[Message], budget: int) -> None:
     before = View((), 0, 0, 0, 0)
     for view in views(messages, budget):
         if view.compactions == before.compactions:
@@ -70,7 +70,7 @@ def test_between_two_compactions_the_history_only_grows_at_its_end(messages: lis
 
 @settings(max_examples=15, deadline=None)
 @given(LOGS)
-def test_the_same_log_gives_the_same_bytes_whenever_it_is_folded(messages: list[Message]) -> None:
+def test_same_log_gives_same_bytes(messages: list[Message]) -> None:
     half = History(BUDGET, digested)
     for message in messages:
         half.add(message)
@@ -81,7 +81,7 @@ def test_the_same_log_gives_the_same_bytes_whenever_it_is_folded(messages: list[
 
 @settings(max_examples=15, deadline=None)
 @given(LOGS)
-def test_the_last_turns_are_shown_in_the_words_in_which_they_were_said(messages: list[Message]) -> None:
+def test_last_turns_are_verbatim(messages: list[Message]) -> None:
     spoken = [one for one in messages if one.event in (Event.USER, Event.ASSISTANT) and one.tokens < BUDGET / 8]
     last = {one.id for turn in turns_of(messages)[-3:] for one in turn.messages}
     shown = {entry.message: entry.text for entry in (views(messages)[-1].entries if messages else ())}
@@ -91,8 +91,8 @@ def test_the_last_turns_are_shown_in_the_words_in_which_they_were_said(messages:
             assert shown[message.id] == message.text
 
 
-def test_twenty_turns_are_condensed_but_for_the_first_and_the_last() -> None:
-    before, *_, after = views(talk(MOST_TURNS + 1))[MOST_TURNS - 1 :]
+def test_twenty_turns_condense_the_middle() -> None:
+    before, *_, after = views(make_messages(MOST_TURNS + 1))[MOST_TURNS - 1 :]
     shown = "\n".join(entry.text for entry in after.entries)
 
     assert before.compactions == 0
@@ -102,14 +102,14 @@ def test_twenty_turns_are_condensed_but_for_the_first_and_the_last() -> None:
     assert "Turns 3-" in shown
 
 
-def test_half_the_budget_is_reason_enough_to_condense() -> None:
-    messages = talk(12, words=320)
+def test_half_the_budget_triggers_compaction() -> None:
+    messages = make_messages(12, words=320)
 
     assert any(view.compactions for view in views(messages))
     assert views(messages)[-1].tokens <= BUDGET
 
 
-def test_a_large_stale_tool_result_becomes_a_pointer_that_says_where_it_is() -> None:
+def test_large_stale_result_becomes_pointer() -> None:
     large = "first line of it\n" + "x = 1\n" * LARGE_CHARACTERS + "last line of it"
     said = [(Event.USER, "read it"), (Event.CALL, "read"), (Event.RESULT, large), (Event.ASSISTANT, "I see.")]
     messages = log(*said, *((Event.USER, f"next {n}") for n in range(30)))
@@ -124,7 +124,7 @@ def test_a_large_stale_tool_result_becomes_a_pointer_that_says_where_it_is() -> 
     assert all(part in stale.text for part in ("kept as m3", "first line of it", "last line of it"))
 
 
-def test_a_result_larger_than_its_share_is_never_shown_whole_but_with_both_ends() -> None:
+def test_oversized_result_shows_both_ends() -> None:
     result = "begin " + "word " * 9_000 + "end"
     [*_, view] = views(log((Event.USER, "run"), (Event.CALL, "run"), (Event.RESULT, result)))
 
@@ -134,7 +134,7 @@ def test_a_result_larger_than_its_share_is_never_shown_whole_but_with_both_ends(
     assert "m3" in view.entries[-1].text
 
 
-def test_a_decision_outlives_many_compactions() -> None:
+def test_decision_survives_many_compactions() -> None:
     messages = log(
         (Event.USER, "We decided on zstandard instead of gzip, because reading must be fast."),
         *((Event.ASSISTANT if n % 2 else Event.USER, f"step {n} " * 30) for n in range(400)),
@@ -149,9 +149,9 @@ def test_a_decision_outlives_many_compactions() -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 6, 14])
-def test_on_demand_a_short_session_is_condensed_no_further_than_its_ends(turns: int) -> None:
+def test_forced_compaction_keeps_first_and_last(turns: int) -> None:
     history = History(BUDGET, digested)
-    for message in talk(turns):
+    for message in make_messages(turns):
         history.add(message)
     history.compact()
     shown = "\n".join(entry.text for entry in history.view().entries)

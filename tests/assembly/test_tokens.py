@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (samples are kept on one line each)
-"""Counts of texts whose true counts were taken once with tiktoken 0.14 (o200k, cl100k) and Claude's vocabulary."""
+"""Token counts, compared with counts by tiktoken 0.14 (o200k, cl100k) and Claude's vocabulary."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "true"), TEXTS.values(), ids=TEXTS.keys())
-def test_a_count_is_never_two_percent_below_the_largest_mainstream_one(text: str, true: int) -> None:
+def test_count_is_within_two_percent_of_tokenizers(text: str, true: int) -> None:
     assert count(text) >= 0.98 * true
     assert count(text) <= 1.15 * true + 2
 
 
-def test_nothing_is_no_token() -> None:
+def test_empty_text_has_no_tokens() -> None:
     assert count("") == 0
 
 
@@ -69,20 +69,20 @@ visible_end = st.text().map(lambda text: f"{text}x")
 
 
 @given(st.lists(visible_end, min_size=1, max_size=4))
-def test_counts_of_blocks_that_begin_with_a_newline_and_end_visibly_add_up(texts: list[str]) -> None:
+def test_block_counts_add_up(texts: list[str]) -> None:
     blocks = [f"\n{text}" for text in texts]
 
     assert count("".join(blocks)) == sum(map(count, blocks))
 
 
 @given(st.text(alphabet=st.characters()))
-def test_every_text_has_a_count_that_its_bytes_bound(text: str) -> None:
+def test_count_is_bounded_by_bytes(text: str) -> None:
     size = len(text.encode("utf-8", "replace"))
 
     assert (size > 0) <= count(text) <= 1.25 * size + 1
 
 
-def test_a_megabyte_without_a_space_is_counted_in_linear_time() -> None:
+def test_megabyte_without_space_is_counted_linearly() -> None:
     begin = time.process_time()
 
     count("aQ" * 50_000)
@@ -90,7 +90,7 @@ def test_a_megabyte_without_a_space_is_counted_in_linear_time() -> None:
     assert time.process_time() - begin < 2.0
 
 
-def test_the_counter_costs_little_memory() -> None:
+def test_counter_uses_little_memory() -> None:
     probe = (
         "import resource\n"
         "import re, zlib, collections, functools, itertools, importlib.resources\n"
