@@ -1,4 +1,4 @@
-"""Store and memory as one answer: the newer word counts, and reading ahead changes nothing."""
+"""Merging of store and memory hits: newer versions win, prefetching changes nothing."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WORDS = st.lists(
 )
 
 
-def answered(
+def get_answer(
     query: str, hits: Sequence[Hit | Glimpse], at_hand: list[Hit], readings: Readings | None = None
 ) -> list[dict[str, Any]]:
     return answer(query, hits, at_hand, depth="shallow", k=5, now=NOW, readings=readings)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
-def test_what_was_read_ahead_is_judged_as_what_is_read_late(texts: list[list[str]], asked: list[str]) -> None:
+def test_prefetched_memories_rank_like_late_ones(texts: list[list[str]], asked: list[str]) -> None:
     query, readings = " ".join(asked), Readings(" ".join(asked))
     found = [
         Found(json.dumps(plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))), b"", 3.0 - number / 9, 0.4)
@@ -40,33 +40,33 @@ def test_what_was_read_ahead_is_judged_as_what_is_read_late(texts: list[list[str
     readings.read([one.body for one in found[::2]])
     ahead = readings.glimpses([(one, ()) for one in found])
     late = [Hit(memory=memory_of(one.row), lexical=one.lexical, similarity=one.similarity) for one in found]
-    assert answered(query, ahead, [], readings) == answered(query, late, [])
+    assert get_answer(query, ahead, [], readings) == get_answer(query, late, [])
 
 
-def test_the_newer_word_of_one_memory_counts_with_the_scores_that_the_store_gave() -> None:
+def test_newer_memory_keeps_store_scores() -> None:
     old, readings = memory("m1", "the journal is torn"), Readings("torn journal")
     new = replace(old, content="the journal was mended", updated=old.updated + timedelta(minutes=1))
     read = readings.glimpses([(Found(json.dumps(plain(old)), b"", 4.0, 0.6), ())])
-    [result] = answered("torn journal", read, [Hit(memory=new, lexical=0.5)], readings)
+    [result] = get_answer("torn journal", read, [Hit(memory=new, lexical=0.5)], readings)
     assert result["snippet"] == "the journal was mended"
     assert "close in meaning (0.60)" in result["reasons"]
-    [kept] = answered("torn journal", read, [Hit(memory=memory("m1", "the journal", days=200))], readings)
+    [kept] = get_answer("torn journal", read, [Hit(memory=memory("m1", "the journal", days=200))], readings)
     assert kept["snippet"] == "the journal is torn"
 
 
-def test_a_document_is_shown_once_by_its_best_part() -> None:
+def test_document_is_shown_once_by_best_chunk() -> None:
     def part(number: int, text: str) -> Hit:
         source = {"document": "guide"}
         return Hit(memory=memory(f"guide.{number}", text, category=CHUNK, source=source), lexical=2.0, similarity=0.5)
 
     hits = [part(number, f"torn journal, chapter {number}") for number in range(9)]
     hits.append(Hit(memory=memory("m1", "a torn journal is cut at its last whole line"), lexical=1.0, similarity=0.4))
-    results = answered("torn journal", hits, [])
-    assert len(results) > 5  # enough that five documents are left
+    results = get_answer("torn journal", hits, [])
+    assert len(results) > 5  # enough for five documents
     assert [result["id"] for result in whole_documents(results)] == ["guide", "m1"]
 
 
-def test_only_facts_of_the_main_line_have_a_place_on_a_branch() -> None:
+def test_only_main_facts_map_to_branch_ids() -> None:
     fact = memory("m1", "pnpm", key="package manager", value="pnpm")
     there = Hit(memory=memory("m2", "npm", key="package manager", value="npm", branch="faster"))
     episode = Hit(memory=memory("m3", "npm", kind=Kind.EPISODE))

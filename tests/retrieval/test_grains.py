@@ -1,4 +1,4 @@
-"""A text counts with what stands around it; words weigh by how rare they are, which the index's own scores tell."""
+"""Passage scoring with neighbours, and word weights estimated from the index's scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities, spoken
 
-FULL = 2.2  # what a word counts that is said without end
+FULL = 2.2  # limit of a word's gain
 EVEN = {"cache": 1.0, "timeout": 1.0}
 
 
@@ -20,24 +20,24 @@ def turn(number: int, *said: str, session: str | None = "s", length: int = 10, s
     return Passage(dict.fromkeys(said, 1), length, similarity, session, number)
 
 
-def weighed(passages: list[Passage], weights: dict[str, float]) -> Evidence:
+def score_with_weights(passages: list[Passage], weights: dict[str, float]) -> Evidence:
     return evidence(spoken(passages, list(weights)), np.array(list(weights.values())))
 
 
-def rare(asked: list[str], passages: list[Passage], scores: list[float | None]) -> dict[str, float]:
+def rarity_by_word(asked: list[str], passages: list[Passage], scores: list[float | None]) -> dict[str, float]:
     return dict(zip(asked, rarities(spoken(passages, asked), scores).tolist(), strict=True))
 
 
-def test_what_stands_alone_is_the_same_at_every_grain() -> None:
-    found = weighed([Passage({"cache": 1}, 10, 0.4)], EVEN)
+def test_single_passage_scores_equally_at_all_levels() -> None:
+    found = score_with_weights([Passage({"cache": 1}, 10, 0.4)], EVEN)
     assert found.own == found.window == found.wide == found.session > 0
     assert found.meaning == found.meaning_window == 0.4
 
 
-def test_a_turn_says_what_the_turns_beside_it_say_in_its_own_session_alone() -> None:
+def test_window_includes_neighbors_of_same_session() -> None:
     passages = [turn(1, "cache"), turn(2), turn(3, "timeout"), turn(4), turn(6), turn(2, session="other")]
     first, answer, _, after, apart, elsewhere = range(len(passages))
-    found = weighed(passages, EVEN)
+    found = score_with_weights(passages, EVEN)
     assert found.said[first].tolist() == [True, False]
     assert found.own[answer] == 0.0
     assert found.said[answer].tolist() == [True, True]
@@ -46,36 +46,36 @@ def test_a_turn_says_what_the_turns_beside_it_say_in_its_own_session_alone() -> 
     assert found.window[apart] == found.wide[elsewhere] == 0.0
 
 
-def test_a_session_is_worth_its_best_three_windows() -> None:
+def test_session_score_is_best_three_windows() -> None:
     rich = [turn(number, "cache", "timeout", session="rich") for number in (10, 20, 30, 40)]
     poor = [turn(10, "cache", "timeout", session="poor"), turn(20, session="poor")]
-    *richer, poorer, _ = weighed([*rich, *poor], EVEN).session.tolist()
+    *richer, poorer, _ = score_with_weights([*rich, *poor], EVEN).session.tolist()
     assert richer == pytest.approx([3 * poorer] * len(rich))
 
 
-def test_a_meaning_that_is_not_known_speaks_neither_for_nor_against() -> None:
+def test_missing_similarity_is_neutral() -> None:
     passages = [Passage({}, 5, 0.2), Passage({}, 5, 0.6), Passage({"cache": 1}, 5)]
-    assert weighed(passages, EVEN).meaning.tolist() == pytest.approx([0.2, 0.6, 0.4])
+    assert score_with_weights(passages, EVEN).meaning.tolist() == pytest.approx([0.2, 0.6, 0.4])
 
 
-def test_a_turn_means_what_the_turns_beside_it_mean_as_well() -> None:
+def test_meaning_window_averages_neighbors() -> None:
     passages = [turn(1, similarity=0.6), turn(2, similarity=0.3), turn(4, similarity=0.1)]
-    assert weighed(passages, EVEN).meaning_window.tolist() == pytest.approx([0.45, 0.45, 0.1])
+    assert score_with_weights(passages, EVEN).meaning_window.tolist() == pytest.approx([0.45, 0.45, 0.1])
 
 
-def test_the_rare_word_is_told_from_the_common_one_by_the_scores() -> None:
+def test_rare_word_gets_higher_weight() -> None:
     passages = [Passage({"the": 1}, 10), Passage({"the": 1, "zstd": 1}, 10), Passage({"zstd": 1}, 10)]
-    weights = rare(["the", "zstd"], passages, [0.5, 6.5, 6.0])
+    weights = rarity_by_word(["the", "zstd"], passages, [0.5, 6.5, 6.0])
     assert weights["zstd"] == pytest.approx(12 * weights["the"], rel=0.05)
 
 
-def test_a_word_that_no_text_says_is_as_rare_as_the_rarest() -> None:
-    weights = rare(["cache", "unheard"], [Passage({"cache": 1}, 10)], [3.0])
+def test_unseen_word_weighs_as_rarest() -> None:
+    weights = rarity_by_word(["cache", "unheard"], [Passage({"cache": 1}, 10)], [3.0])
     assert weights["unheard"] == weights["cache"] > 0
 
 
-def test_without_scores_all_words_weigh_the_same() -> None:
-    assert rare(["a", "b"], [Passage({"a": 1}, 3)], [None]) == {"a": 1.0, "b": 1.0}
+def test_weights_without_scores_are_equal() -> None:
+    assert rarity_by_word(["a", "b"], [Passage({"a": 1}, 3)], [None]) == {"a": 1.0, "b": 1.0}
 
 
 Passages = st.lists(
@@ -93,22 +93,22 @@ Passages = st.lists(
 
 @settings(deadline=None)
 @given(Passages, st.lists(st.none() | st.floats(0, 40), min_size=12, max_size=12))
-def test_evidence_is_a_share_of_what_can_be_said(passages: list[Passage], scores: list[float | None]) -> None:
-    weights = rare(["a", "b", "c"], passages, scores[: len(passages)])
+def test_scores_are_shares_of_maximum(passages: list[Passage], scores: list[float | None]) -> None:
+    weights = rarity_by_word(["a", "b", "c"], passages, scores[: len(passages)])
     assert all(math.isfinite(weight) and weight > 0 for weight in weights.values())
-    found = weighed(passages, weights)
+    found = score_with_weights(passages, weights)
     for shares in (found.own, found.window, found.wide, found.session):
         assert len(shares) == len(passages)
         assert all(0.0 <= share <= 1.0 + 1e-9 for share in shares)
 
 
-def test_no_passages_no_evidence() -> None:
-    assert len(weighed([], rare(["a"], [], [])).own) == 0
+def test_no_passages_yield_no_scores() -> None:
+    assert len(score_with_weights([], rarity_by_word(["a"], [], [])).own) == 0
 
 
 @settings(deadline=None)
 @given(Passages, st.lists(st.none() | st.floats(0.01, 40), min_size=12, max_size=12))
-def test_words_weigh_what_plain_arithmetic_says(passages: list[Passage], scores: list[float | None]) -> None:
+def test_rarities_equal_reference_implementation(passages: list[Passage], scores: list[float | None]) -> None:
     asked, scores = ["a", "b", "c", "unheard"], scores[: len(passages)]
     mean = max(sum(one.length for one in passages) / max(len(passages), 1), 1.0)
     scored = [(one, score) for one, score in zip(passages, scores, strict=True) if score and one.said]
@@ -130,15 +130,15 @@ def test_words_weigh_what_plain_arithmetic_says(passages: list[Passage], scores:
         }
     heaviest = max((weights[word] for word in said), default=1.0)
     expected = {word: weights[word] if word in said else heaviest for word in asked}
-    assert rare(asked, passages, scores) == pytest.approx(expected)
+    assert rarity_by_word(asked, passages, scores) == pytest.approx(expected)
 
 
 @settings(deadline=None)
 @given(Passages)
-def test_each_grain_is_scored_as_the_joined_text_would_be(passages: list[Passage]) -> None:
+def test_window_scores_equal_joined_text(passages: list[Passage]) -> None:
     weights = {"a": 3.0, "b": 1.0, "c": 0.5}
     places = [(one.session, one.number) for one in passages]
-    found = weighed(passages, weights)
+    found = score_with_weights(passages, weights)
     for reach, scores in ((0, found.own), (1, found.window), (2, found.wide)):
         joined = [
             Passage(

@@ -1,4 +1,4 @@
-"""A question may name a month, a day or a date; months whose names are other words too need a sign of it."""
+"""Time expressions: months, days and dates; ambiguous month names need a context."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT = datetime(2023, 5, 8, tzinfo=UTC)
         ("what happened in June", False, False),
     ],
 )
-def test_a_time_that_is_named_agrees_with_what_happened_then(question: str, month: bool, day: bool) -> None:
+def test_named_time_matches_date(question: str, month: bool, day: bool) -> None:
     then = named(question)
     assert then is not None
     assert agrees(then, AT) == (month, day)
@@ -33,5 +33,5 @@ def test_a_time_that_is_named_agrees_with_what_happened_then(question: str, mont
 @pytest.mark.parametrize(
     "question", ["may the cache be stale", "March on", "May fail on Windows", "version 2023-40", "why"]
 )
-def test_no_time_is_named(question: str) -> None:
+def test_question_without_time_yields_none(question: str) -> None:
     assert named(question) is None

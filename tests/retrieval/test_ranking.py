@@ -1,4 +1,4 @@
-"""What answers comes first, with reasons; what does not answer is not shown; boosts settle only what is near."""
+"""Ranking: answers come first with reasons, irrelevant hits are dropped, boosts are bounded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ids(query: str, hits: list[Hit], **how: Any) -> list[str]:
     return [one.memory.id for one in ranking(query, hits, **asked)]
 
 
-def test_nothing_relevant_gives_nothing() -> None:
+def test_irrelevant_hits_are_dropped() -> None:
     hits = [
         Hit(memory=memory("a", "the wheel of the windows build"), lexical=0.4, similarity=0.05),
         Hit(memory=memory("b", "how the build is released"), lexical=0.4),
@@ -38,7 +38,7 @@ def test_nothing_relevant_gives_nothing() -> None:
     assert ids("how are user sessions persisted", hits) == []
 
 
-def test_words_and_meaning_together_beat_either_alone() -> None:
+def test_lexical_and_dense_match_ranks_first() -> None:
     hits = [
         Hit(memory=memory("words", "session timeout of the lexer"), lexical=5.0, similarity=0.1),
         Hit(memory=memory("meaning", "login state expires"), similarity=0.6),
@@ -47,7 +47,7 @@ def test_words_and_meaning_together_beat_either_alone() -> None:
     assert ids("session timeout", hits)[0] == "both"
 
 
-def test_what_was_told_a_moment_ago_stands_before_what_says_less_although_it_has_no_vector_yet() -> None:
+def test_new_memory_without_vector_ranks_well() -> None:
     hits = [
         Hit(memory=memory("older", "the release captain is Ada"), lexical=5.0, similarity=0.77),
         Hit(memory=memory("new", "the release captain is Grace"), lexical=2.0),
@@ -56,7 +56,7 @@ def test_what_was_told_a_moment_ago_stands_before_what_says_less_although_it_has
     assert ids("captain ada", hits) == ["older", "new"]
 
 
-def test_a_result_quotes_of_past_work_what_its_title_does_not_say() -> None:
+def test_commit_snippet_omits_title() -> None:
     source = {"type": "commit", "sha": "a" * 40}
     told = (
         ("Keep sessions\n\nM app/session.py\nR a.py → b.py", "app/session.py, a.py → b.py"),
@@ -74,7 +74,7 @@ def test_a_result_quotes_of_past_work_what_its_title_does_not_say() -> None:
         assert result["at"] == work.at.isoformat().replace("+00:00", "Z")
 
 
-def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() -> None:
+def test_long_question_weighs_first_words() -> None:
     question = "the session timeout of the cookie is ignored " + " ".join(f"detail{number}" for number in range(40))
     first = Hit(memory=memory("first", "session timeout kept in a cookie, ignored before"), lexical=9.0)
     detail = Hit(memory=memory("detail", "detail35 detail36 detail37 detail38"), lexical=9.0)
@@ -82,7 +82,7 @@ def test_a_long_question_is_answered_by_some_of_its_words_the_first_above_all() 
     assert ids(question, [detail, unrelated, first]) == ["first", "detail"]
 
 
-def test_the_speaker_and_the_month_that_a_question_names_count() -> None:
+def test_named_speaker_and_month_raise_score() -> None:
     def turn(id_: str, name: str, at: datetime) -> Hit:
         source = {"type": "session", "session": id_, "number": 1, "name": name}
         told = memory(id_, "the garden needs rain", kind=Kind.MESSAGE, source=source)
@@ -94,7 +94,7 @@ def test_the_speaker_and_the_month_that_a_question_names_count() -> None:
     assert ids("what was said of the garden in June", turns)[0] == "ada in june"
 
 
-def test_what_only_asks_stands_behind_what_answers() -> None:
+def test_question_ranks_behind_answer() -> None:
     def turn(number: int, text: str) -> Hit:
         source = {"type": "session", "session": "s", "number": number}
         return Hit(memory=memory(f"m{number}", text, kind=Kind.MESSAGE, source=source), lexical=3.0, similarity=0.5)
@@ -102,7 +102,7 @@ def test_what_only_asks_stands_behind_what_answers() -> None:
     assert ids("which cache", [turn(1, "Is the cache Valkey?"), turn(9, "The cache is Valkey.")]) == ["m9", "m1"]
 
 
-def test_a_fresh_memory_wins_among_equals_and_only_there() -> None:
+def test_fresh_memory_wins_among_equals() -> None:
     old = Hit(memory=memory("old", "session timeout raised to an hour"), lexical=4.0)
     fresh = Hit(memory=memory("fresh", "session timeout raised to an hour", days=2), lexical=4.0)
     assert ids("session timeout", [old, fresh]) == ["fresh", "old"]
@@ -112,7 +112,7 @@ def test_a_fresh_memory_wins_among_equals_and_only_there() -> None:
     assert first.score / second.score == pytest.approx(FRESH_BOOST)
 
 
-def test_what_was_read_off_files_today_is_no_news() -> None:
+def test_pattern_read_today_is_not_fresh() -> None:
     said = Hit(memory=memory("said", "session timeout raised to an hour"), lexical=4.0)
     mined = memory("mined", "session timeout raised to an hour", kind=Kind.PATTERN, days=0)
     first, second = ranking("session timeout", [said, Hit(memory=mined, lexical=4.0)], depth="shallow", k=5, now=NOW)
@@ -120,7 +120,7 @@ def test_what_was_read_off_files_today_is_no_news() -> None:
     assert not any("today" in reason for one in (first, second) for reason in one.reasons)
 
 
-def test_what_a_tool_printed_stands_behind_what_somebody_said_of_the_same() -> None:
+def test_tool_output_ranks_behind_message() -> None:
     def turn(id_: str, event: str, session: str) -> Hit:
         source = {"type": "session", "session": session, "number": 1, "event": event}
         told = memory(id_, "Templates are rendered by Mako", kind=Kind.MESSAGE, source=source)
@@ -130,7 +130,7 @@ def test_what_a_tool_printed_stands_behind_what_somebody_said_of_the_same() -> N
     assert ids("how are templates rendered", hits) == ["said", "printed"]
 
 
-def test_importance_and_use_settle_what_is_near() -> None:
+def test_importance_and_usage_break_near_ties() -> None:
     plain = Hit(memory=memory("plain", "session timeout"), lexical=4.0)
     cited = Hit(memory=memory("cited", "session timeout", usage=Usage(9, 5, 0)), lexical=4.0)
     ignored = Hit(memory=memory("ignored", "session timeout", usage=Usage(9, 0, 9)), lexical=4.0)
@@ -141,13 +141,13 @@ def test_importance_and_use_settle_what_is_near() -> None:
 
 
 @pytest.mark.parametrize("query", ["adr-7", "database", "docs/adr/7.md", " `Database` "])
-def test_a_specific_question_gives_what_goes_by_that_name_alone(query: str) -> None:
+def test_specific_depth_returns_exact_matches_only(query: str) -> None:
     named = memory("m1", "we use postgres", ref="adr-7", key="database", artifacts=(Artifact("file", "docs/adr/7.md"),))
     other = Hit(memory=memory("m2", "the database and adr-7 in docs/adr/7.md"), lexical=9.0, similarity=0.9)
     assert ids(query, [other, Hit(memory=named)], depth="specific") == ["m1"]
 
 
-def test_every_result_says_why() -> None:
+def test_every_result_has_reasons() -> None:
     [result] = ranked(
         "session timeout",
         [Hit(memory=memory("a", "the session has a timeout", days=2), lexical=3.0, similarity=0.7)],
@@ -159,30 +159,30 @@ def test_every_result_says_why() -> None:
     assert result.keys() == {"id", "ref", "kind", "title", "snippet", "score", "reasons", "source"}
 
 
-def test_the_clock_may_run_backwards() -> None:
+def test_future_memory_is_tolerated() -> None:
     assert ids("session timeout", [Hit(memory=memory("a", "session timeout", days=-3), lexical=1.0)]) == ["a"]
 
 
-def test_identifiers_are_said_by_their_parts() -> None:
+def test_identifier_matches_by_parts() -> None:
     assert said(terms("user name"), "def getUserName(): ...") == ["user", "name"]
     assert said(terms("timeouts"), "one timeout") == ["timeouts"]
     assert said(terms("東京駅"), "昨日は東京駅にいた") != []
 
 
 @given(st.text(max_size=600), st.text(max_size=30))
-def test_a_snippet_is_one_short_line_of_the_text(text: str, query: str) -> None:
+def test_snippet_is_short_single_line(text: str, query: str) -> None:
     found = snippet(text, terms(query))
     assert len(found) <= 200
     assert "\n" not in found
     assert found.strip("…").strip() in " ".join(text.split())
 
 
-def test_a_snippet_shows_the_place_that_answers() -> None:
+def test_snippet_shows_matching_part() -> None:
     text = "filler words here. " * 60 + "The session timeout is one hour." + " more filler." * 60
     assert "session timeout is one hour" in snippet(text, terms("session timeout"))
 
 
-def test_an_expansion_is_what_the_best_answers_share() -> None:
+def test_expansion_terms_are_shared_by_answers() -> None:
     texts = ["the session cookie is signed", "cookie of a session, signed by itsdangerous", "signed cookie"]
     assert expansion("session", texts)[:2] == ["cookie", "signed"]
     assert expansion("session", []) == []
@@ -196,7 +196,7 @@ Candidates = st.lists(
 
 
 @given(Candidates)
-def test_fusing_loses_nothing_and_prefers_what_is_better_both_ways(candidates: list[Any]) -> None:
+def test_fusion_keeps_all_and_prefers_both(candidates: list[Any]) -> None:
     order = fused(candidates)
     assert sorted(key for key, _ in order) == sorted(key for key, _, _ in candidates)
     place = {key: at for at, (key, _) in enumerate(order)}

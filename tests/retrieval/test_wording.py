@@ -1,4 +1,4 @@
-"""A question loses what was pasted along with it, never itself; words of a text are counted in all their forms."""
+"""Questions without pasted material, and word counts in all forms."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ https://example.org/apples
 """
 
 
-def test_what_was_pasted_along_is_not_asked() -> None:
+def test_pasted_material_is_stripped() -> None:
     assert cleaned(PASTED) == "Why does the session cookie expire early?"
 
 
-def test_a_question_that_is_all_pasted_stays() -> None:
+def test_fully_pasted_question_is_kept() -> None:
     only = "```\nTypeError: no attribute json\n```"
     assert cleaned(only) == only
 
 
 @settings(deadline=None)
 @given(st.text(max_size=300))
-def test_cleaning_never_leaves_a_question_without_words(text: str) -> None:
+def test_stripping_never_empties_question(text: str) -> None:
     assert bool(terms(cleaned(text))) == bool(terms(text)) or len(terms(text)) <= 1
 
 
-def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
+def test_stems_are_counted_in_all_forms() -> None:
     stems = frozenset(stem(word) for word in terms("caching user"))
     [(said, length)] = counted(stems, ["The cached userName was not in the caches"])
     assert said == {stem("caching"): 2, stem("user"): 1}
@@ -47,7 +47,7 @@ def test_words_are_counted_in_all_forms_and_by_their_parts() -> None:
 
 @settings(deadline=None)
 @given(st.text(st.characters(codec="ascii"), max_size=80), st.text(st.characters(codec="ascii"), max_size=30))
-def test_what_is_counted_is_what_the_words_of_the_text_are(text: str, question: str) -> None:
+def test_counts_equal_reference_implementation(text: str, question: str) -> None:
     stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
     [(said, _)] = counted(stems, [text])
     assert said.keys() >= stems & {stem(word) for word in terms(text)}
@@ -55,7 +55,7 @@ def test_what_is_counted_is_what_the_words_of_the_text_are(text: str, question: 
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("aeisngtyA_T1 é-ß"), max_size=60), st.text(st.sampled_from("aeisngtyT1 é"), max_size=30))
-def test_a_word_counts_where_it_or_a_part_of_it_begins(text: str, question: str) -> None:
+def test_word_counts_at_part_starts(text: str, question: str) -> None:
     stems = frozenset(stem(word) for word in [*terms(question), *terms(text)[::2]])
     expected = {root: times for root in stems if (times := len(list(places(root, text))))}
     [(said, _)] = counted(stems, [text])
@@ -74,7 +74,7 @@ def places(root: str, text: str) -> Iterator[int]:
                 yield at
 
 
-def test_an_unspaced_script_is_counted_by_pairs() -> None:
+def test_unspaced_script_is_counted_by_pairs() -> None:
     [(said, _)] = counted(frozenset(stem(word) for word in terms("東京駅")), ["昨日は東京駅にいた"])
     assert said
 
@@ -84,6 +84,6 @@ def test_an_unspaced_script_is_counted_by_pairs() -> None:
     st.lists(st.text(st.sampled_from("aeisngT1 é東ßΣİ\n"), max_size=20), max_size=6),
     st.text("aeisng T1東", max_size=20),
 )
-def test_texts_are_counted_together_as_each_alone(texts: list[str], question: str) -> None:
+def test_joint_counts_equal_single_counts(texts: list[str], question: str) -> None:
     stems = [stem(word) for word in terms(question)]
     assert counted(stems, texts) == [counted(stems, [text])[0] for text in texts]
