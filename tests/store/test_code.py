@@ -98,7 +98,7 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, caplog: pytest.LogCapture
         assert cache.blobs() == {}
         cache.put([outline("a.py")])
         assert cache.get("a.py") is not None
-    said = [message for message in caplog.messages if message.endswith("and is made again")]
+    said = [message for message in caplog.messages if message.endswith("; recreating it")]
     assert [message.startswith(f"{path} is damaged (") for message in said] == [True] * bool(damage)
 
 
@@ -145,7 +145,7 @@ def test_a_cache_of_another_version_is_not_read_and_is_made_again_and_not_called
         assert reader.get("a.py") is None
     with CodeCache(path, writable=True) as cache:
         assert cache.blobs() == {}
-    said = f"{path} was made by {which} version of hunchd (form {version}, now {code.VERSION}) and is made again"
+    said = f"{path} was written by {which} version of hunchd (format {version}, expected {code.VERSION}); recreating it"
     assert caplog.messages == [said]
 
 

@@ -176,7 +176,7 @@ async def test_a_cancelled_append_leaves_the_others_and_itself_whole(folder: Pat
 
 async def test_a_record_that_is_no_json_is_refused_with_its_whole_batch(folder: Path) -> None:
     async with Journal.open(folder) as journal:
-        with pytest.raises(InvalidInput, match="'bad' cannot be kept"):
+        with pytest.raises(InvalidInput, match="'bad' cannot be encoded"):
             await journal.append([record(1), Record("bad", "signal", None, {"value": object()}, 0.0)])
         deep: list[object] = []
         for _ in range(100_000):

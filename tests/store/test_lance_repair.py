@@ -247,7 +247,7 @@ async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Pa
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([row_of(memory(1)), {**row_of(memory(2)), "body": row_of(memory(2, "another"))["body"]}])
     assert [row["id"] for row in await collection.get(["m1", "m2"])] == ["m1"]
-    assert collection.complaints() == ["1 damaged memories are kept back"]
+    assert collection.complaints() == ["1 damaged memories are quarantined"]
     await collection.put([row_of(memory(2, "written again"))])
     assert [row["id"] for row in await collection.get(["m2"])] == ["m2"]
     assert collection.complaints() == []
@@ -259,7 +259,7 @@ async def test_a_row_whose_columns_say_something_else_than_its_memory_is_kept_ba
     await collection.put([{**row_of(memory(1, project="q")), "project": "p"}, row_of(memory(2))])
     rows, _ = await collection.page(P, 10, None)
     assert [row["id"] for row in rows] == ["m2"]
-    assert collection.complaints() == ["1 damaged memories are kept back"]
+    assert collection.complaints() == ["1 damaged memories are quarantined"]
     await collection.close()
 
 
@@ -309,7 +309,9 @@ async def test_a_table_of_a_newer_schema_is_read_and_not_written(tmp_path: Path)
     assert [memory_of(row).content for row in await collection.get(["m1"])] == ["from before"]
     with pytest.raises(StoreError, match="newer hunchd"):
         await collection.put([row_of(memory(2))])
-    assert collection.complaints() == [f"written by a newer hunchd (ours is schema {SCHEMA_VERSION}): it is only read"]
+    assert collection.complaints() == [
+        f"written by a newer hunchd (ours has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
+    ]
     await collection.close()
 
 

@@ -446,7 +446,7 @@ async def test_a_damaged_row_is_read_ahead_once_and_kept_back(collection: Collec
     await found(collection, "pelican")
     assert await ahead(collection) == 299
     assert await collection.get(["m7"]) == []
-    assert collection.complaints() == ["1 damaged memories are kept back"]
+    assert collection.complaints() == ["1 damaged memories are quarantined"]
 
 
 @given(st.lists(st.text() | st.text(st.characters(codec="ascii"), min_size=2_000, max_size=9_000), max_size=6))

@@ -1,1 +1,1 @@
-"""What is kept: the journal of accepted records, the hot tier in memory, the tables on disk, the list of projects."""
+"""Storage: journal, in-memory cache, tables on disk, caches and the project registry."""

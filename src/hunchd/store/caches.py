@@ -1,4 +1,7 @@
-"""Caches in SQLite, any of which may be deleted at any time: one that is damaged or of another version is made anew."""
+"""SQLite caches that may be deleted at any time.
+
+A cache that is damaged or of another version is recreated.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +24,37 @@ BUSY_SECONDS: Final = 10.0  # the writer's transactions last milliseconds
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a cache looks like. `schema` makes the tables that are not there: two may begin it at once."""
+    """Version and schema of a cache.
+
+    `schema` creates missing tables only (IF NOT EXISTS): two processes may open a new cache at once.
+    """
 
     version: int
     schema: str
-    synced: bool = True  # at checkpoints; a cache that is not may be damaged by a power cut, and is made again then
+    synced: bool = True  # at checkpoints; an unsynced cache that a power cut damaged is recreated
 
 
 def opened(path: Path, form: Form) -> sqlite3.Connection:
-    """For writing. Raises StoreError where it cannot be made, or somebody holds it for long."""
+    """Open a cache for writing, recreating it if it is damaged.
+
+    Raises StoreError if it cannot be created, or if another process holds its lock for longer than BUSY_SECONDS.
+    """
     try:
         return _ready(path, form)
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # somebody at work, on a busy disk
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # another process is writing
             raise StoreError(f"{path} is in use: {error}") from error
-        logger.warning("%s %s and is made again", path, _why(error))
+        logger.warning("%s %s; recreating it", path, _why(error))
         for ending in ("", "-wal", "-shm"):
             Path(f"{path}{ending}").unlink(missing_ok=True)
     try:
         return _ready(path, form)
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be made: {error}") from error
+        raise StoreError(f"{path} cannot be created: {error}") from error
 
 
 class _OtherVersion(sqlite3.DatabaseError):
-    """Whole, but not of the version that this program reads: there was an upgrade, or one was taken back."""
+    """Error for an intact cache of another version, left by an upgrade or a downgrade."""
 
 
 def _why(error: sqlite3.DatabaseError) -> str:
@@ -53,25 +62,27 @@ def _why(error: sqlite3.DatabaseError) -> str:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
+    """Return the `user_version` of the database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def written(value: Any) -> str:
-    """As JSON, for a column of text."""
+    """Encode a value as compact JSON for a text column."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def packed(value: Any) -> bytes:
-    """The same, compressed, for what is long."""
+    """Encode a long value as compressed JSON for a blob column."""
     return zlib.compress(written(value).encode("utf-8", "surrogatepass"), 1)
 
 
 def unpacked(kept: bytes) -> Any:
+    """Decode what `packed` returned."""
     return json.loads(zlib.decompress(kept))
 
 
 def _ready(path: Path, form: Form) -> sqlite3.Connection:
-    """Open for writing, with the tables of this version; sqlite3.DatabaseError when the file has others."""
+    """Connect and create missing tables; raise sqlite3.DatabaseError for another version."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):  # closing it would take the locks away from this process's other connections
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives its side files the same mode
@@ -87,7 +98,7 @@ def _ready(path: Path, form: Form) -> sqlite3.Connection:
                 )
         if (found := version_of(connection)) != form.version:
             which = "an earlier" if found < form.version else "a later"
-            raise _OtherVersion(f"was made by {which} version of hunchd (form {found}, now {form.version})")
+            raise _OtherVersion(f"was written by {which} version of hunchd (format {found}, expected {form.version})")
         connection.execute("SELECT COUNT(*) FROM files").fetchone()
     except BaseException:
         connection.close()

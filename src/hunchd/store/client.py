@@ -1,4 +1,4 @@
-"""The store as the front sees it: the same words, answered by another process."""
+"""Client of the store process: the store's API, answered over a pipe."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from hunchd.store.database.tables import memory_from_plain, microseconds, plain
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]
 
-# Writing waits for the disk, and now and then for an optimisation under way.
+# Writing waits for the disk, and now and then for a running compaction.
 WRITE_TIMEOUT: Final = 120.0  # seconds
 # Rewriting every row of a large project.
 ERASE_TIMEOUT: Final = 600.0  # seconds
-# Loading the model that reads pairs on a busy machine, and some pairs.
+# Loading the model that compares pairs on a busy machine, and judging some pairs.
 READ_TIMEOUT: Final = 120.0  # seconds
-# How long a question waits for its own embedding before it is answered by words alone.
+# How long a query waits for its embedding before it is answered by words alone.
 PATIENCE: Final = 0.05  # seconds
 
-# The database's threads and buffers grow with the machine unless they are told not to, before it is loaded.
+# The database's threads and buffers grow with the machine unless limited before it is loaded.
 LIMITS: Final[Mapping[str, str]] = {
-    # What a question takes is kept for the next: given back and asked for again it is a third of the processor time.
+    # Memory of a query is kept for the next one: returning it to the system costs a third of the processor time.
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TRIM_THRESHOLD_": "16777216",
     "MALLOC_MMAP_THRESHOLD_": "4194304",
     "LANCE_IO_THREADS": "4",
     "LANCE_CPU_THREADS": "2",
-    "LANCE_DEFAULT_BATCH_SIZE": "512",  # rows that are read together: tidying needs 50 to 75 MB less than with 8,192
+    "LANCE_DEFAULT_BATCH_SIZE": "512",  # rows that are read together: compaction needs 50 to 75 MB less than with 8,192
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "ARROW_IO_THREADS": "2",
     "OMP_NUM_THREADS": "1",
@@ -57,7 +57,10 @@ LIMITS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Newest first. `next` goes on behind the last item; None: that was all."""
+    """Page of memories, newest first.
+
+    `next` is the cursor that continues behind the last item; None on the last page.
+    """
 
     items: tuple[Memory, ...]
     next: str | None
@@ -66,7 +69,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Best first, before ranking. `degraded` says what could not be used for finding them."""
+    """Search hits, best first, before ranking.
+
+    `degraded` lists what could not be used for the search.
+    """
 
     hits: tuple[Hit, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -74,40 +80,55 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Results as the contract has them, best first. `degraded` says what could not be used for finding them."""
+    """Ranked search results in the form of the API, best first.
+
+    `degraded` lists what could not be used for the search.
+    """
 
     results: tuple[dict[str, Any], ...] = ()
     degraded: tuple[str, ...] = ()
 
 
 class StoreClient:
-    """`last_stats` are the figures of the newest answer that had some, for those who must not wait."""
+    """Client of the store process.
+
+    `last_stats` are the figures from the newest answer that had some, for callers that must not wait.
+    """
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._questions = 0  # that wait for their answer
+        self._questions = 0  # queries that wait for their answer
         self._answered_at = float("-inf")
         self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": [], "projects": {}}
-        self.to_count = False  # whether something was put since it was counted
+        self.to_count = False  # True if something was put since the last `stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
-        """Add or overwrite by id. On disk and found when this returns; the same twice is harmless."""
+        """Add or overwrite memories by id.
+
+        They are on disk and searchable when this returns. Idempotent.
+        """
         self.to_count = True
         await self._call("put", {"memories": [plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
 
     async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> int:
-        """Keep signals (`id`, `kind`, `project`, `at` in ISO 8601, `data`), each once; how many were not there."""
+        """Store signals, each once; return how many were new.
+
+        A signal has `id`, `kind`, `project`, `at` (ISO 8601) and `data`.
+        """
         answer = await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
         return int(answer["added"])
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
-        """Those of the memories that are there, in the order asked for."""
+        """Return the memories that exist, in the order of `ids`."""
         answer = await self._read("get", {"ids": list(ids), "project": project})
         found = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
-        """A page of what passes. Raises Malformed for a cursor that is none of ours."""
+        """Return a page of the memories that pass `filters`.
+
+        Raises Malformed for a cursor that was not issued by this store.
+        """
         asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
         answer = await self._read("list", asked)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
@@ -125,8 +146,11 @@ class StoreClient:
         depth: Depth = "shallow",
         patience: float = PATIENCE,
     ) -> Findings:
-        """What answers `query` by word and by meaning, filters first: `k`, or `few` where no message is among them.
-        Waits `patience` seconds for the embedding."""
+        """Search by words and by embedding among the memories that pass `filters`.
+
+        Returns `k` hits, or `few` if no message is among them. Waits `patience` seconds for the embedding of the
+        query.
+        """
         asked = {
             "query": query,
             "filters": filters_json(filters),
@@ -137,7 +161,7 @@ class StoreClient:
             "patience": patience,
         }
         answer = await self._read("search", asked)
-        # The store compares what it has at hand in short; here each memory is read anyway.
+        # The store may compare hashes only; here each memory is decoded anyway.
         hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
         return Findings(tuple(hits), tuple(answer["degraded"]))
 
@@ -155,9 +179,12 @@ class StoreClient:
         now: datetime,
         patience: float,
     ) -> Answer:
-        """The same by word and by meaning, ranked together with what is `at_hand`: that many results, some more where
-        parts of documents are among them. Facts of the main line are left out that the branch of the filters says
-        otherwise, in the store or in one of the facts that are named."""
+        """Search and rank together with the hits `at_hand`; return API results.
+
+        Returns `results` results, some more if parts of documents are among them. Facts of the main line are left
+        out if the branch of the filters overrides them, in the store or in one of the facts named in
+        `said_on_branch`.
+        """
         asked = {
             "query": query,
             "filters": filters_json(filters),
@@ -181,46 +208,51 @@ class StoreClient:
 
     @property
     def unasked(self) -> float:
-        """Seconds since somebody waited for the answer to a question."""
+        """Seconds since somebody last waited for the answer to a query."""
         return 0.0 if self._questions else time.monotonic() - self._answered_at
 
     async def contradict(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        """How probable it is of each pair of statements that both cannot hold, as a model reads them, behind whoever
-        asks something; None: no model can be loaded."""
+        """Return the probability that each pair of statements contradicts itself.
+
+        A model reads the pairs at lower priority than queries. Returns None if no model can be loaded.
+        """
         answer = await self._read("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
         said = answer["probabilities"]
         return tuple(float(one) for one in said) if said is not None else None
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
-        """Found no more when this returns; gone from the disk within a minute, also if a crash comes between."""
+        """Delete memories; return how many there were.
+
+        They are not found any more when this returns; their bytes leave the disk within a minute, also after a crash.
+        """
         answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
         return int(answer["deleted"])
 
     async def signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
-        """What is kept of the signals of a project, as `put_signals` takes them."""
+        """Yield the stored signals of a project in the form that `put_signals` takes."""
         async for batch in self._child.stream("signals", {"project": project}):
             for signal in batch["signals"]:
                 yield signal
 
     async def delete_signals(self, ids: Sequence[str], project: str) -> None:
-        """They are kept no longer; their bytes leave the disk with the next purge."""
+        """Delete signals; their bytes leave the disk with the next purge."""
         await self._call("delete_signals", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
 
     async def forget_signals(self, before: datetime) -> None:
-        """Signals from before that time are kept no longer, of any project."""
+        """Delete the signals of all projects that are older than `before`."""
         await self._call("forget_signals", {"before": microseconds(before)}, timeout=WRITE_TIMEOUT)
 
     async def erase(self, project: str | None) -> None:
-        """Remove everything that is kept of a project from the disk."""
+        """Remove everything that is stored for a project from the disk."""
         await self._call("erase", {"project": project}, timeout=ERASE_TIMEOUT)
         self.last_stats["projects"].pop(project or "user", None)
 
     async def purge(self, project: str | None) -> None:
-        """Remove what was deleted from the disk now, not within a minute."""
+        """Remove deleted memories from the disk now instead of within a minute."""
         await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
 
     async def export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
-        """The contract's lines of one project, or of all and the user's own."""
+        """Yield the export lines of one project, or of all projects and the user."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
                 yield memory_line(memory_json(memory_from_plain(row)))
@@ -228,32 +260,38 @@ class StoreClient:
                 yield export_line("signal", signal)
 
     async def scan(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
-        """The memories of one owner in batches, as `tables.plain` writes them: to be handed on, not looked at."""
+        """Yield the memories of one owner in batches, as `tables.plain` writes them.
+
+        The batches are meant to be passed on unread.
+        """
         async for batch in self._child.stream("scan", {"project": project}):
             yield batch
 
     @property
     def to_embed(self) -> int:
-        """Memories that wait for their vector, as far as was told; what has ended by itself had none."""
+        """Number of memories that wait for their vector, as last reported.
+
+        A process that ended because it was idle had none left.
+        """
         waiting = int(self.last_stats["pending_embeddings"])
         return 0 if self._child.rests and not self.last_stats["degraded"] else waiting
 
     async def stats(self) -> dict[str, Any]:
-        """rows, bytes, versions, embedded, pending_embeddings, degraded, and the same by project."""
+        """Return rows, bytes, versions, embedded, pending_embeddings and degraded, in all and by project."""
         self.to_count = False
         answer = await self._read("stats", {})
         return dict(answer["stats"])
 
     async def optimise(self) -> None:
-        """Merge, index and prune every project now."""
+        """Merge, index and prune the tables of every project now."""
         await self._call("optimise", {}, timeout=ERASE_TIMEOUT)
 
     async def snapshot(self, keep: int) -> None:
-        """Take the nightly snapshot of every project; the newest `keep` stay."""
+        """Take the nightly snapshot of every project and keep the newest `keep`."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
     async def _read(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
-        """The answer to what changes nothing: a process that ends meanwhile is not noticed."""
+        """Call a method without side effects, which is retried if the process ends meanwhile."""
         return await self._call(method, params, timeout=timeout, again=True)
 
     async def _call(
@@ -261,7 +299,7 @@ class StoreClient:
     ) -> dict[str, Any]:
         answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, again=again)
         told = answer.get("stats", {})
-        known = {**self.last_stats.get("projects", {}), **told.get("projects", {})}  # it tells of those that are open
+        known = {**self.last_stats.get("projects", {}), **told.get("projects", {})}  # it reports open projects only
         self.last_stats = {**self.last_stats, **told, "projects": known}
         return answer
 
@@ -269,25 +307,28 @@ class StoreClient:
 def arguments(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
-    """The command line of the store process; times in seconds."""
+    """Return the command line of the store process; times in seconds."""
     line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
     line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
     return (*line, *(() if embedding else ("--no-embedding",)))
 
 
 def environment(own: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the store process must find in its environment: ours, and limits that count only before it starts."""
+    """Return the environment of the store process.
+
+    It is `own` (default: ours) plus the limits, which take effect only if set before the process starts.
+    """
     return {**(os.environ if own is None else own), **LIMITS}
 
 
 def filters_json(filters: Filters) -> dict[str, Any]:
-    """`filters` as `filters_of` reads them."""
+    """Encode `filters` for `filters_of`."""
     values = ((entry.name, getattr(filters, entry.name)) for entry in fields(Filters))
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values}
 
 
 def filters_of(raw: Mapping[str, Any]) -> Filters:
-    """What `filters_json` wrote."""
+    """Decode what `filters_json` wrote."""
     read: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
     read |= {name: datetime.fromisoformat(read[name]) for name in ("since", "until", "as_of") if read[name]}
     return Filters(
@@ -302,7 +343,7 @@ def filters_of(raw: Mapping[str, Any]) -> Filters:
 
 
 def findings_json(found: Sequence[tuple[Found, Sequence[str]]], rest: Mapping[str, Any]) -> Json:
-    """The answer to a search: what was found and why, as `hit_of` reads it, and the rest of the answer."""
+    """Encode the answer to a search: hits as `hit_of` reads them, and the other fields."""
     hits = ",".join(_hit_json(one, why) for one, why in found)
     return Json(f'{{"hits":[{hits}],{json.dumps(rest)[1:]}')
 
@@ -314,7 +355,7 @@ def _hit_json(one: Found, why: Sequence[str]) -> str:
 
 
 def plain_hit(hit: Hit) -> dict[str, Any]:
-    """`hit` as `hit_of` reads it."""
+    """Encode `hit` for `hit_of`."""
     return {
         "memory": plain(hit.memory),
         "lexical": hit.lexical,
@@ -324,7 +365,7 @@ def plain_hit(hit: Hit) -> dict[str, Any]:
 
 
 def hit_of(raw: Mapping[str, Any]) -> Hit:
-    """What `findings_json` wrote of one, or `plain_hit`."""
+    """Decode one hit written by `findings_json` or `plain_hit`."""
     return Hit(
         memory=memory_from_plain(raw["memory"]),
         lexical=raw["lexical"],

@@ -1,6 +1,6 @@
-"""What parsing found, kept beside the project: a cache in SQLite that may be deleted at any time.
+"""Cache of parsed files: outlines, symbols and views, in SQLite.
 
-The indexer process writes, the front reads. Nothing here is the only copy of anything.
+It may be deleted at any time; nothing in it is the only copy. The indexer process writes, the front reads.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hunchd.store.caches import Form, opened, packed, unpacked, version_of, writ
 
 logger = logging.getLogger(__name__)
 
-# A cache of another version is thrown away and filled again. Raise it whenever parsing learns to see more.
+# A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
 VERSION = 4
-MOST_USES = 4_000  # names kept of one file
+MOST_USES = 4_000  # names stored for one file
 
-# Two may be at it at once: the index of a project, and the parsing of what was saved meanwhile.
+# Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
@@ -44,12 +44,15 @@ _FORM = Form(VERSION, _SCHEMA)
 
 
 class CodeCache:
-    """Outlines by path. A reader never creates the file and answers as if it were empty until there is one."""
+    """Cache of file outlines by path.
+
+    A reader never creates the file, and finds nothing until there is one.
+    """
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         self.path = path
         self._writable = writable
-        self._lock = threading.Lock()  # one connection, used from whichever thread has the work
+        self._lock = threading.Lock()  # one connection is used from several threads
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         if writable:
@@ -62,7 +65,7 @@ class CodeCache:
         self.close()
 
     def close(self) -> None:
-        """For good: whoever asks afterwards finds nothing."""
+        """Close for good; later reads find nothing."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
@@ -70,31 +73,40 @@ class CodeCache:
                 self._connection = None
 
     def count(self) -> int:
-        """How many files are kept."""
+        """Return the number of files."""
         return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM files"))
 
     def blobs(self) -> dict[str, str]:
-        """Path to git blob id of everything kept."""
+        """Return the git blob id of every file, by path."""
         return dict(self._rows("SELECT path, blob FROM files"))
 
     def stamps(self) -> dict[str, int]:
-        """Path to the stamp given with the outline: a file that still has it need not be read again."""
+        """Return the stamp of every file, by path.
+
+        A file that still has its stamp need not be parsed again.
+        """
         return dict(self._rows("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def get(self, path: str, *, words: bool = False) -> FileOutline | None:
-        """The outline of one file; `words` and `references` only when asked for, they are most of its weight."""
+        """Return the outline of one file, or None.
+
+        `words` adds words and references, which are most of its size.
+        """
         row = next(iter(self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", path)), None)
         return self._outline(row, words=words) if row else None
 
     def outlines(self) -> Iterator[FileOutline]:
-        """Everything kept, whole, in the order of paths; bounded memory however many there are."""
+        """Yield all outlines, complete, in the order of paths, in bounded memory."""
         after = ""
         while rows := self._rows(f"SELECT {_FILE} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
             yield from (self._outline(row, words=True) for row in rows)
             after = rows[-1][1]
 
     def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
-        """Where `name` is defined: path and symbol, definitions outside of containers first."""
+        """Return path and symbol of the definitions of `name`.
+
+        Definitions outside of containers come first.
+        """
         rows = self._rows(
             f"SELECT files.path, {_SYMBOL} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
             "ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
@@ -104,19 +116,22 @@ class CodeCache:
         return [(row[0], Symbol(*row[1:])) for row in rows]
 
     def defined(self) -> list[tuple[str, str, int]]:
-        """Path, language and number of symbols of every file: what the topics of a project are made of."""
+        """Return path, language and number of symbols of every file.
+
+        The topics of a project are derived from it.
+        """
         return self._rows(
             "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
         )
 
     def names(self) -> frozenset[str]:
-        """What anything here is called: symbols, files without their suffix, folders."""
+        """Return all names in the project: symbols, files without their suffix, folders."""
         symbols = {str(name) for (name,) in self._rows("SELECT DISTINCT name FROM symbols")}
         parts = {part for (path,) in self._rows("SELECT path FROM files") for part in str(path).split("/")}
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
     def views(self, paths: Sequence[str]) -> dict[str, FileView]:
-        """What is shown of those of `paths` that are kept, in one small read."""
+        """Return the views of those `paths` that are cached, in one small read."""
         holes = ", ".join("?" * len(paths))
         rows = self._rows(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({holes})", *paths)
         return {
@@ -125,7 +140,7 @@ class CodeCache:
         }
 
     def uses(self, path: str) -> frozenset[str]:
-        """The names that a file uses and does not define."""
+        """Return the names that a file uses and does not define."""
         rows = self._rows("SELECT uses FROM views WHERE path = ?", path)
         return frozenset(rows[0][0].split()) if rows else frozenset()
 
@@ -135,7 +150,10 @@ class CodeCache:
         stamps: Mapping[str, int] | None = None,
         view: Callable[[FileOutline], FileView] | None = None,
     ) -> None:
-        """Keep these, in one transaction, for what was kept of the same paths; `view` says what is shown of each."""
+        """Replace the outlines of these files in one transaction.
+
+        `view` derives from each outline what is shown of the file.
+        """
         given = stamps or {}
         with self._lock, self._writing() as connection:
             for outline in outlines:
@@ -170,7 +188,7 @@ class CodeCache:
                     connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def restamp(self, stamps: Mapping[str, int]) -> None:
-        """The same contents have new stamps: touched, checked out again."""
+        """Set new stamps for unchanged files (touched, checked out again)."""
         with self._lock, self._writing() as connection:
             connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
 
@@ -187,14 +205,14 @@ class CodeCache:
             except sqlite3.DatabaseError:
                 if self._writable:
                     raise
-                logger.warning("%s cannot be read; it will be made again", self.path, exc_info=True)
+                logger.warning("%s cannot be read; it will be recreated", self.path, exc_info=True)
                 if self._connection is not None:
                     self._connection.close()
                     self._connection = None
                 return []
 
     def _reading(self) -> sqlite3.Connection | None:
-        """The connection; a reader looks each time whether the writer has replaced the file."""
+        """Return the connection, opened once the writer has created the file."""
         if self._connection is None and not self._closed and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)

@@ -1,4 +1,4 @@
-"""The few file operations that durability rests on: private, never through a symlink, synced when they say so."""
+"""File operations for durable storage: private modes, no symlinks, explicit syncs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-# What a full disk looks like: no blocks, no quota, or a limit on the size of one file.
+# Error numbers of a full disk: no blocks, no quota, or a limit on the size of one file.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-# A link planted under one of our names must not lead a write somewhere else; children must not inherit our files.
+# A symlink planted under one of our names must not redirect a write; children must not inherit our files.
 _GUARDS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Files:
-    """Every operation raises the system's own OSError. A test puts a failing or forgetting one in its place."""
+    """File operations that raise the system's OSError; tests substitute failing ones."""
 
     def create(self, path: Path) -> int:
-        """A new file that did not exist, 0600 whatever the umask; the descriptor appends."""
+        """Create a new file with mode 0600 whatever the umask; the descriptor appends."""
         return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _GUARDS, _FILE_MODE))
 
     def append_to(self, path: Path) -> int:
-        """The file, made if it is not there; the descriptor appends."""
+        """Open the file for appending, creating it if it is missing."""
         return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _GUARDS, _FILE_MODE))
 
     def read(self, path: Path) -> bytes:
@@ -39,13 +39,13 @@ class Files:
             return file.read()
 
     def write(self, descriptor: int, content: bytes) -> None:
-        """All of `content` or an error; on an error a part of it may be in the file."""
+        """Write all of `content` or raise; after an error a part may be in the file."""
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
 
     def sync(self, descriptor: int) -> None:
-        """Returns when content and size are on the device."""
+        """Sync content and size to the device."""
         if sys.platform == "darwin":
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync alone stops at the drive's cache there
         elif hasattr(os, "fdatasync"):
@@ -54,7 +54,7 @@ class Files:
             os.fsync(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """Returns when creations and renames inside `path` are on the device."""
+        """Sync creations and renames inside `path` to the device."""
         if sys.platform == "win32":
             return  # a folder cannot be opened there; NTFS journals its names
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _GUARDS)
@@ -67,7 +67,7 @@ class Files:
         os.ftruncate(descriptor, size)
 
     def allocate(self, descriptor: int, size: int) -> None:
-        """Makes the first `size` bytes the file's own, so that the space is really taken."""
+        """Reserve disk space for the first `size` bytes of the file."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)
         else:
@@ -80,7 +80,7 @@ class Files:
         path.unlink(missing_ok=True)
 
     def free_bytes(self, folder: Path) -> int:
-        """What we may still take on the file system of `folder`."""
+        """Return the free space that we may use on the file system of `folder`."""
         if sys.platform == "win32":
             return sys.maxsize
         system = os.statvfs(folder)
@@ -97,8 +97,10 @@ class Files:
 
 
 def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> None:
-    """`path` holds the old bytes or all of the new ones, which may come in parts, also after a power cut in the
-    middle."""
+    """Replace the content of `path` atomically, also with respect to power cuts.
+
+    The new content may come in parts.
+    """
     unfinished = draft_of(path)
     files.remove(unfinished)
     descriptor = files.create(unfinished)
@@ -118,12 +120,15 @@ def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> 
 
 
 def draft_of(path: Path) -> Path:
-    """What the new `path` is called until it is whole; a crash leaves it."""
+    """Return the temporary name of `path` until it is complete; a crash leaves it."""
     return path.with_name(path.name + ".tmp")
 
 
 def private_folder(path: Path) -> Path:
-    """Makes `path` a folder of ours with mode 0700, whatever the umask; a link or a stranger's folder is refused."""
+    """Create `path` as a folder with mode 0700, whatever the umask.
+
+    Raises NotADirectoryError for a symlink and PermissionError for another user's folder.
+    """
     path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -139,6 +144,7 @@ def private_folder(path: Path) -> Path:
 
 @contextmanager
 def opened(files: Files, descriptor: int) -> Iterator[int]:
+    """Close the descriptor at the end of the block."""
     try:
         yield descriptor
     finally:

@@ -1,4 +1,4 @@
-"""Memories at hand: searchable the moment they are accepted, and the newest of those the store has already."""
+"""In-memory cache of memories: searchable on acceptance, and the newest stored ones."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
 from hunchd.store.indexes.word_index import WordIndex
 
-# What a word of the index and a memory without its texts weigh in memory, measured with tracemalloc.
+# Memory taken by a word of the index and by a memory without its texts, measured with tracemalloc.
 _WORD_BYTES = 90
 _MEMORY_BYTES = 2_000
-# Ids that were forgotten stay barred at least until the store has forgotten them too.
+# Deleted ids stay barred at least until the store has deleted them too.
 _MAX_TOMBSTONES = 100_000
-# A word in a title, a key or a tag says more about a memory than one in its text.
+# A word in a title, a key or a tag is more significant than one in the text.
 _HEAD_WEIGHT = 3
 _TAG_WEIGHT = 2
 
 
 class HotHit(NamedTuple):
+    """Search hit of the cache."""
+
     memory_id: str
     score: float  # BM25, comparable within one search only
     why: tuple[str, ...]
-    share: float  # how much of the question it says, 0..1
+    share: float  # part of the query that it contains, 0..1
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """The memories of one project: apart, so that no question can reach another project's."""
+    """Memories and index of one project, separate so that no query crosses projects."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
@@ -38,9 +40,9 @@ class _Shelf:
 
 
 class HotTier:
-    """Bounded: above `max_count` or `max_bytes` committed memories leave, oldest first; others never do.
+    """Bounded cache: above `max_count` or `max_bytes` it evicts committed memories, oldest first.
 
-    For one thread.
+    Memories that the store does not have yet are never evicted. Not thread-safe.
     """
 
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
@@ -50,7 +52,7 @@ class HotTier:
         self._owners: dict[str, str | None] = {}  # memory id → project
         self._sizes: dict[str, int] = {}
         self._committed: dict[str, None] = {}  # oldest first
-        self._waiting: set[str] = set()  # the others: the store does not have them yet
+        self._waiting: set[str] = set()  # not committed: the store does not have them yet
         self._tombstones: dict[str, None] = {}  # oldest first
         self.bytes = 0  # estimated
 
@@ -59,15 +61,15 @@ class HotTier:
 
     @property
     def uncommitted(self) -> int:
-        """How many memories the store does not have yet."""
+        """Number of memories that the store does not have yet."""
         return len(self._waiting)
 
     def is_waiting(self, identifier: str) -> bool:
-        """Whether the store does not have it as it is here."""
+        """Return True if the store does not have this version of the memory yet."""
         return identifier in self._waiting
 
     def waiting_on(self, project: str | None, branch: str) -> list[str]:
-        """The facts of a branch that the store does not have yet."""
+        """Return the ids of a branch's facts that the store does not have yet."""
         shelf = self._shelves.get(project)
         if shelf is None:
             return []
@@ -75,7 +77,7 @@ class HotTier:
         return [one.id for one in memories if one is not None and one.kind is Kind.FACT and one.branch == branch]
 
     def upsert(self, memory: Memory) -> None:
-        """Keep the memory, in place of an earlier one with its id; it stays until it is committed."""
+        """Add or replace a memory; it stays until it is committed."""
         self._take_out(memory.id)
         self._tombstones.pop(memory.id, None)
         shelf = self._shelves.setdefault(memory.project, _Shelf())
@@ -90,7 +92,10 @@ class HotTier:
         self._shrink()
 
     def tombstone(self, identifier: str) -> None:
-        """Forget the memory, and bar its id until it is upserted again: what the store still finds is not served."""
+        """Remove a memory and bar its id until it is upserted again.
+
+        Results of the store with a barred id are not served.
+        """
         self._take_out(identifier)
         self._tombstones.pop(identifier, None)
         self._tombstones[identifier] = None
@@ -101,7 +106,7 @@ class HotTier:
         return identifier in self._tombstones
 
     def committed(self, stored: Iterable[str | Memory]) -> None:
-        """The store has these now. A memory that was changed since it was handed over is not taken for stored."""
+        """Mark memories as stored, unless they changed since they were handed over."""
         for one in stored:
             identifier = one if isinstance(one, str) else one.id
             if identifier not in self._owners or (isinstance(one, Memory) and self.get(identifier) != one):
@@ -112,7 +117,7 @@ class HotTier:
         self._shrink()
 
     def release(self, identifiers: Iterable[str]) -> None:
-        """Make room: those that the store has are not kept at hand."""
+        """Drop memories that the store has."""
         for identifier in identifiers:
             if identifier in self._committed:
                 self._take_out(identifier)
@@ -127,14 +132,16 @@ class HotTier:
         return self._shelves[self._owners[identifier]].memories[identifier]
 
     def by_ref(self, project: str | None, ref: str) -> Memory | None:
-        """The memory that the caller knows under its own key."""
+        """Return the memory with this caller's key."""
         shelf = self._shelves.get(project)
         identifier = shelf.refs.get(ref) if shelf is not None else None
         return None if identifier is None else self.get(identifier)
 
     def search(self, query: str, filters: Filters, k: int, *, waiting: bool = False) -> tuple[HotHit, ...]:
-        """The `k` memories that pass `filters` and answer `query` best; none that shares no word with it. If `waiting`,
-        only those that the store does not have yet."""
+        """Return the `k` best memories that pass `filters` and share a word with `query`.
+
+        `waiting` restricts the search to memories that the store does not have yet.
+        """
         shelf = self._shelves.get(filters.project)
         if shelf is None or (waiting and not self.uncommitted):
             return ()
@@ -146,7 +153,7 @@ class HotTier:
         )
 
     def list(self, filters: Filters) -> tuple[Memory, ...]:
-        """Every memory at hand that passes, newest first."""
+        """Return every cached memory that passes, newest first."""
         shelf = self._shelves.get(filters.project, _Shelf())
         passing = [memory for memory in shelf.memories.values() if matches(memory, filters)]
         return tuple(sorted(passing, key=lambda memory: (memory.at, memory.id), reverse=True))

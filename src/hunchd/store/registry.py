@@ -1,4 +1,4 @@
-"""Which projects there are: `projects.json`, small, human-readable, replaced as a whole."""
+"""Registry of projects in `projects.json`: small, human-readable, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -24,26 +24,35 @@ _ID = re.compile(r"p[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A working tree we know. Linked worktrees of one repository share the project; `common_dir` is its git folder."""
+    """Working tree that is known. Linked worktrees of one repository share the project.
+
+    `common_dir` is the git folder of the repository.
+    """
 
     id: str
     path: str  # real and absolute
     name: str
     created: str  # ISO 8601, UTC
     common_dir: str | None = None  # None: a plain folder
-    born: str | None = None  # by what a repository that was moved is known again, see `_born`
+    born: str | None = None  # fingerprint that identifies a moved repository, see `_born`
 
     @property
     def missing(self) -> bool:
-        """Whether its folder is not there now: deleted, moved, or on a disk that is not mounted."""
+        """True if the folder does not exist now: deleted, moved, or on an unmounted disk."""
         return not os.path.isdir(self.path)  # noqa: PTH112 - Path.is_dir raises where we may not look
 
 
 class Registry:
-    """Reads the file once; every change is on disk when it returns. `warning` says what went wrong on reading."""
+    """Registry of projects. Reads the file once; every change is on disk when it returns.
+
+    `warning` describes a problem while reading, or is None.
+    """
 
     def __init__(self, path: Path, *, files: Files | None = None) -> None:
-        """A damaged file is moved aside, never overwritten; StoreError when it cannot be read at all."""
+        """Read the file; a damaged one is moved aside, never overwritten.
+
+        Raises StoreError if it cannot be read at all.
+        """
         self._path = path
         self._files = files or Files()
         self._newer_version: int | None = None
@@ -51,11 +60,11 @@ class Registry:
         self._projects: dict[str, Project] = {project.id: project for project in self._read()}
 
     def all(self) -> tuple[Project, ...]:
-        """In the order they were added."""
+        """Return the projects in the order they were added."""
         return tuple(self._projects.values())
 
     def get(self, identifier: str) -> Project:
-        """NotFound names what there is."""
+        """Return a project. Raises NotFound, which names the known ids."""
         project = self._projects.get(identifier)
         if project is None:
             known = ", ".join(self._projects) or "none"
@@ -63,8 +72,11 @@ class Registry:
         return project
 
     def find(self, path: Path, *, common_dir: Path | None = None) -> Project | None:
-        """The project of a folder: the same real path, another worktree of the same repository, or the repository that
-        was moved here from a folder that is gone."""
+        """Return the project of a folder, or None.
+
+        A match has the same real path, is another worktree of the same repository, or is the repository moved here
+        from a folder that no longer exists.
+        """
         place, git, born = _real(path), _real(common_dir), _born(common_dir)
         same_path = (project for project in self._projects.values() if project.path == place)
         same_repository = (project for project in self._projects.values() if git and project.common_dir == git)
@@ -79,10 +91,10 @@ class Registry:
         created: datetime | None = None,
         identifier: str | None = None,
     ) -> Project:
-        """The project of `path`, the one that was there or a new one; adding twice changes nothing.
+        """Return the project of `path`, adding it if it is new. Idempotent.
 
         A project whose own folder is gone follows its repository to the worktree that is added, or to where the
-        repository was moved. A new one gets `identifier`, if that is an id of ours and nobody has it.
+        repository was moved. A new one gets `identifier` if that is a valid, unused id.
         """
         known = self.find(path, common_dir=common_dir)
         if known is not None:
@@ -113,7 +125,7 @@ class Registry:
         return current
 
     def remove(self, identifier: str) -> Project:
-        """Forgets a project, in damaged copies that were moved aside too."""
+        """Remove a project, also from damaged copies that were moved aside."""
         gone = self.get(identifier)
         self._keep({key: project for key, project in self._projects.items() if key != identifier})
         for copy in self._aside():
@@ -137,7 +149,9 @@ class Registry:
             return []
         if version > FORMAT_VERSION:
             self._newer_version = version
-            self.warning = f"{self._path} is of format {version}, written by a newer hunchd: it is read but not changed"
+            self.warning = (
+                f"{self._path} has format {version}, written by a newer hunchd; it is read-only until hunchd is updated"
+            )
             logger.warning("%s", self.warning)
         return projects
 
@@ -147,7 +161,7 @@ class Registry:
             self._files.rename(self._path, aside)
         except OSError as failure:
             raise StoreError(f"{self._path} is damaged ({error}) and cannot be moved aside: {failure}") from failure
-        self.warning = f"{self._path} was damaged ({error}); it is kept as {aside.name}, add your projects again"
+        self.warning = f"{self._path} was damaged ({error}) and moved to {aside.name}; add your projects again"
         logger.warning("%s", self.warning)
 
     def _aside(self) -> list[Path]:
@@ -156,7 +170,7 @@ class Registry:
     def _keep(self, projects: dict[str, Project]) -> None:
         if self._newer_version is not None:
             raise StoreError(
-                f"{self._path} is of format {self._newer_version}; this hunchd writes format {FORMAT_VERSION}",
+                f"{self._path} has format {self._newer_version}; this hunchd writes format {FORMAT_VERSION}",
                 hint="install the newer hunchd again",
             )
         entries = [asdict(project) for project in projects.values()]
@@ -176,13 +190,16 @@ def _project(entry: Mapping[str, Any]) -> Project:
     project = Project(entry["id"], entry["path"], entry["name"], entry["created"], common_dir, born)
     texts = (project.id, project.path, project.name, project.created, common_dir or "", born or "")
     if not all(isinstance(value, str) for value in texts):
-        raise TypeError("every field of a project is a text")
+        raise TypeError("every field of a project must be a string")
     return project
 
 
 def _born(common_dir: Path | None) -> str | None:
-    """The numbers of a git folder and of a file that git writes in it once, and when it did: they stay when the folder
-    is moved within a disk, and a clone in its place has others. None where there is no such file."""
+    """Return a fingerprint of a git folder that survives moves; None without `description`.
+
+    It consists of the inode numbers of the folder and of a file that git writes once, and of that file's time. They
+    stay when the folder is moved within a disk, and a clone in its place has others.
+    """
     if common_dir is None:
         return None
     try:
@@ -193,7 +210,7 @@ def _born(common_dir: Path | None) -> str | None:
 
 
 def _new_id() -> str:
-    # Random, not made of the path: what is erased and added again must not meet traces of its former self.
+    # Random, not derived from the path: a project that is erased and added again must not match old traces.
     return f"p{secrets.token_hex(6)}"
 
 

@@ -1,6 +1,7 @@
-"""What a consolidation changed, a file a run, written before it is done: so that it can be gone on with or taken back.
+"""Log of what each consolidation run changed, written ahead so that it can be resumed or undone.
 
-One JSON object a line. A torn last line, from a crash while it was written, was never acted upon and is not read.
+There is one file for each run, with one JSON object a line. A torn last line, from a crash while it was written,
+was never acted upon and is not read.
 """
 
 from __future__ import annotations
@@ -22,26 +23,29 @@ logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
 ENDING: Final = ".jsonl"
-_CHANGE: Final = b'{"type":"change",'  # how a line of a change begins
+_CHANGE: Final = b'{"type":"change",'  # prefix of the line of a change
 _READ_BACK: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """The files of all runs. Every call blocks: use it in a thread, or in several."""
+    """Files of all runs. Thread-safe; every call blocks, so use it in threads."""
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
         self._folder = folder
         self._files = files or Files()
-        self._writing = Lock()  # what is added to a file while it is written anew would be lost
+        self._writing = Lock()  # an append during a rewrite would be lost
 
     def runs(self) -> list[str]:
-        """Ids, the newest first: they sort by time."""
+        """Return the run ids, newest first: they sort by time."""
         if not self._folder.is_dir():
             return []
         return sorted((path.stem for path in self._folder.glob(f"*{ENDING}")), reverse=True)
 
     def append(self, run: str, lines: Sequence[Line]) -> None:
-        """On the device when this returns. Raises StorageFull; a part of the lines may be in the file then."""
+        """Append lines durably.
+
+        Raises StorageFull; a part of the lines may be in the file then.
+        """
         private_folder(self._folder)
         path = self._path(run)
         content = b"".join(_encoded(line) for line in lines)
@@ -50,7 +54,7 @@ class RunLog:
                 self._append(path, content)
         except OSError as error:
             if error.errno in FULL:
-                raise StorageFull("the disk is full: what is changed could not be taken back") from error
+                raise StorageFull("the disk is full; changes could not be undone, so none was made") from error
             raise
 
     def _append(self, path: Path, content: bytes) -> None:
@@ -68,11 +72,14 @@ class RunLog:
             self._files.sync_folder(self._folder)
 
     def aside(self) -> Aside:
-        """Where a plan waits until it is carried out; no run knows it after a crash. Raises StorageFull."""
+        """Open a spill file for a plan, lost in a crash. Raises StorageFull."""
         return Aside(self._folder)
 
     def lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
-        """In the order in which they were written; the `changes`, nearly all, only if wanted. Raises NotFound."""
+        """Yield lines in the order they were written. Raises NotFound.
+
+        `changes=False` skips the lines of changes, which are nearly all.
+        """
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -85,14 +92,14 @@ class RunLog:
             raise _unknown(run) from None
 
     def last(self, run: str) -> Line | None:
-        """The last whole line, without reading the others; None where there is none. Raises NotFound."""
+        """Return the last whole line without reading the others, or None. Raises NotFound."""
         path = self._path(run)
         try:
             with path.open("rb") as file:
                 end, size = file.seek(0, os.SEEK_END), _READ_BACK
                 while True:
                     begin = file.seek(max(0, end - size))
-                    parts = file.read(end - begin).split(b"\n")  # what is behind the last line's end is torn
+                    parts = file.read(end - begin).split(b"\n")  # bytes after the last line break are torn
                     if begin == 0 or len(parts) > 2:
                         return _read(parts[-2], path) if len(parts) > 1 else None
                     size *= 8
@@ -100,7 +107,7 @@ class RunLog:
             raise _unknown(run) from None
 
     def backwards(self, run: str) -> Iterator[Line]:
-        """The same, the last first, without holding all of them."""
+        """Yield lines, last first, in bounded memory. Raises NotFound."""
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -117,7 +124,7 @@ class RunLog:
             raise _unknown(run) from None
 
     def about(self, identifier: str, most: int) -> list[tuple[str, int, Line]]:
-        """The newest changes of one memory, with the runs that made them and their numbers there."""
+        """Return up to `most` newest changes of a memory, each with run id and number in the run."""
         found: list[tuple[str, int, Line]] = []
         told = json.dumps(identifier).encode()
         for run in self.runs():
@@ -130,12 +137,15 @@ class RunLog:
         return found[:most]
 
     def prune(self, keep: int) -> None:
-        """The newest runs stay."""
+        """Delete all runs but the newest `keep`."""
         for run in self.runs()[max(keep, 1) :]:
             self._files.remove(self._path(run))
 
     def rewrite(self, change: Callable[[Line], Line | None]) -> None:
-        """Put `change` of each line in its place, or nothing: what was erased must not stand here either."""
+        """Replace each line by `change(line)`, or remove it for None.
+
+        Used by erasure: what was erased must not stand here either.
+        """
         for run in self.runs():
             with self._writing, suppress(NotFound):  # pruned meanwhile
                 if any(change(line) != line for line in self.lines(run)):
@@ -153,12 +163,15 @@ def _unknown(run: str) -> NotFound:
 
 
 def _read(raw: bytes, path: Path) -> Line | None:
-    """The line; None when it is damaged: what it says cannot be taken back, the others can."""
+    """Parse a line; None if it is damaged.
+
+    A damaged change cannot be undone, the others can.
+    """
     try:
         line = json.loads(raw)
         return line if isinstance(line, dict) and "type" in line else None
     except ValueError:
-        logger.warning("a line of %s is damaged and passed over", path)
+        logger.warning("skipping a damaged line of %s", path)
         return None
 
 
@@ -168,7 +181,7 @@ def _encoded(line: Line) -> bytes:
 
 
 def _whole_until(descriptor: int) -> int | None:
-    """Where the last whole line ends; None when nothing is torn."""
+    """Return the offset of the end of the last whole line; None if nothing is torn."""
     end = os.fstat(descriptor).st_size
     if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
         return None

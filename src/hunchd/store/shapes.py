@@ -1,6 +1,6 @@
-"""What mining keeps of each file between two runs: a cache in SQLite that may be deleted at any time.
+"""Cache of code shapes for each file between two mining runs, in SQLite.
 
-Only the mining process opens it. What the rows mean is not known here.
+It may be deleted at any time. Only the mining process opens it; the meaning of the rows is not known here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from hunchd.store.caches import Form, opened, packed, unpacked
 
-# A cache of another version is thrown away and filled again. Raise it whenever other shapes are looked at.
+# A cache of another version is discarded and refilled. Increase it with every change of the shapes.
 VERSION: Final = 1
 
 _SCHEMA: Final = """
@@ -24,7 +24,7 @@ _FORM: Final = Form(VERSION, _SCHEMA, synced=False)
 
 
 class Kept(NamedTuple):
-    """The shapes of one file, as the caller wrote them."""
+    """Shapes of one file, as the caller wrote them."""
 
     path: str
     blob: str
@@ -33,6 +33,8 @@ class Kept(NamedTuple):
 
 
 class ShapeCache:
+    """Cache of shapes by path."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = opened(path, _FORM)
@@ -44,15 +46,18 @@ class ShapeCache:
         self._connection.close()
 
     def blobs(self) -> dict[str, str]:
-        """Path to git blob id of everything kept."""
+        """Return the git blob id of every file, by path."""
         return dict(self._connection.execute("SELECT path, blob FROM files"))
 
     def stamps(self) -> dict[str, int]:
-        """Path to the stamp given with it: a file that still has it need not be read again."""
+        """Return the stamp of every file, by path.
+
+        A file that still has its stamp need not be read again.
+        """
         return dict(self._connection.execute("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def all(self) -> Iterator[Kept]:
-        """Everything kept, in the order of paths."""
+        """Yield all entries in the order of paths."""
         rows = self._connection.execute(
             "SELECT path, blob, language, shapes FROM files WHERE shapes != x'' ORDER BY path"
         )
@@ -60,7 +65,7 @@ class ShapeCache:
             yield Kept(path, blob, language, unpacked(shapes))
 
     def some(self, paths: Iterable[str]) -> Iterator[Kept]:
-        """What is kept of these paths."""
+        """Yield the entries of these paths."""
         for path in paths:
             row = self._connection.execute(
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
@@ -69,7 +74,7 @@ class ShapeCache:
                 yield Kept(path, row[0], row[1], unpacked(row[2]))
 
     def put(self, kept: Iterable[Kept], stamps: Mapping[str, int]) -> None:
-        """Keep these, in one transaction, for what was kept of the same paths."""
+        """Replace the entries of these files in one transaction."""
         with self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
@@ -80,7 +85,7 @@ class ShapeCache:
             )
 
     def restamp(self, stamps: Mapping[str, int]) -> None:
-        """The same contents have new stamps: touched, checked out again."""
+        """Set new stamps for unchanged files (touched, checked out again)."""
         with self._connection:
             self._connection.executemany(
                 "UPDATE files SET stamp = ? WHERE path = ?", [(stamp, path) for path, stamp in stamps.items()]
@@ -91,7 +96,7 @@ class ShapeCache:
             self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
 
     def recall(self, name: str) -> Any:
-        """What was kept under a name; None where nothing was."""
+        """Return the value stored under a name, or None."""
         row = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
         return unpacked(row[0]) if row else None
 

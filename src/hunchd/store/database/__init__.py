@@ -1,1 +1,1 @@
-"""The tables on disk: written by one, read by many, mended when damaged, with a mirror of them in memory."""
+"""Tables on disk with a single writer, their repair, and their mirror in memory."""

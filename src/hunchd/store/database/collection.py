@@ -1,4 +1,4 @@
-"""All that is kept of one project, or of the user alone: two tables in one folder, and one writer at a time."""
+"""Collection of one project or of the user: two tables in a folder, one writer."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ from hunchd.store.files import Files, private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
-PRUNE_PATIENCE: Final = 0.5  # seconds; an export reads one version for as long as it likes
+PRUNE_PATIENCE: Final = 0.5  # seconds; an export may read one version for much longer
 _IN_USE: Final = "in-use"
 _QUARANTINE: Final = "quarantine.json"
 
 
 class Collection:
-    """Use as `await Collection.open(folder, session)`; close it when done. Every write is on disk when it returns."""
+    """Tables of one owner. Every write is on disk when it returns.
+
+    Use as `await Collection.open(folder, session)`, and close it when done.
+    """
 
     def __init__(self, folder: Path, tables: MirroredTables, files: Files) -> None:
         self.folder = folder
@@ -51,7 +54,7 @@ class Collection:
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
-        """Repair what a crash left, bring the schema up to date, finish an erasure that was interrupted."""
+        """Open the tables: repair crash damage, migrate the schema, finish an interrupted erasure."""
         private_folder(folder)
         rescue.finish(folder)
         repairs = [repaired(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
@@ -67,9 +70,9 @@ class Collection:
         try:
             await tables.reflect()
         except StoreError:
-            logger.exception("%s cannot be read as it is; mending it", folder)
+            logger.exception("%s cannot be read; repairing it", folder)
             await self._mend()
-        if tables.mirror.scattered:  # what an earlier process wrote last is looked through row by row until then
+        if tables.mirror.scattered:  # unindexed rows of an earlier process are scanned one by one until then
             self.counters.since_optimise = 1
         if self.writable:
             await tables.memories.drop_vector_index()
@@ -79,7 +82,7 @@ class Collection:
         return self
 
     async def close(self) -> None:
-        """After what is under way; whoever asks later gets StoreClosed."""
+        """Close after the work in progress; later calls raise StoreClosed."""
 
         def end() -> None:
             self._tables.close()
@@ -90,63 +93,83 @@ class Collection:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> Written:
-        """Add the rows that are not there, overwrite those that differ. The same put twice changes nothing."""
+        """Add new rows and overwrite changed ones. Idempotent."""
         return await self._turns.write(lambda: self._put(rows, self._tables[into]), mending=True)
 
     async def delete(self, ids: Sequence[str]) -> int:
-        """They are found no more. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
+        """Delete memories; return how many there were.
+
+        Their bytes leave the disk with the next `purge`, also if the process crashes in between.
+        """
         return await self._turns.write(lambda: self._delete(ids), mending=True)
 
     async def delete_signals(self, ids: Sequence[str]) -> None:
-        """They are kept no longer. Their bytes leave the disk with the next `purge`, also if a crash comes between."""
+        """Delete signals by id.
+
+        Their bytes leave the disk with the next `purge`, also if the process crashes in between.
+        """
         await self._turns.write(lambda: self._delete_signals(ids), mending=True)
 
     async def forget_signals(self, before: int) -> None:
-        """Those from before that time (microseconds) are gone; compaction frees their place."""
+        """Delete signals older than `before` (microseconds); compaction frees their space."""
         await self._turns.write(lambda: self._forget_signals(before), mending=True)
 
     async def purge(self) -> None:
-        """Remove from the disk what was deleted: no file holds its text or its vector afterwards."""
+        """Remove deleted rows from the disk.
+
+        No file holds their text or vector afterwards.
+        """
         await self._turns.write(self._purge)
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        """Vectors by id, each with the digest of the text it stands for: a row that changed meanwhile is left alone."""
+        """Store vectors by id; return how many rows took theirs.
+
+        Each vector comes with the digest of the text it was computed from: a row that changed meanwhile is left alone.
+        """
         return await self._turns.write(lambda: self._set_vectors(vectors, model), mending=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
-        """Merge, index and prune if enough has changed since the last time. Whether anything was done."""
+        """Merge, index and prune if enough has changed; return True if anything was done."""
         if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
             return False
         await self._turns.write(self._tables.optimise)
         return True
 
     async def tidy(self) -> bool:
-        """Merge and index what is there, and leave nothing else on the disk unless somebody goes on reading. Whether
-        anything went. For when nobody asks: at the end whoever does waits."""
+        """Merge, index and prune old versions; return True if any were removed.
+
+        Versions that a reader still uses stay. Call it while there are no queries: at the end they have to wait.
+        """
         if not self.writable or not await self._turns.read(self._has_past):
             return False
-        await self._turns.write(self._tables.optimise)  # seconds, in which others read
+        await self._turns.write(self._tables.optimise)  # takes seconds, in which others read
         return await self.prune()
 
     async def prune(self) -> bool:
-        """Keep the newest version alone, unless somebody goes on reading; who comes waits for a quarter of a second.
-        Whether it was done. Right behind tidying: what is not merged yet would be merged meanwhile."""
+        """Remove all versions but the newest; return False if a reader is still active.
+
+        Queries that arrive meanwhile wait for a quarter of a second. Call it right after compaction: what is not
+        merged yet would be merged here.
+        """
         return await self._turns.write(self._prune)
 
     async def index_words(self, count: Counting = counted) -> bool:
-        """Have some more of the rows indexed that are not yet, as after an update. Whether there are more of them."""
+        """Add some more rows to the word index; return True if rows remain.
+
+        There are unindexed rows after an update of hunchd, for example.
+        """
         if not self.writable or self._tables.mirror.words.is_whole:
             return False
         return await self._turns.write(lambda: self._tables.words.catch_up(self._tables.mirror, count), mending=True)
 
     async def snapshot(self, *, keep: int) -> Path:
-        """A copy of the tables as they are now, by hard links; the newest `keep` are kept."""
+        """Copy the tables by hard links and keep the newest `keep` snapshots."""
         return await self._turns.write(lambda: asyncio.to_thread(snapshots.take, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED) -> list[Row]:
-        """The rows that have these ids, intact ones only; `columns` None: whole."""
+        """Return the intact rows with these ids; `columns=None` returns whole rows."""
         if columns == SERVED:
             return await self._turns.read(lambda: self.looking.get(ids))
         condition = expressions.ids_among(ids)
@@ -154,11 +177,11 @@ class Collection:
         return self._quarantine.intact(rows)
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """The rows that have this id, key of the caller or key, newest first."""
+        """Return the rows with this id, caller's key or key, newest first."""
         return await self._turns.read(lambda: self.looking.called(name, filters, limit))
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
+        """Return rows newest first after a (time, id) position, and the total that pass."""
         return await self._turns.read(lambda: self.looking.page(filters, limit, after))
 
     async def find(
@@ -173,26 +196,29 @@ class Collection:
         few: int | None = None,
         read: Callable[[Sequence[str]], object] | None = None,
     ) -> list[Found]:
-        """Look by word and by nearness within the filters; `choose` says which of what was found is wanted, and of what
-        has no neighbours the first `few` are. Looking by word does not wait for the vector; meanwhile `read` is given
-        what will probably be found, from another thread."""
+        """Search by words and by vector within the filters.
+
+        `choose` selects from the candidates; of rows that have no neighbours only the first `few` are returned. The
+        word search does not wait for the vector; meanwhile `read` is called in another thread with the bodies that
+        will probably be found.
+        """
         asked = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
         return await self._turns.read(lambda: self.looking.find(words, asked, model, filters, k, choose, few, read))
 
     async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Have some more of what questions may want at hand. Whether there is more to be read."""
+        """Load some more bodies into memory; return True if more remain."""
         return await self._turns.read(lambda: self.looking.read_ahead(pack))
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
-        """Rows that this model has not embedded yet, newest first."""
+        """Return rows that this model has not embedded yet, newest first."""
         return await self._turns.read(lambda: self.looking.without_vector(model, limit))
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-        """Vectors that this model has already made, by the digest of the text."""
+        """Return vectors that this model has already computed, by digest of the text."""
         return await self._turns.read(lambda: made_before(self._tables.memories, digests, model))
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
-        """Every intact row, once, also if the table had to be mended in between."""
+        """Yield every intact row once, also if the table is repaired meanwhile."""
         given: set[str] = set()
         for last_try in (False, True):
             try:
@@ -208,13 +234,16 @@ class Collection:
             await self._turns.mended()
 
     async def needs_optimising(self, *, quiet: bool = True) -> bool:
-        """Whether searches begin to pay for the writes since the last time. Unless `quiet`, only if they pay much."""
+        """Return True if unmerged writes slow searches down.
+
+        Unless `quiet`, only if they slow them down considerably.
+        """
         scattered = self._tables.mirror.scattered
         new = len(self._tables.mirror.fresh) + scattered
         return is_due(self.counters.since_optimise, self._tables.mirror.rows, new, scattered, quiet=quiet)
 
     async def state(self, model: str) -> dict[str, Any]:
-        """Figures for the status."""
+        """Return the figures for the status."""
         figures = dict(await self._turns.read(self._tables.memories.state))
         figures["embedded"] = int(self._tables.mirror.embedded_by(model).sum())
         figures["signals"] = await self._turns.read(self._tables[SIGNALS].count)
@@ -224,16 +253,18 @@ class Collection:
 
     @property
     def erasing(self) -> bool:
-        """Whether something was deleted whose bytes may still be on disk."""
+        """True while bytes of deleted rows may still be on disk."""
         return erasure_is_due(self.folder)
 
     def complaints(self) -> list[str]:
-        """What is wrong with this store, for the person who looks at the status."""
+        """Return the problems of this store as texts for the status."""
         found = [repair.told() for repair in self.counters.repairs]
         if not self.writable:
-            found.append(f"written by a newer hunchd (ours is schema {SCHEMA_VERSION}): it is only read")
+            found.append(
+                f"written by a newer hunchd (ours has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
+            )
         if self._quarantine.ids:
-            found.append(f"{len(self._quarantine.ids)} damaged memories are kept back")
+            found.append(f"{len(self._quarantine.ids)} damaged memories are quarantined")
         if self.counters.optimise_failures >= 3:
             found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
         return found
@@ -266,7 +297,7 @@ class Collection:
         await self._tables.memories.delete(condition)
         self._tables.mirror.delete(ids)
         await self._tables.committed()
-        self._note_erasing([])  # they may be put again now, and must not be deleted again then
+        self._note_erasing([])  # they may be added again now, and must not be deleted a second time
         self._quarantine.release(ids)
         return found
 
@@ -281,12 +312,12 @@ class Collection:
         await self._tables.committed()
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
-        """Remember over a crash that a purge is due, and what is to be deleted before it."""
+        """Record on disk that a purge is due, and which ids to delete before it."""
         replace_file(self._files, self.folder / ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
-        # A crash may have come between the note and the deletion.
-        await self._tables.write_anew(without=ids_in(self.folder / ERASING))  # seconds, in which others read
+        # A crash may have come between the record and the deletion.
+        await self._tables.write_anew(without=ids_in(self.folder / ERASING))  # takes seconds, in which others read
         async with self._turns.alone():
             await self._tables.only_now()
             await self._tables.words.erase(self._tables.mirror)

@@ -1,4 +1,7 @@
-"""All that is kept: a collection for each project and one of the user's own, opened when it is first asked for."""
+"""Registry of collections, one for each project and one of the user.
+
+A collection is opened when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,14 @@ from hunchd.store.files import Files, private_folder
 
 Given = TypeVar("Given")
 
-DOOMED: Final = "leaving"  # where a project goes on its way out
+DOOMED: Final = "leaving"  # folder for projects that are being deleted
 
 
 class Collections:
-    """One for the process. `noticed` is told of each collection when it was opened."""
+    """Registry of the collections of the process.
+
+    `noticed` is called with each collection after it was opened.
+    """
 
     def __init__(self, data: Path, session: Any, noticed: Callable[[Collection], Awaitable[None]]) -> None:
         self._data = data
@@ -31,26 +37,29 @@ class Collections:
         self._noticed = noticed
         self._collections: dict[str | None, Collection] = {}
         self._opening: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._erased: set[str] = set()  # projects, whose ids never come back: what still comes of them is not kept
+        self._erased: set[str] = set()  # project ids, never reused: late writes for them are refused
 
     @property
     def opened(self) -> dict[str | None, Collection]:
-        """Those that are open now, by project."""
+        """Open collections by project."""
         return dict(self._collections)
 
     @property
     def projects(self) -> list[str | None]:
-        """Whose collections there are, None for the user's own."""
+        """Owners of the collections on disk; None stands for the user."""
         named = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
         return [*([None] if (self._data / "user").is_dir() else []), *named]
 
     def has(self, project: str | None) -> bool:
-        """A question about nothing creates nothing."""
+        """Return True if the project has a collection, without creating one."""
         return project in self._collections or of_project(self._data, project).is_dir()
 
     async def of(self, project: str | None) -> Collection:
-        """What is kept of a project, opened on first use: to its end, also if who asked is gone. What an opening mends
-        and erases is over before there is another one."""
+        """Return the collection of a project, opened on first use.
+
+        Opening runs to its end even if the caller is cancelled, so its repairs and erasures never overlap with
+        another opening.
+        """
         known = self._collections.get(project)
         return known if known is not None else await asyncio.shield(asyncio.ensure_future(self._opened(project)))
 
@@ -67,7 +76,10 @@ class Collections:
     async def each(
         self, work: Callable[[Collection], Awaitable[Given]], projects: Sequence[str | None] | None = None
     ) -> dict[str | None, Given]:
-        """What `work` gives of each project, of all where none are named; what is erased meanwhile is left out."""
+        """Call `work` for each project, or for the named ones; return the results.
+
+        Projects that are erased meanwhile are left out.
+        """
         given: dict[str | None, Given] = {}
         for project in self.projects if projects is None else projects:
             with suppress(StoreClosed):
@@ -76,7 +88,7 @@ class Collections:
         return given
 
     async def erase(self, project: str) -> None:
-        """All of it, for ever."""
+        """Erase a project for good."""
         self._erased.add(project)
         async with self._opening[project]:
             if (collection := self._collections.pop(project, None)) is not None:
@@ -84,8 +96,8 @@ class Collections:
             await asyncio.to_thread(_remove, of_project(self._data, project), self._data / DOOMED)
 
     async def resume(self) -> None:
-        """Finish the erasures that an earlier process began: of whole projects, and of single memories."""
-        for folder in self._left:  # and not what is on its way out now: who removes that counts on being alone
+        """Finish erasures that an earlier process began, of projects and of single memories."""
+        for folder in self._left:  # not the ones being deleted now: their removal must not race with this
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         for project in self.projects:
             if erasure_is_due(of_project(self._data, project)):
@@ -97,7 +109,10 @@ class Collections:
 
 
 def _remove(folder: Path, doomed: Path) -> None:
-    """Out of sight at once, then gone: a crash in between leaves a folder that nobody takes for a project."""
+    """Rename the folder out of the way, then delete it.
+
+    A crash in between leaves a folder that is not taken for a project.
+    """
     if not folder.exists():
         return
     target = private_folder(doomed) / f"{folder.name}-{time.time_ns()}"

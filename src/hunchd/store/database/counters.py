@@ -1,4 +1,4 @@
-"""What became of a write, and what has happened to a store since it was opened."""
+"""Result of a write, and event counters of an open store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.store.database.repair import Repair
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a put changed: rows that were not there, rows that said something else, rows that said just this."""
+    """Number of rows that a put added, changed, or found unchanged."""
 
     added: int = 0
     changed: int = 0
@@ -18,6 +18,8 @@ class Written:
 
 @dataclass(slots=True)
 class Counters:
+    """Event counters of a store since it was opened."""
+
     commits: int = 0
     since_optimise: int = 0
     optimise_failures: int = 0  # in a row

@@ -1,4 +1,4 @@
-"""Making the database's files survive a power cut: it never syncs anything itself."""
+"""Syncing of the database's files, which the database itself never syncs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Final
 
 from hunchd.store.files import Files
 
-# Overwritten in place after each commit; the database looks for itself when it is wrong or missing.
+# Overwritten in place after each commit; the database searches by itself if it is wrong or missing.
 HINT: Final = "latest_version_hint.json"
 
 
 class Synced:
-    """Remembers which files of a folder are on disk for good, so that each is synced once: they never change."""
+    """Tracker that syncs each file of a folder once.
+
+    Files of the database never change after they were written.
+    """
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
         self._folder = folder
@@ -21,7 +24,7 @@ class Synced:
         self._known: set[str] = set()
 
     def sync(self) -> int:
-        """Put every new file of the folder, and the folders that name them, on disk. How many files that were."""
+        """Sync new files and the folders that name them; return the number of files."""
         seen: set[str] = set()
         fresh = 0
         for folder, _, names in os.walk(self._folder):
@@ -38,7 +41,7 @@ class Synced:
     def _sync_file(self, path: str) -> bool:
         try:
             handle = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:  # a draft of the database that has its final name by now, or is gone again
+        except FileNotFoundError:  # a temporary file of the database that was renamed or deleted meanwhile
             return False
         try:
             self._files.sync(handle)

@@ -1,4 +1,4 @@
-"""Typed filters as the database's expressions: the only place that writes them."""
+"""Typed filters as SQL conditions; the only module that writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES: Final = ("id", "ref", "key")
 
 
 def expression(filters: Filters) -> str:
-    """The condition under which a row passes; the same rules as `domain.filters.matches`."""
+    """Return the condition for `filters`, by the rules of `domain.filters.matches`."""
     conditions = [
         "project IS NULL" if filters.project is None else f"project = {quoted(filters.project)}",
         _one_of("kind", [kind.value for kind in filters.kinds]),
@@ -34,39 +34,42 @@ def expression(filters: Filters) -> str:
 
 
 def ids_among(ids: Iterable[str]) -> str:
-    """Rows with one of these ids."""
+    """Return the condition for rows with one of these ids."""
     return _one_of("id", ids) or "false"
 
 
 def addresses_among(addresses: Iterable[int]) -> str:
-    """Rows at these places of the table as it is now."""
+    """Return the condition for rows at these addresses in the current version."""
     listed = ", ".join(str(int(address)) for address in addresses)
     return f"_rowid IN ({listed})" if listed else "false"
 
 
 def older(before: int) -> str:
-    """Rows from before that time, in microseconds."""
+    """Return the condition for rows older than `before`, in microseconds."""
     return f"at < {before}"
 
 
 def digests_among(digests: Iterable[bytes]) -> str:
-    """Rows that have a vector of one of these texts."""
+    """Return the condition for rows that have a vector of one of these texts."""
     listed = ", ".join(f"X'{digest.hex()}'" for digest in digests)
     return f"embedded AND text_digest IN ({listed})" if listed else "false"
 
 
 def embedded_by(model: str) -> str:
-    """Rows whose vector this model made: only those can be compared with its questions."""
+    """Return the condition for rows whose vector this model computed.
+
+    Only those can be compared with its queries.
+    """
     return f"model = {quoted(model)}"
 
 
 def both(*conditions: str) -> str:
-    """All of these conditions; empty ones let everything through."""
+    """Join conditions by AND; empty ones are ignored."""
     return " AND ".join(f"({condition})" for condition in conditions if condition)
 
 
 def quoted(text: str) -> str:
-    """`text` as a literal: the quote is the only character that ends one."""
+    """Quote `text` as a literal; only the single quote needs escaping."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
     return "'" + plain.replace("'", "''") + "'"
 
@@ -81,7 +84,7 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def _family(identifier: str | None) -> str:
-    """A range of ids, for which the index serves: "/" follows "."."""
+    """Return a range condition on ids, which the index serves: "/" follows "."."""
     if identifier is None:
         return ""
     return f"(id = {quoted(identifier)} OR (id >= {quoted(identifier + '.')} AND id < {quoted(identifier + '/')}))"
@@ -90,5 +93,5 @@ def _family(identifier: str | None) -> str:
 def _under(prefix: str | None) -> str:
     if prefix is None:
         return ""
-    # An empty prefix passes only what is about some path, as it does in Python.
+    # An empty prefix passes only rows that have a path, as in Python.
     return f"strpos(paths, {quoted(chr(10) + prefix)}) > 0"

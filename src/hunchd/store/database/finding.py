@@ -1,4 +1,4 @@
-"""What looking in a table finds, and who says which of it is wanted."""
+"""Candidate of a search in a table, and the type of the function that selects."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 from hunchd.store.database.tables import Row, parsed
 
-# (slot, BM25, cosine similarity) of everything found → the slots that are wanted, best first.
+# (slot, BM25, cosine similarity) of all candidates → the selected slots, best first.
 Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory as the JSON that was kept and is intact, its BM25 score if it was found by its words, and its cosine
-    similarity if it has a vector. Most are handed on as they are: reading one costs more than finding it."""
+    """Memory found by a search, as its intact JSON body.
+
+    `lexical` is its BM25 score if it was found by words, `similarity` its cosine similarity if it has a vector.
+    Most are passed on unread: parsing one costs more than finding it.
+    """
 
     body: str
     digest: bytes
@@ -24,5 +27,5 @@ class Found:
 
     @property
     def row(self) -> Row:
-        """What the body says, read anew each time."""
+        """The parsed row; parsed anew on each access."""
         return parsed(self.body, self.digest)

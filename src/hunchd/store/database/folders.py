@@ -1,4 +1,4 @@
-"""Where a project's memories lie, how much that is, and whether something in there is still to be erased."""
+"""Folders of collections: their location, their size, and pending erasures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Final
 
 from hunchd.domain.errors import NotFound
 
-ERASING: Final = "erasing.json"  # the note that something was deleted whose bytes may still be there
+ERASING: Final = "erasing.json"  # marker: bytes of deleted rows may still be there
 
 
 def erasure_is_due(folder: Path) -> bool:
-    """Whether something was deleted from this folder whose bytes may still be there."""
+    """Return True if bytes of deleted rows may still be in this folder."""
     return (folder / ERASING).exists()
 
 
 def bytes_in(folder: Path) -> int:
-    """Without the snapshots. What goes while it is looked at, as old versions do, counts nothing."""
+    """Return the size of a folder in bytes, without snapshots.
+
+    Files that disappear meanwhile, as old versions do, count as zero.
+    """
     size = 0
     for parent, folders, files in os.walk(folder):
         if "snapshots" in folders:
@@ -30,7 +33,10 @@ def bytes_in(folder: Path) -> int:
 
 
 def of_project(data: Path, project: str | None) -> Path:
-    """The folder of a project, or of the user. Raises NotFound for what cannot be a project id."""
+    """Return the folder of a project, or of the user for None.
+
+    Raises NotFound if `project` is not a valid project id.
+    """
     if project is None:
         return data / "user"
     if not project.replace("-", "").replace("_", "").isalnum() or len(project) > 100:

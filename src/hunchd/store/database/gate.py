@@ -1,4 +1,4 @@
-"""Many may read at once; now and then one must be alone."""
+"""Asynchronous reader-writer lock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class Gate:
-    """Reads pass at once, except while somebody is alone inside."""
+    """Lock that many readers share, or one holder has exclusively."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Condition()
@@ -29,7 +29,7 @@ class Gate:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Keeps new reads out and waits until those under way have ended."""
+        """Block new reads and wait until the active ones have ended."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._closed)
             self._closed = True

@@ -1,4 +1,4 @@
-"""What a search in the store found, before it is ranked."""
+"""Search hits of the store, before ranking."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from hunchd.store.database.gist import Gist
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory and how well it answers, each way of looking for itself. None: not found that way."""
+    """Memory with its score from each search method; None if that method missed it."""
 
     memory: Memory
     lexical: float | None = None  # BM25, larger is better, comparable within one search only
     similarity: float | None = None  # cosine, -1..1
-    why: tuple[str, ...] = ()  # ways of finding it that have no score: by name, by a link
+    why: tuple[str, ...] = ()  # search methods without a score: by name, by a link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glimpse:
-    """The same of a memory that was read no further than ranking looks."""
+    """Hit whose memory is decoded only as far as ranking reads it."""
 
     memory: Gist
     lexical: float | None = None

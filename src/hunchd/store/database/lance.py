@@ -1,6 +1,7 @@
-"""LanceDB: the only module that imports it. Tables of rows, found by condition, by word and by nearness.
+"""LanceDB tables; the only module that imports lancedb.
 
-Nothing here is durable or safe beside another writer by itself: `store.mirrored` syncs, `store.collection` takes turns.
+A table alone is neither durable nor safe beside another writer: `store.mirrored` syncs, `store.collection`
+serializes writers.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _index: Any = import_light("lancedb.index")
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
 INDEX_BYTES: Final = 8 * 1024 * 1024
-# What is known of files and versions: while much is written, mostly of such as are read no more.
+# Metadata of files and versions: during many writes, mostly of such as are not read any more.
 METADATA_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
-# Earlier versions made one: it took a minute of both cores to extend at 100,000 rows, and 20 ms to ask.
+# Earlier versions created one: extending it took a minute of both cores at 100,000 rows, and a query 20 ms.
 VECTOR_INDEX: Final = "vector_idx"
-# Each optimisation adds one to some indexes, and each is searched: then it is time to make the index anew.
+# Each compaction adds one to some indexes, and each is searched: from this number on the index is rebuilt.
 SEGMENTS: Final = 10
 # Below, reading every row is as fast as an index, and an index is a dozen files.
 INDEX_FROM: Final = 256  # rows
@@ -50,7 +51,7 @@ _EMPTY_VECTOR: Final = bytes(4 * DIMENSIONS)
 
 
 class Database:
-    """A folder of tables."""
+    """Folder of tables."""
 
     def __init__(self, folder: Path, connection: Any) -> None:
         self._folder = folder
@@ -61,9 +62,9 @@ class Database:
         return cls(folder, await lancedb.connect_async(str(folder), session=session))
 
     async def table(self, name: str) -> Table:
-        """The table, made with our columns if it is not there. Raises StoreError."""
+        """Open the table, or create it with our columns. Raises StoreError."""
         try:
-            # Looked up by hand: listing tables is a call of the client that we did not import.
+            # Checked by path: listing tables is a call of the client that we did not import.
             if (self._folder / f"{name}.lance" / "_versions").is_dir():
                 return Table(await self._connection.open_table(name), name)
         except Exception as error:  # as in Table._run
@@ -71,17 +72,20 @@ class Database:
         return await self.create(name, COLUMNS[name], SCHEMA_VERSION)
 
     async def reader(self, name: str) -> Table:
-        """The table as it is now, for reading: what is written later is not seen in it. Raises StoreError."""
+        """Open the table for reading at its current version. Raises StoreError.
+
+        Later writes are not visible in it.
+        """
         table = await self.table(name)
         await table.stay()
         return table
 
     async def create(self, name: str, columns: Sequence[Column], version: int) -> Table:
-        """A new table with these columns. Raises StoreError."""
+        """Create a table with these columns. Raises StoreError."""
         try:
             made = await self._connection.create_table(name, schema=schema_of(columns, version))
         except (RuntimeError, ValueError, OSError) as error:
-            raise StoreError(f"table {name} cannot be made: {error}") from error
+            raise StoreError(f"table {name} cannot be created: {error}") from error
         return Table(made, name, columns)
 
     def close(self) -> None:
@@ -89,19 +93,25 @@ class Database:
 
 
 def new_session() -> Any:
-    """The caches that all tables of the process share."""
+    """Return the caches that all tables of the process share."""
     return lancedb.Session(INDEX_BYTES, METADATA_BYTES)
 
 
 def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
-    """The columns as the database knows them. The first one carries the version of the schema."""
+    """Return the Arrow schema of these columns.
+
+    The metadata of the first column carries the schema version.
+    """
     fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.required) for column in columns]
     fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
     return pa.schema(fields)
 
 
 class Table:
-    """One table. Rows go in and come out as plain dictionaries; errors of the database are StoreErrors."""
+    """Table whose rows go in and come out as plain dictionaries.
+
+    Errors of the database are raised as StoreError.
+    """
 
     def __init__(self, inner: Any, name: str, columns: Sequence[Column] | None = None) -> None:
         self._open: Any = inner  # None: closed
@@ -109,14 +119,14 @@ class Table:
         self.columns = tuple(columns or COLUMNS[name])
 
     async def try_to_read(self) -> None:
-        """Raises StoreError where a damaged description of the table, which has no checksum, makes it unreadable."""
+        """Raise StoreError if the table's metadata, which has no checksum, is damaged."""
         schema = await self._run(self._inner.schema())
         types = {field.name: field.type for field in schema}
-        ours = await self.schema_version() >= SCHEMA_VERSION  # before, columns are still to be added
+        ours = await self.schema_version() >= SCHEMA_VERSION  # older schemas still lack columns
         for column in self.columns:
             found = types.get(column.name, None if ours else _TYPES[column.type])
             if found != _TYPES[column.type]:
-                raise StoreError(f"table {self.name}: {column.name} is {found}")
+                raise StoreError(f"table {self.name}: column {column.name} has type {found}")
         await self._run(self._inner.query().limit(1).to_arrow())
 
     async def schema_version(self) -> int:
@@ -127,7 +137,7 @@ class Table:
         return tuple((await self._run(self._inner.schema())).names)
 
     async def add_columns(self, columns: Sequence[Column]) -> None:
-        """Add nullable columns in place; existing rows have nothing in them."""
+        """Add nullable columns in place; existing rows hold NULL."""
         await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
 
     async def set_schema_version(self, version: int) -> None:
@@ -135,14 +145,15 @@ class Table:
         await self._run(self._inner.update_field_metadata({"path": self.columns[0].name, "metadata": metadata}))
 
     async def add(self, rows: Sequence[Row]) -> None:
-        """Append rows whose ids are not there yet, in one commit."""
+        """Append rows with new ids in one commit."""
         await self._run(self._inner.add(_arrow(rows, self.columns)))
 
     async def replace(self, rows: Sequence[Row]) -> None:
-        """Overwrite the rows that have these ids. Two commits, what is new first: after a crash in between both are
-        there, and the one at the higher address counts.
+        """Overwrite the rows with these ids.
 
-        The database's own merge takes three times as long, and keeps a dozen megabytes for each 256 rows.
+        Takes two commits, the new rows first: after a crash in between both are there, and the one at the higher
+        address counts. The database's own merge takes three times as long, and keeps a dozen megabytes for each 256
+        rows.
         """
         with_id = self._inner.query().where(expressions.ids_among(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
@@ -153,28 +164,31 @@ class Table:
         await self._run(self._inner.delete(condition))
 
     async def rewrite(self) -> None:
-        """Write every row anew, so that no file is left that also holds a deleted row."""
+        """Rewrite every row, so that no file is left that also holds a deleted row."""
         await self._run(self._inner.update(updates_sql={"id": "id"}))
 
     async def count(self, condition: str = "") -> int:
         return int(await self._run(self._inner.count_rows(condition or None)))
 
     async def select(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
-        """The rows that pass, whole or some `columns` of them."""
+        """Return the rows that pass, whole or only `columns`."""
         query = self._inner.query()
         if condition:
             query = query.where(condition)
         return _rows(await self._run(query.select(list(columns or self._names)).to_arrow()))
 
     async def scan(self, *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
-        """All rows, a bounded number at a time."""
+        """Yield all rows in batches of bounded size."""
         query = self._inner.query().select(list(columns or self._names))
         async for batch in self._batches(query, SCAN_BATCH):
             yield _rows(pa.Table.from_batches([batch]))
 
     async def columns_of(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
-        """All rows, column by column, a bounded number at a time: texts, bytes and numbers as lists; flags, vectors
-        (anything where there is none) and the address (`_rowid`) as arrays."""
+        """Yield all rows as columns, in batches of bounded size.
+
+        Texts, bytes and numbers come as lists; flags, vectors (arbitrary where there is none) and the address
+        (`_rowid`) as arrays.
+        """
         query = self._inner.query().select(list(columns)).with_row_id()
         async for batch in self._batches(query, COLUMNS_BATCH):
             yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
@@ -191,18 +205,18 @@ class Table:
             yield batch
 
     async def by_words(self, words: str, condition: str, k: int) -> tuple[Any, Any]:
-        """Addresses and scores, an array each, of the k rows whose text says most of `words`."""
+        """Return addresses and BM25 scores of the `k` best rows for `words`, as arrays."""
         query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
         found = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
         return found.column("_rowid").to_numpy(), found.column("_score").to_numpy()
 
     async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
-        """The rows at these addresses (`_rowid`) that are still there, in any order."""
+        """Return the rows that still exist at these addresses (`_rowid`), in any order."""
         query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._names)).with_row_id()
         return _rows(await self._run(query.to_arrow()))
 
     async def state(self) -> dict[str, int]:
-        """Rows, fragments, version, number of versions kept, rows that the text index does not know yet."""
+        """Return counts of rows, fragments, versions and unindexed rows, and the version."""
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
@@ -213,13 +227,13 @@ class Table:
         }
 
     async def unindexed(self) -> int:
-        """Rows that some index does not know yet; all where there is none."""
+        """Return the number of rows missing from some index; all rows if there is none."""
         indexes = await self._run(self._inner.list_indices())
         known = [index.num_unindexed_rows or 0 for index in indexes]
         return max(known) if known else await self.count()
 
     async def ensure_indexes(self) -> bool:
-        """Make the indexes that a table of this size is better off with. Whether any was made."""
+        """Create the indexes that pay at this size; return True if any was created."""
         there = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
         wanted = await self._wanted_indexes()
         missing = [name for name in wanted if there.get(name, SEGMENTS + 1) > SEGMENTS]
@@ -235,12 +249,12 @@ class Table:
             if "text" in self._names:
                 wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
                 wanted |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAMES}
-                # What every question asks: comparing the texts of 100,000 rows takes 10 ms each.
+                # Filters of every query: comparing the texts of 100,000 rows takes 10 ms for each.
                 wanted |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
         return wanted
 
     async def drop_vector_index(self) -> None:
-        """Without the index that earlier versions made."""
+        """Drop the vector index that earlier versions created."""
         if VECTOR_INDEX in {index.name for index in await self._run(self._inner.list_indices())}:
             await self._run(self._inner.drop_index(VECTOR_INDEX))
 
@@ -249,44 +263,50 @@ class Table:
             await self._run(self._inner.drop_index(index.name))
 
     async def optimise(self, *, keep: timedelta, alone: bool = False) -> None:
-        """Merge small files, bring the indexes up to date, forget versions older than `keep`.
+        """Merge small files, update the indexes, drop versions older than `keep`.
 
-        `alone`: also remove files that no version knows. Right only while nobody else reads or writes.
+        `alone` also removes files that no version references; safe only while nobody else reads or writes.
         """
         await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
 
     async def only_now(self) -> None:
-        """Keep the newest version alone, and no file that it does not need. Nobody else may read or write."""
-        for _ in range(3):  # the first run makes new versions itself: of the merged files, of the indexes
+        """Keep only the newest version and the files it needs.
+
+        Nobody else may read or write meanwhile.
+        """
+        for _ in range(3):  # the first run creates versions itself: of the merged files, of the indexes
             await asyncio.sleep(_NOW.total_seconds() * 5)
             await self.optimise(keep=_NOW, alone=True)
             if await self.is_only_now():
                 return
 
     async def is_only_now(self) -> bool:
-        """Whether no version is kept but the newest."""
+        """Return True if only the newest version exists."""
         return len(await self._run(self._inner.list_versions())) == 1
 
     async def version(self) -> int:
-        """Grows with every commit."""
+        """Return the version, which grows with every commit."""
         return int(await self._run(self._inner.version()))
 
     async def stay(self) -> None:
-        """At this version, whatever is written to the table elsewhere."""
+        """Pin the table to the current version, regardless of later writes."""
         await self._run(self._inner.checkout(await self.version()))
 
     async def refresh(self) -> None:
         await self._run(self._inner.checkout_latest())
 
     def close(self) -> None:
-        """Not while something is under way. What is asked afterwards raises StoreClosed."""
+        """Close the table; later calls raise StoreClosed.
+
+        Must not be called while an operation is in progress.
+        """
         if self._open is not None:
             self._open.close()
             self._open = None
 
     @property
     def _inner(self) -> Any:
-        if self._open is None:  # the database would panic, and take down the task that asked
+        if self._open is None:  # the database would panic, and take the calling task down
             raise StoreClosed(f"table {self.name} is closed")
         return self._open
 

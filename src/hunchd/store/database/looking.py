@@ -1,4 +1,4 @@
-"""What a project's memories are asked: by id and name, page by page, by word and by nearness. Reads; never writes."""
+"""Queries on the memories of a project: by id, by name, by page, by words, by vector."""
 
 from __future__ import annotations
 
@@ -19,39 +19,42 @@ from hunchd.store.indexes.nearness import Mask, Slots
 from hunchd.store.indexes.postings import Scores
 from hunchd.store.indexes.terms import counts_of
 
-# Each way of looking gives this many times what is asked for, so that the two have something to agree on.
+# Each search method returns this many times the requested results, so that the two overlap.
 WIDER: Final = 4
 NARROWEST: Final = 20  # rows
 WIDEST: Final = 200
-# A message is judged together with those around it.
+# A message is ranked together with its neighbours.
 BESIDE: Final = 2  # messages on either side
-# The best of what was found; beside the rest hardly ever stands what answers (LoCoMo 0 to 2, five results: recall .801,
-# of forty .803), and each memory that is compared takes a sixteenth of a millisecond.
+# Best hits whose neighbours are read; neighbours of the others hardly ever answer (LoCoMo 0 to 2, five results:
+# recall .801, with forty .803), and each memory that is compared takes 1/16 ms.
 ACCOMPANIED: Final = 28
 AHEAD: Final = 256  # rows read ahead at once: ten milliseconds
-TRIES: Final = 5  # of looking by word while the table is being tidied
-_BESIDE: Final = ThreadPoolExecutor(1, "words")  # looks words up while the model, in the other thread, computes
+TRIES: Final = 5  # of a word search while the table is being compacted
+_BESIDE: Final = ThreadPoolExecutor(1, "words")  # searches words while the model computes in the other thread
 
-# The vector of a question, if it has one; or one that is on its way, or what makes it here and now, in milliseconds.
+# The vector of a query, if it has one; an awaitable of it; or a function that computes it within milliseconds.
 Vector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None]
 
 
 class Looking:
-    """`mirror()` is the one of now: it is another after the table had to be mended."""
+    """Read-only queries of a collection.
+
+    `mirror()` returns the current mirror: it is replaced when the table is repaired.
+    """
 
     def __init__(self, mirror: Callable[[], Mirror], quarantine: Quarantine) -> None:
         self._mirror = mirror
         self._quarantine = quarantine
-        self.asked = False  # whether anything was looked for by words or by nearness
+        self.asked = False  # True after the first search
 
     async def get(self, ids: Sequence[str]) -> list[Row]:
-        """The rows that have these ids."""
+        """Return the rows with these ids."""
         wanted, mirror = set(ids), self._mirror()
         rows = await self._rows(mirror, mirror.slots_of(wanted))
         return [row for row in rows.values() if row["id"] in wanted]
 
     async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """The rows that have this id, key of the caller or key, newest first."""
+        """Return the rows with this id, caller's key or key, newest first."""
         mirror = self._mirror()
         slots = mirror.called(name)
         slots = slots[(await mirror.passing(filters))[slots]]
@@ -60,7 +63,7 @@ class Looking:
         return _newest_first(self._quarantine.intact(rows, filters))[:limit]
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Rows newest first, beginning after a place given by time and id; and how many pass in all."""
+        """Return rows newest first after a (time, id) position, and the total that pass."""
         mirror = self._mirror()
         slots = np.flatnonzero(await mirror.passing(filters))
         total = len(slots)
@@ -71,7 +74,7 @@ class Looking:
         slots, times = slots[order], times[order]
         found: list[Row] = []
         while len(slots) and len(found) < limit:
-            # All of one moment together: among them their ids decide.
+            # All rows with the same time together: they are ordered by id.
             last = times[min(limit - len(found) + 1, len(times)) - 1]
             taken = int(np.searchsorted(-times, -last, "right"))
             taken_rows = list((await self._rows(mirror, slots[:taken])).values())
@@ -81,7 +84,10 @@ class Looking:
         return found[:limit], total
 
     async def without_vector(self, model: str, limit: int) -> list[Row]:
-        """Rows that this model has not embedded yet, newest first, each with the digest of the text to embed."""
+        """Return rows that this model has not embedded yet, newest first.
+
+        Each row carries the digest of the text to embed.
+        """
         mirror = self._mirror()
         slots = np.flatnonzero(mirror.not_embedded_by(model))
         slots = slots[np.argsort(-mirror.times(slots), kind="stable")][:limit]
@@ -89,7 +95,7 @@ class Looking:
         return [row | {"text_digest": digest_of([embeddable_text(memory_of(row))])} for row in rows]
 
     def short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Of those of the rows that this model has embedded, the vector in signed bytes."""
+        """Return the vectors of this model as signed bytes, by id."""
         return self._mirror().short_vectors(ids, model)
 
     async def find(
@@ -103,22 +109,25 @@ class Looking:
         few: int | None = None,
         read: Callable[[Sequence[str]], object] | None = None,
     ) -> list[Found]:
-        """Look by word and, as soon as the question has a vector, by nearness; `choose` says which of what was found is
-        wanted: the first `few`, if no message is among these. Behind those, the messages beside the best messages that
-        were chosen. `read` is given what will probably be found, in another thread, while the vector is made."""
+        """Search by words and, once the query has a vector, by vector.
+
+        `choose` selects from the candidates: only the first `few` if no message is among those. They are followed
+        by the messages next to the best messages chosen. While the vector is computed, `read` is called in another
+        thread with the bodies that will probably be found.
+        """
         mirror, self.asked = self._mirror(), True
         wide = min(max(k * WIDER, NARROWEST), WIDEST)
         passing = await mirror.passing(filters)
         ready: dict[int, str] = {}
         if callable(vector) and mirror.words.is_whole:
-            # Nobody else uses the mirror meanwhile: this thread waits for all.
+            # Nobody else uses the mirror meanwhile: this thread waits for both.
             compared = _BESIDE.submit(mirror.comparable, passing, model)
             words_found = _BESIDE.submit(_said, mirror, words, passing, wide, (k, few), read)
             asked = vector()
             comparable, (lexical, ready) = compared.result(), words_found.result()
         else:
             if isinstance(vector, Awaitable):
-                await asyncio.sleep(0)  # the question goes to the model first: what follows is done while it is there
+                await asyncio.sleep(0)  # the query goes to the model first: the rest runs meanwhile
             lexical = await self._by_words(mirror, words, filters, passing, wide)
             asked = await vector if isinstance(vector, Awaitable) else vector() if callable(vector) else vector
             comparable = mirror.comparable(passing, model)
@@ -126,12 +135,12 @@ class Looking:
         if asked is not None:
             near, cosines = mirror.nearest(asked, comparable, wide)
             similarity = dict(zip(near.tolist(), cosines.tolist(), strict=True))
-        unsaid = 0.0 if len(lexical) < wide else None  # all that say a word are found: the others say none
+        unsaid = 0.0 if len(lexical) < wide else None  # all rows with a matching word were found: the others have none
         candidates = [(slot, lexical.get(slot, unsaid), similarity.get(slot)) for slot in {**lexical, **similarity}]
         chosen = np.array(choose(candidates), np.intp)
         if few is not None and not mirror.are_messages(chosen[:few]).any():
             chosen = chosen[:few]
-        # Which of two neighbours answers is not told by words alone. All are read at once: asking costs more than rows.
+        # Words alone do not tell which of two neighbours answers. All are read at once: a call costs more than rows.
         beside = mirror.beside(chosen[:ACCOMPANIED], BESIDE)
         beside = beside[beside < len(passing)]
         bodies = await self._bodies(mirror, np.concatenate([chosen, beside[passing[beside]]]), ready)
@@ -144,7 +153,7 @@ class Looking:
         return self._truly_passing(found, filters) if _goes_by_hash(filters) else found
 
     async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Read some more of what a question may want, once there was one. Whether there is more to be read."""
+        """Load some more bodies after the first search; return True if more remain."""
         mirror = self._mirror()
         if not self.asked or not len(slots := mirror.unseen(AHEAD)):
             return False
@@ -155,11 +164,11 @@ class Looking:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
-        """Slots and scores of those rows among `passing` whose texts say most of `words`."""
+        """Return slots and BM25 scores of the best rows of `passing` for `words`."""
         if mirror.words.is_whole:
             return _saying(mirror, words, passing, k)
         asked = counts_of(words)
-        # Until all are indexed here, the database's own index is asked, and here for what came since.
+        # Until all rows are indexed here, the database's own index is searched, and here only what came since.
         found = await _indexed(mirror, words, filters, passing, k) if words else {}
         fresh = passing & mirror.is_fresh()[: len(passing)]
         scale = mirror.scale_of_fresh()
@@ -172,13 +181,15 @@ class Looking:
         return [one for one, row in zip(found, rows, strict=True) if row["id"] in whole]
 
     async def _rows(self, mirror: Mirror, slots: Slots) -> dict[int, Row]:
-        """The rows in these slots that are intact, in their order."""
+        """Return the intact rows in these slots, in their order."""
         bodies = await self._bodies(mirror, slots)
         return {slot: parsed(body, mirror.digest(slot)) for slot, body in bodies.items()}
 
     async def _bodies(self, mirror: Mirror, slots: Slots, ready: Mapping[int, str] | None = None) -> dict[int, str]:
-        """What is in these slots and intact, in their order; `ready` are some that are at hand. What was read ahead was
-        found intact then."""
+        """Return the intact bodies in these slots, in their order.
+
+        `ready` are bodies that are already loaded. Bodies that were read ahead were verified then.
+        """
         known = ready or {}
         at_hand = {slot: known[slot] for slot in slots.tolist() if slot in known}
         at_hand |= _at_hand(mirror, [slot for slot in slots.tolist() if slot not in known])
@@ -210,8 +221,10 @@ def _said(
     most: tuple[int, int | None],
     read: Callable[[Sequence[str]], object] | None,
 ) -> tuple[dict[int, float], dict[int, str]]:
-    """What says most of `words`, and the bodies of the first as far as they are at hand: as many as will be wanted,
-    which depends on whether messages are among them."""
+    """Search `words` and return the hits with the cached bodies of the first of them.
+
+    `most` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
+    """
     lexical = _saying(mirror, words, passing, wide)
     (k, few), slots = most, list(lexical)
     if few is not None and not mirror.are_messages(np.array(slots[:few], np.intp)).any():
@@ -231,16 +244,16 @@ def _at_hand(mirror: Mirror, slots: Sequence[int]) -> dict[int, str]:
 
 
 def _whole(mirror: Mirror, bodies: Mapping[int, str]) -> dict[int, str]:
-    """Those that are as they were written."""
+    """Return the bodies that match their digest."""
     return {slot: body for slot, body in bodies.items() if digest_of([body]) == mirror.digest(slot)}
 
 
 async def _indexed(mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
-    """What the reader finds and may pass."""
+    """Search the database's own index and keep the hits that pass."""
     for _ in range(TRIES):
         reader = mirror.reader
         addresses, scores = await reader.by_words(words, expressions.expression(filters), k)
-        if mirror.reader is reader:  # else the rows have moved meanwhile
+        if mirror.reader is reader:  # otherwise the rows have new addresses
             break
     slots = mirror.holding(addresses)
     there = (slots >= 0) & (slots < len(passing))
@@ -253,7 +266,7 @@ def _scored(slots: Slots, scores: Scores) -> dict[int, float]:
 
 
 def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, comparable: Mask) -> dict[int, float]:
-    """The similarity of each row that has a vector to compare, whichever way it was found."""
+    """Return the cosine similarity of each row that has a comparable vector."""
     with_vector = [slot for slot in slots if comparable[slot]]
     if vector is None or not with_vector:
         return {}
@@ -262,7 +275,7 @@ def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, compar
 
 
 def _goes_by_hash(filters: Filters) -> bool:
-    """Whether the mirror may have let through what only has the same hash. The rest it compares as it is."""
+    """Return True if a filter is compared by hash only, which may let too much through."""
     return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
 
 

@@ -1,4 +1,4 @@
-"""From one version of the schema to the next: columns are added in place and may be empty; nothing is rebuilt."""
+"""Schema migrations: nullable columns are added in place; nothing is rebuilt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.store.database.tables import COLUMNS, SCHEMA_VERSION, Column
 if TYPE_CHECKING:
     from hunchd.store.database.lance import Table
 
-# Columns that older versions of the schema did not have, by the version that brought them.
+# Columns that older versions of the schema did not have, by the version that added them.
 # Version 0 was never released: it is version 1 as it was before vectors had a model and signals could be absorbed.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     1: {"memories": ("superseded_by", "model"), "signals": ("absorbed",)},
@@ -17,12 +17,15 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
 
 
 async def migrate(table: Table) -> bool:
-    """Bring the table to our schema. False: it is of a newer hunchd, and may only be read."""
+    """Migrate the table to our schema; return False if it belongs to a newer hunchd.
+
+    Such a table may only be read.
+    """
     found = await table.schema_version()
     if found > SCHEMA_VERSION:
         return False
     for version in range(found + 1, SCHEMA_VERSION + 1):
-        there = await table.column_names()  # a migration that was interrupted goes on where it stopped
+        there = await table.column_names()  # an interrupted migration continues where it stopped
         missing = _columns(table.name, ADDED[version].get(table.name, ()), there)
         if missing:
             await table.add_columns(missing)

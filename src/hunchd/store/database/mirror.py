@@ -1,8 +1,8 @@
-"""What questions need of all rows of a table, in memory: where each lies, what filters ask, and its vector in short.
+"""In-memory mirror of a table: addresses, filter columns and short vectors of all rows.
 
-The database answers in milliseconds only what it has indexed. So it is asked about the table as it was when it was
-tidied last (`reader` stays at that version), and what was written since is at hand here, whole. Nothing of it is on the
-disk, but for the index of words: it is read anew when the table is opened, a second for 100,000 rows.
+The database answers in milliseconds only what it has indexed. So it is queried at the version of the last
+compaction (`reader` is pinned to it), and rows written since are held here complete. Nothing of the mirror is on
+disk, except for the word index: it is loaded when the table is opened, in one second for 100,000 rows.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hunchd.store.indexes.nearness import Mask, Nearness, Slots
 from hunchd.store.indexes.postings import Keys as RowKeys
 from hunchd.store.indexes.postings import Postings
 
-# Rows written since the table was tidied that are kept whole here.
+# Rows written since the last compaction that are held here complete.
 MOST_FRESH: Final = 5_000
-NOWHERE: Final = np.iinfo(np.uint64).max  # the address of a row that the reader does not have
-# What is read of each row at the start.
+NOWHERE: Final = np.iinfo(np.uint64).max  # address of a row that the reader does not have
+# Columns that are loaded of each row.
 LOADED: Final = (
     "id", "ref", "key", "tags", "project", "kind", "scope", "status", "branch", "category", "at", "valid_from",
     "valid_to", "digest", "embedded", "model", "vector",
@@ -43,19 +43,19 @@ _COLUMNS: Final[Mapping[str, Any]] = {
     "address": np.uint64,
     "digest": f"V{DIGEST_BYTES}",
     "alive": np.bool_,
-    "seen": np.bool_,  # the body was read once: it is at hand, unless it was damaged
+    "seen": np.bool_,  # the body was read once: it is cached unless it was damaged
     "at": np.int64,
     "valid_from": np.int64,
     "valid_to": np.int64,
-    "session": np.int32,  # of a message, as a number; 0: of none
-    "number": np.int32,  # its place in it
+    "session": np.int32,  # number of a message's session; 0: no message
+    "number": np.int32,  # of the message in its session
     **dict.fromkeys(_LISTED, np.int32),
 }
 
 
 @dataclass(slots=True)
 class _Names:
-    """Texts that many rows share, as numbers. Nothing is 0."""
+    """Interned texts: maps each text to a number. 0 stands for None."""
 
     numbers: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     names: list[str | None] = field(default_factory=lambda: [None])
@@ -71,18 +71,21 @@ class _Names:
 
 
 class Mirror:
-    """One for a table, used from one thread. `reader` is the table at the version that the addresses are of."""
+    """Mirror of one table, used from one thread.
+
+    `reader` is the table, pinned to the version that the addresses belong to.
+    """
 
     def __init__(self, reader: Table) -> None:
         self.reader = reader
         self.fresh: dict[str, int] = {}  # id → slot of what was written since the reader's version
-        self.bodies = Bodies()  # of what is fresh, and of the rest as far as it was read ahead; by slot
-        self.words = Postings()  # of all rows, or of some and those that are fresh: the owner has the others indexed
-        self.scattered = 0  # rows of the reader that no index knows: it looks through them one by one
-        self._changes = 0  # times that rows came or went
+        self.bodies = Bodies()  # by slot: of all fresh rows, and of others that were read ahead
+        self.words = Postings()  # of all rows, or of some and the fresh ones: the owner adds the others
+        self.scattered = 0  # rows of the reader missing from its indexes: scanned one by one
+        self._changes = 0  # number of additions and removals of rows
         self._passed: tuple[Filters, int, Mask] | None = None
         self._embedded: tuple[Mask, str, int, Mask] | None = None
-        self._vectors = 0  # times that vectors came or went
+        self._vectors = 0  # number of changes of vectors
         self._count = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
         self._names, self._sessions = _Names(), _Names()
@@ -93,7 +96,7 @@ class Mirror:
 
     @classmethod
     async def load(cls, reader: Table) -> Mirror:
-        """Of all rows that `reader`, a table that stays at its version, has."""
+        """Load all rows of `reader`, a table that is pinned to its version."""
         self = cls(reader)
         self._reserve(await reader.count())
         async for batch in reader.columns_of(LOADED):
@@ -103,7 +106,10 @@ class Mirror:
         return self
 
     async def follow(self, reader: Table) -> None:
-        """`reader` has all that was written so far: rows lie elsewhere in it, and nothing is fresh any more."""
+        """Switch to a newer `reader` that contains everything written so far.
+
+        Rows have new addresses in it, and no row is fresh any more.
+        """
         addresses = np.full(self._count, NOWHERE, np.uint64)
         async for batch in reader.columns_of(("id",)):
             slots = self._ids.first(batch["id"])
@@ -118,7 +124,10 @@ class Mirror:
         await self._settled()
 
     async def doubled(self) -> list[int]:
-        """Addresses of the rows that stand at a higher one again: a crash came while they were replaced."""
+        """Return the addresses of rows that also exist at a higher address.
+
+        They are left by a crash while rows were replaced.
+        """
         slots = self._ids.shared()
         rows = await self.reader.at_addresses(self._columns["address"][slots].tolist(), ("id",)) if len(slots) else []
         newest: dict[str, int] = {}
@@ -135,7 +144,7 @@ class Mirror:
         self._sorted = addresses[self._order]
         self.scattered = await self.reader.unindexed() if self._count else 0
 
-    # -- what is written -------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> int:
@@ -143,16 +152,19 @@ class Mirror:
 
     @property
     def is_full(self) -> bool:
-        """Whether more is fresh than should be kept here."""
+        """True if more rows are fresh than should be held here."""
         return len(self.fresh) > MOST_FRESH
 
     @property
     def is_worn(self) -> bool:
-        """Whether so many rows are gone that their places are worth having back."""
+        """True if enough slots are dead to be worth reclaiming."""
         return self._count > 2 * self.rows + MOST_FRESH
 
     def put(self, rows: Sequence[Row]) -> None:
-        """These were written. One that says the same as before, and has a vector now, is found where it was."""
+        """Record rows that were written.
+
+        A row that is unchanged and has a vector now keeps its slot.
+        """
         for row in rows:
             slot = int(self._ids.first([row["id"]])[0])
             if slot < 0 or not self._alive(slot) or self.digest(slot) != row["digest"]:
@@ -176,7 +188,10 @@ class Mirror:
         self.fresh.pop(identifier, None)
 
     def unseen(self, many: int) -> Slots:
-        """Slots of the reader whose bodies were not read yet, as many as that at most; none where there is no room."""
+        """Return up to `many` slots of the reader whose bodies were not read yet.
+
+        Returns none if there is no room for more.
+        """
         if self.bodies.is_full:
             return np.zeros(0, np.intp)
         columns = self._columns
@@ -184,14 +199,17 @@ class Mirror:
         return waiting[:many]
 
     def keep(self, bodies: Mapping[int, bytes], slots: Sequence[int] = ()) -> None:
-        """These packed bodies were read of `slots`, and of these slots no others are intact."""
+        """Store the packed bodies read of `slots`; the other slots are damaged."""
         self._columns["seen"][[*bodies, *slots]] = True
         for slot, body in bodies.items():
             if self._alive(slot):
                 self.bodies.put(slot, body)
 
     def digests_of(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Of those of the rows that are there, what tells whether a row says something else."""
+        """Return the digests of the rows that exist, by id.
+
+        A different digest means that the row has changed.
+        """
         slots = self._ids.first(ids)
         return {
             identifier: bytes(self._columns["digest"][slot])
@@ -199,23 +217,26 @@ class Mirror:
             if slot >= 0 and self._alive(slot)
         }
 
-    # -- what is asked ---------------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------------
 
     def slots_of(self, ids: Iterable[str]) -> Slots:
-        """Of those of the rows that are there."""
+        """Return the slots of the rows that exist."""
         return self._living(self._ids.first(list(ids)))
 
     def called(self, name: str) -> Slots:
-        """The rows whose id, key of the caller or key this may be."""
+        """Return the slots whose id, caller's key or key may be `name`."""
         return self._living(np.concatenate([keys.find(name) for keys in (self._ids, self._refs, self._keys)]))
 
     def are_messages(self, slots: Slots) -> Mask:
-        """Which of the slots hold a message of a session."""
+        """Return a mask of the slots that hold a message of a session."""
         found: Mask = self._columns["session"][slots] > 0
         return found
 
     def beside(self, slots: Slots, reach: int) -> Slots:
-        """The messages up to `reach` before and after those in these slots, without them; perhaps one more."""
+        """Return the messages up to `reach` before and after those in `slots`.
+
+        The given slots are left out. A hash collision may add one more.
+        """
         messages = slots[self.are_messages(slots)]
         if not len(messages):
             return messages
@@ -229,7 +250,7 @@ class Mirror:
         return np.array([slot for slot in found.tolist() if slot not in known], np.intp)
 
     def holding(self, addresses: npt.ArrayLike) -> Slots:
-        """The slot of each row at these addresses of the reader; -1 where it is fresh or gone by now."""
+        """Return the slot of each address of the reader; -1 if it was replaced or deleted."""
         wanted = np.asarray(addresses, np.uint64)
         if not len(self._sorted) or not len(wanted):
             return np.full(len(wanted), -1, np.intp)
@@ -243,7 +264,7 @@ class Mirror:
         return bytes(self._columns["digest"][slot])
 
     def address(self, slot: int) -> int:
-        """Where the row lies in the reader, or NOWHERE."""
+        """Return the address of the row in the reader, or NOWHERE."""
         return int(self._columns["address"][slot])
 
     def times(self, slots: Slots) -> npt.NDArray[np.int64]:
@@ -251,11 +272,11 @@ class Mirror:
         return found
 
     def embedded_by(self, model: str) -> Mask:
-        """The rows whose vector this model made."""
+        """Return a mask of the rows whose vector this model computed."""
         return self._alive_all() & self._one_of("model", [model])
 
     def comparable(self, passing: Mask, model: str) -> Mask:
-        """Those of `passing` that have a vector of this model; mostly what was answered the last time."""
+        """Return a mask of `passing` rows with a vector of this model; the last one is cached."""
         last = self._embedded
         if last is None or last[0] is not passing or last[1:3] != (model, self._vectors):
             found: Mask = passing & self.embedded_by(model)[: len(passing)]
@@ -266,11 +287,14 @@ class Mirror:
         return self._alive_all() & ~self.embedded_by(model)
 
     async def passing(self, filters: Filters) -> Mask:
-        """The rows that pass: by their columns, where a text counts as its hash. Nobody may write to it: most questions
-        have the same filters, and the answer of the last one is given again while no row has come or gone."""
+        """Return a read-only mask of the rows that pass `filters`, by their columns.
+
+        Texts are compared by hash. The last mask is cached until a row is added or removed, because most queries
+        have the same filters.
+        """
         if filters.path_prefix is not None:
             about = Filters(project=filters.project, statuses=(), path_prefix=filters.path_prefix)
-            paths = await self._about(about)  # first: rows may come while the reader is asked
+            paths = await self._about(about)  # first: rows may be added while the reader searches
             return self._passing(filters) & paths
         if self._passed is None or self._passed[:2] != (filters, self._changes):
             mask = self._passing(filters)
@@ -309,7 +333,10 @@ class Mirror:
         return passing
 
     def keys(self) -> RowKeys:
-        """Of each slot what `words` knows its text by, over a new start too: the beginning of the row's digest."""
+        """Return the key of each slot in `words`: the first bytes of the row's digest.
+
+        Unlike the slot it survives a restart.
+        """
         found: RowKeys = self._columns["digest"][: self._count].view("<u8")[:: DIGEST_BYTES // 8]
         return found
 
@@ -317,13 +344,15 @@ class Mirror:
         return self._alive_all()
 
     def is_fresh(self) -> Mask:
-        """What was written since the reader's version."""
+        """Return a mask of the rows written since the reader's version."""
         found: Mask = self._columns["address"][: self._count] == NOWHERE
         return found
 
     def scale_of_fresh(self) -> float:
-        """What makes a score of `words`, while it does not know all rows, comparable with one of the reader's: a word
-        is the rarer, the more texts there are without it."""
+        """Return the factor that makes scores of `words` comparable with the reader's.
+
+        Needed while `words` does not contain all rows: a word is rarer, the more texts there are without it.
+        """
         return math.log(2 + self.rows) / math.log(2 + len(self.words))
 
     def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
@@ -333,7 +362,7 @@ class Mirror:
         return self._nearness.similarities(slots, vector)
 
     def short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Of those of the rows that this model has embedded, the vector in signed bytes."""
+        """Return the vectors of this model as signed bytes, by id."""
         there = self.embedded_by(model)
         pairs = zip(ids, self._ids.first(ids).tolist(), strict=True)
         return {one: self._nearness.short(slot) for one, slot in pairs if slot >= 0 and there[slot]}
@@ -341,7 +370,7 @@ class Mirror:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _about(self, filters: Filters) -> Mask:
-        """The rows about some paths: the reader looks for its own."""
+        """Return a mask of the rows about some paths; the reader searches its own rows."""
         rows = await self.reader.select(expressions.expression(filters), columns=("id",))
         there = self._ids.first([row["id"] for row in rows])
         bodies = {slot: self.bodies.get(slot) for slot in self.fresh.values()}
@@ -405,7 +434,7 @@ class Mirror:
                     keys.add(text, slot)
 
     def _take_in(self, batch: Mapping[str, Any]) -> None:
-        """Rows of the reader, column by column."""
+        """Add rows of the reader, given as columns."""
         size = len(batch["id"])
         self._changes += 1
         begin, self._count = self._count, self._count + size

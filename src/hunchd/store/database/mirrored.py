@@ -1,4 +1,4 @@
-"""The tables of one folder as they are on the disk, and the mirror of the memories as whoever asks sees them."""
+"""Tables of one folder on disk, together with the mirror of the memories."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ from hunchd.store.files import Files
 
 logger = logging.getLogger(__name__)
 
-# Long enough for whoever reads one. Tidying writes all rows anew: while a long history comes in, each minute of them is
-# some hundred megabytes.
+# Long enough for active readers. Compaction rewrites all rows: while a long history is imported, each minute of old
+# versions is some hundred megabytes.
 KEEP_VERSIONS: Final = timedelta(minutes=1)
 
 
 class MirroredTables:
-    """Use as `await MirroredTables.open(folder, session, files)`, then `reflect`. Whoever changes something has the
-    turn to write; whoever mends or erases is alone."""
+    """Tables and their mirror. Open with `await MirroredTables.open(…)`, then `reflect`.
+
+    Callers that change something must hold the write lock; callers that repair or erase, the exclusive lock.
+    """
 
     def __init__(self, folder: Path, session: Any, database: Database, tables: dict[str, Table], files: Files) -> None:
         self.counters = Counters()
-        self.mirror: Mirror  # of the memories; there is one from the first `reflect` on
+        self.mirror: Mirror  # of the memories; set by the first `reflect`
         self.words = WordKeeping(folder, files)
         self.writable = True
-        self.repairs: list[Repair] = []  # what it took to open them
+        self.repairs: list[Repair] = []  # that opening took
         self._folder = folder
         self._session = session
         self._database = database
@@ -49,7 +51,7 @@ class MirroredTables:
 
     @classmethod
     async def open(cls, folder: Path, session: Any, files: Files) -> MirroredTables:
-        """With the schema brought up to date; they can only be read if it is newer than ours."""
+        """Open the tables and migrate their schema; read-only if it is newer than ours."""
         database = await Database.open(folder, session)
         repairs: list[Repair] = []
         tables = {name: await _opened(folder, database, name, repairs) for name in (MEMORIES, SIGNALS)}
@@ -73,10 +75,10 @@ class MirroredTables:
     def memories(self) -> Table:
         return self._tables[MEMORIES]
 
-    # -- seen --------------------------------------------------------------------------------------------------------
+    # -- mirror ------------------------------------------------------------------------------------------------------
 
     async def reflect(self) -> None:
-        """See the memories as they are now, all of them read anew."""
+        """Reload the whole mirror from the table."""
         mirror = await Mirror.load(await self._database.reader(MEMORIES))
         if self.writable and (doubled := await mirror.doubled()):
             await self.memories.delete(expressions.addresses_among(doubled))
@@ -86,7 +88,7 @@ class MirroredTables:
         self._followed_at = time.monotonic()
 
     async def follow(self) -> None:
-        """The same, without reading again what is known."""
+        """Switch the mirror to the newest version without reloading known rows."""
         await self.words.write(self.mirror)
         if self.mirror.is_worn:
             return await self.reflect()
@@ -95,7 +97,7 @@ class MirroredTables:
         return None
 
     async def digests_of(self, ids: Sequence[str], table: Table) -> dict[str, bytes]:
-        """Of those that are there, what tells whether a row says something else."""
+        """Return the digests of the rows that exist, by id."""
         if table is self.memories:
             return self.mirror.digests_of(ids)
         rows = await table.select(expressions.ids_among(ids), columns=("id", "digest"))
@@ -104,7 +106,7 @@ class MirroredTables:
     # -- on the disk -------------------------------------------------------------------------------------------------
 
     async def written(self, table: Table, rows: Sequence[Row]) -> None:
-        """These are in the table now: on the disk, and seen by whoever looks."""
+        """Sync rows that were written to the table and make them visible to queries."""
         await self.committed()
         if table is self.memories:
             self.mirror.put(rows)
@@ -121,7 +123,7 @@ class MirroredTables:
             await asyncio.to_thread(synced.sync)
 
     async def optimise(self) -> None:
-        """Merge, index, and drop the versions that nobody reads any more."""
+        """Merge, index, and drop versions that nobody reads any more."""
         keep = self._read_within()
         try:
             with large_buffers_apart():
@@ -131,16 +133,19 @@ class MirroredTables:
             await self.follow()
         except StoreError:
             self.counters.optimise_failures += 1
-            logger.exception("optimising %s failed", self._folder)
+            logger.exception("compaction of %s failed", self._folder)
             raise
         finally:
-            self.counters.since_optimise = 0  # a failure is tried again after as many commits, not at once
+            self.counters.since_optimise = 0  # a failure is retried after as many commits, not at once
             await self.sync()
         self.counters.optimise_failures = 0
 
     async def write_anew(self, *, without: Sequence[str]) -> None:
-        """Every row into new files: none of them knows what was deleted. The old ones stay for who reads them, and
-        indexes are made when it is tidied next: that takes twice as long as all else."""
+        """Rewrite every row into new files that do not contain deleted rows.
+
+        The old files stay for active readers. Indexes are rebuilt at the next compaction: that takes twice as long
+        as everything else.
+        """
         keep = self._read_within()
         if without:
             self.mirror.delete(without)
@@ -155,32 +160,36 @@ class MirroredTables:
         self.counters.since_optimise = max(self.counters.since_optimise, 1)
 
     async def only_now(self) -> None:
-        """No version is left on the disk but the newest. For who is alone."""
+        """Remove all versions but the newest. Requires the exclusive lock."""
         try:
             for table in self:
                 await table.only_now()
         finally:
-            if await self.mirror.reader.version() != await self.memories.version():  # what is being read may be gone
+            if (
+                await self.mirror.reader.version() != await self.memories.version()
+            ):  # the version that is being read may be gone
                 await self.follow()
 
     def _read_within(self) -> timedelta:
-        """The version that is being read is not to be pruned before another one is read."""
+        """Return an age that spares the version which is being read from pruning."""
         return KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
 
-    # -- mended ------------------------------------------------------------------------------------------------------
+    # -- repair ------------------------------------------------------------------------------------------------------
 
     async def tidy_after_crash(self) -> None:
-        """Nobody else is here yet: files that no version knows are left over from writes that never finished."""
+        """Remove files that unfinished writes left, before anybody else has access."""
         for table in self:
             try:
                 await table.optimise(keep=KEEP_VERSIONS, alone=True)
-            except StoreError:  # no reason not to open: it is tried again with the next optimisation
+            except StoreError:  # no reason not to open: it is retried with the next compaction
                 self.counters.optimise_failures += 1
-                logger.exception("%s cannot be tidied up after a crash", self._folder)
+                logger.exception(
+                    "%s cannot be compacted after a crash; retrying with the next compaction", self._folder
+                )
         await self.sync()
 
     async def mend(self) -> None:
-        """Whatever is read must be readable: indexes are made anew, and tables of which something cannot be read."""
+        """Make everything readable: rebuild indexes, and tables that cannot be read."""
         self.counters.healed += 1
         for name, table in list(self._tables.items()):
             try:
@@ -196,27 +205,29 @@ class MirroredTables:
         await self.sync()
 
     async def rescue(self, name: str) -> None:
-        """Make the table anew from the rows that can still be read, here or in a snapshot."""
+        """Rebuild the table from the rows that can be read, here or in a snapshot."""
         self._tables[name].close()
         lost = await rescue.rebuild(self._folder, name, self._session)
         self._tables[name] = await self._database.table(name)
-        logger.error("%s of %s was rebuilt; %d rows could not be read", name, self._folder, lost)
+        logger.error("table %s of %s was rebuilt; %d rows are lost", name, self._folder, lost)
 
 
 async def _opened(folder: Path, database: Database, name: str, repairs: list[Repair]) -> Table:
-    """The table as the newest version that can be read has it, or else made anew of what can; what that took is added
-    to `repairs`."""
+    """Open the newest readable version of the table, or rebuild the table.
+
+    What had to be set aside is added to `repairs`.
+    """
     try:
         return await _read(database, name)
     except StoreError:
-        logger.exception("%s of %s cannot be opened as it is", name, folder)
-    # One version only: what keeps two from being read is no flipped bit, and may pass.
+        logger.exception("table %s of %s cannot be opened; trying the previous version", name, folder)
+    # One version only: if two cannot be read, the cause is no flipped bit and may be temporary.
     if (back := stepped_back(folder / f"{name}.lance")).needed:
         repairs.append(back)
         try:
             return await _read(database, name)
         except StoreError:
-            logger.exception("%s of %s cannot be opened as it was before; rebuilding it", name, folder)
+            logger.exception("previous version of table %s of %s cannot be opened; rebuilding the table", name, folder)
     await rescue.rebuild(folder, name, None)
     return await database.table(name)
 

@@ -1,4 +1,4 @@
-"""Rows that are not as they were written: never served, remembered over a restart, free again once written anew."""
+"""Quarantine of damaged rows: never served, remembered across restarts."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ logger = logging.getLogger(__name__)
 
 
 class Quarantine:
+    """Set of ids of damaged rows; an id is released once its row is rewritten."""
+
     def __init__(self, path: Path, files: Files) -> None:
         self._path = path
         self._files = files
         self.ids: set[str] = set(ids_in(path))
 
     def intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
-        """Those of the rows that may be served; the others are kept back from now on.
+        """Return the rows that may be served, and quarantine the others.
 
-        A row that passed `filters` in the database and does not here has damage in the columns that were compared.
+        A row that passed `filters` in the database and does not pass here has damage in the compared columns.
         """
         whole = [row for row in rows if is_intact(row) and (filters is None or matches(memory_of(row), filters))]
         damaged = {row["id"] for row in rows} - {row["id"] for row in whole}
         if damaged - self.ids:
-            logger.error("%d rows are not as they were written; %s", len(damaged), self._path)
+            logger.error("%d rows are damaged and not served; their ids are in %s", len(damaged), self._path)
             self.ids |= damaged
             self._write()
         return whole
 
     def release(self, ids: Bag[str]) -> None:
-        """They were written anew, or are gone."""
+        """Release ids of rows that were rewritten or deleted."""
         if self.ids & set(ids):
             self.ids -= set(ids)
             self._write()
@@ -45,12 +47,12 @@ class Quarantine:
 
 
 def ids_in(path: Path) -> list[str]:
-    """The ids that a note of ours holds; none if it is not there or cannot be read."""
+    """Return the ids in a JSON file; none if it is missing or unreadable."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
         return []
     except ValueError:
-        logger.exception("%s cannot be read", path)
+        logger.exception("%s cannot be read; ignoring it", path)
         return []
     return [str(id_) for id_ in found]

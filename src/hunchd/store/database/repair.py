@@ -1,7 +1,8 @@
-"""What a power cut or a failing disk leaves of a table, seen before the database opens it.
+"""Repair of tables that a power cut or a failing disk damaged, before they are opened.
 
 Versions are described by manifests, `_versions/<2^64-1 - version>.manifest`; each names its data files. A version
-whose manifest or data cannot be read makes the whole table unreadable, so it is set aside and the one before serves.
+whose manifest or data cannot be read makes the whole table unreadable, so it is set aside and the previous one is
+used.
 """
 
 from __future__ import annotations
@@ -20,26 +21,29 @@ logger = logging.getLogger(__name__)
 # Both kinds of file end with these four bytes; a file that was cut off or never written does not.
 MAGIC: Final = b"LANC"
 SET_ASIDE: Final = "damaged"
-_FOOTER: Final = 16  # bytes: where the version itself begins (8), the format's version (4), the magic
+_FOOTER: Final = 16  # bytes: offset of the version itself (8), format version (4), magic
 _NEWEST: Final = 2**64 - 1
-# A path as protobuf writes it: the tag of field 1, the length, the text. Files of an index have shorter names.
+# A path encoded as protobuf: tag of field 1, length, text. Index files have shorter names.
 _PATH = re.compile(rb"\x0a(?=([\x26-\x7f])([0-9a-z-]{32,121}\.lance))")
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was wrong with one table. `lost_versions` were newer than the one that serves now."""
+    """Report of the damage to one table.
+
+    `lost_versions` were newer than the version that is used now.
+    """
 
     table: str
     lost_versions: tuple[int, ...] = ()
-    damaged_files: tuple[str, ...] = ()  # data files of the serving version that are gone or cut off
+    damaged_files: tuple[str, ...] = ()  # data files of the current version that are missing or truncated
 
     @property
     def needed(self) -> bool:
         return bool(self.lost_versions or self.damaged_files)
 
     def told(self) -> str:
-        """For the person who looks at the status."""
+        """Return a description for the status."""
         found = []
         if self.lost_versions:
             found.append(f"the {len(self.lost_versions)} newest versions could not be read and were set aside")
@@ -49,10 +53,10 @@ class Repair:
 
 
 def repaired(folder: Path) -> Repair:
-    """Set aside the newest versions of the table in `folder` (`….lance`) that cannot be read, and the wrong hint."""
+    """Set aside unreadable newest versions of a table (`….lance`) and a wrong hint."""
     manifests = _manifests(folder)
     readable = next((at for at, (_, path) in enumerate(manifests) if not damage_of(folder, path)), None)
-    if readable is None:  # no version is whole: serve the newest manifest that can be read, and rescue rows from it
+    if readable is None:  # no version is intact: use the newest readable manifest, and rescue rows from it
         readable = next((at for at, (_, path) in enumerate(manifests) if _ends_well(path)), len(manifests))
     set_aside(folder, [path for _, path in manifests[:readable]])
     hint = folder / "_versions" / HINT
@@ -61,33 +65,40 @@ def repaired(folder: Path) -> Repair:
     damaged = damage_of(folder, manifests[readable][1]) if readable < len(manifests) else ()
     lost = tuple(version for version, _ in manifests[:readable])
     if lost or damaged:
-        logger.warning("%s: versions %s cannot be read, files %s are damaged", folder.name, lost, damaged)
+        logger.warning(
+            "%s: versions %s cannot be read and were set aside; damaged files: %s", folder.name, lost, damaged
+        )
     return Repair(folder.name.removesuffix(".lance"), lost, damaged)
 
 
 def stepped_back(folder: Path) -> Repair:
-    """Set aside the newest version of the table in `folder`, which looks whole and cannot be read, if an older one can
-    serve instead of it; what was set aside."""
+    """Set aside the newest version, if an older one can replace it; return the report.
+
+    For a version that looks whole and cannot be read.
+    """
     manifests = _manifests(folder)
     if not any(not damage_of(folder, path) for _, path in manifests[1:]):
         return Repair(folder.name.removesuffix(".lance"))
     set_aside(folder, [manifests[0][1]])
     (folder / "_versions" / HINT).unlink(missing_ok=True)
     behind = repaired(folder)
-    logger.warning("%s: version %d cannot be read", folder.name, manifests[0][0])
+    logger.warning("%s: version %d cannot be read and was set aside", folder.name, manifests[0][0])
     return Repair(behind.table, (manifests[0][0], *behind.lost_versions), behind.damaged_files)
 
 
 def damage_of(folder: Path, manifest: Path) -> tuple[str, ...]:
-    """The files that make this version unreadable: the manifest itself, or data files that it names."""
+    """Return the files that make a version unreadable: its manifest or data files."""
     if not _ends_well(manifest):
         return (manifest.name,)
     return tuple(name for name in data_files(manifest.read_bytes()) if not _ends_well(folder / "data" / name))
 
 
 def data_files(manifest: bytes) -> list[str]:
-    """The data files that a version consists of. What precedes the version itself is how it came about: a merge names
-    the files that it replaced there, which may rightly be gone."""
+    """Return the names of the data files of a version.
+
+    The part of the manifest before the version itself describes how it came about: a merge names the files that it
+    replaced there, which may be missing rightly.
+    """
     begin = int.from_bytes(manifest[-_FOOTER:][:8], "little")
     manifest = manifest[begin:] if begin < len(manifest) else manifest
     found = (match.end() for match in _PATH.finditer(manifest))
@@ -96,7 +107,7 @@ def data_files(manifest: bytes) -> list[str]:
 
 
 def set_aside(folder: Path, paths: list[Path]) -> None:
-    """Move files out of the table, to where a person can look at them."""
+    """Move files out of the table into a folder for inspection."""
     for path in paths:
         target = folder.parent / SET_ASIDE / folder.name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,7 +115,7 @@ def set_aside(folder: Path, paths: list[Path]) -> None:
 
 
 def set_table_aside(folder: Path) -> None:
-    """Move a table away that cannot be opened at all."""
+    """Move a whole table away that cannot be opened."""
     target = folder.parent / SET_ASIDE / f"{folder.name}.whole"
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(target, ignore_errors=True)
@@ -112,12 +123,12 @@ def set_table_aside(folder: Path) -> None:
 
 
 def fragment_ids(folder: Path) -> int:
-    """An upper bound of the numbers that the fragments of a table have."""
+    """Return an upper bound of the fragment ids of a table."""
     return len(list((folder / "data").glob("*.lance"))) + max((version for version, _ in _manifests(folder)), default=0)
 
 
 def _manifests(folder: Path) -> list[tuple[int, Path]]:
-    """Newest first."""
+    """Return the manifests with their versions, newest first."""
     found = []
     for path in (folder / "_versions").glob("*.manifest"):
         if path.stem.isdigit():

@@ -1,4 +1,4 @@
-"""Making a table anew from the rows that can still be read, when one of its data files is damaged."""
+"""Rebuilding of a table from its readable rows when a data file is damaged."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 _FOLDER: Final = "rescue"
 _COMPLETE: Final = "complete"
 _AT_ONCE: Final = 1_024  # rows
-# Deleted rows leave gaps in the addresses of a fragment: this many addresses without a row are its end.
+# Deleted rows leave gaps in the addresses of a fragment: this many addresses without a row mark its end.
 _GAP: Final = 64 * _AT_ONCE
 
 
 async def rebuild(folder: Path, name: str, session: Any) -> int:
-    """Replace the table by one of its readable rows and, for the others, of the newest snapshot. Rows lost for good."""
+    """Rebuild the table from readable rows, else from snapshots; return the rows lost."""
     session = session or new_session()
     expected, rows = await _readable(folder, name, session)
     for snapshot in snapshots.newest_first(folder):
@@ -41,7 +41,7 @@ async def rebuild(folder: Path, name: str, session: Any) -> int:
 
 
 def finish(folder: Path) -> None:
-    """Go on with a rescue that a crash interrupted; half a rebuilt table is thrown away."""
+    """Finish a rebuild that a crash interrupted; discard it if it was incomplete."""
     draft = folder / _FOLDER
     for table in draft.glob("*.lance"):
         if (draft / _COMPLETE).exists():
@@ -55,14 +55,14 @@ def forget(folder: Path) -> None:
 
 
 async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
-    """How many rows the table says it has, if it can still say so, and those that can be read and are intact."""
+    """Return the row count of the table, None if unknown, and its intact rows by id."""
     rows: dict[str, Row] = {}
     expected = None
     try:
         table = await (await Database.open(folder, session)).table(name)
         expected = await table.count()
     except StoreError:
-        logger.exception("%s of %s cannot be opened; nothing can be rescued from it", name, folder)
+        logger.exception("table %s of %s cannot be opened; no rows can be rescued from it", name, folder)
         return expected, rows
     for fragment in range(fragment_ids(folder / f"{name}.lance") + 1):
         rows.update({row["id"]: row for row in await _fragment(table, fragment)})
@@ -73,7 +73,7 @@ async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, 
 
 
 async def _fragment(table: Table, fragment: int) -> list[Row]:
-    """The rows of one data file; none of them if it cannot be read."""
+    """Return the rows of one data file; none if it cannot be read."""
     found: list[Row] = []
     begin = last = 0
     while begin - last < _GAP:
@@ -88,12 +88,15 @@ async def _fragment(table: Table, fragment: int) -> list[Row]:
         if rows:
             last = begin
         elif begin == _AT_ONCE:
-            return found  # no such fragment, most likely: the rest of the addresses is empty too
+            return found  # most likely there is no such fragment
     return found
 
 
 async def _as_whole_as_possible(table: Table, addresses: Sequence[int]) -> list[Row]:
-    """The rows at these addresses. Of a memory, what else it had is made anew from its body, if that is intact."""
+    """Return the intact rows at these addresses.
+
+    If only the body of a memory is intact, its other columns are derived from it again.
+    """
     try:
         whole = [row for row in await table.at_addresses(addresses) if is_intact(row)]
     except StoreError:

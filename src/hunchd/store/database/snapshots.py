@@ -1,6 +1,6 @@
-"""Copies of the tables from which a damaged one is mended. The database's files never change, so a link is a copy.
+"""Snapshots of the tables for repair, by hard links: the database's files never change.
 
-A link shares the fate of the bytes on the disk, so the first snapshot of each week copies them.
+A hard link shares the bytes on disk, so the first snapshot of each week copies them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _STAMP: Final = "%Y%m%dT%H%M%S"
 
 
 def take(folder: Path, *, keep: int, now: float | None = None) -> Path:
-    """Snapshot every table of `folder`; nobody may write meanwhile. The newest `keep` and the newest copy stay."""
+    """Snapshot every table of `folder`, keeping the newest `keep` and the newest copy.
+
+    Nobody may write meanwhile.
+    """
     at = time.time() if now is None else now
     there = newest_first(folder)
     copies = [path for path in there if path.name.endswith(_COPIED)]
@@ -43,7 +46,7 @@ def take(folder: Path, *, keep: int, now: float | None = None) -> Path:
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """The snapshots of `folder`."""
+    """Return the snapshots of `folder`, newest first."""
     found = [path for path in (folder / FOLDER).glob("*") if path.name != _UNFINISHED]
     return sorted(found, key=lambda path: path.name, reverse=True)
 

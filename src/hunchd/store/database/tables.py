@@ -1,10 +1,10 @@
-"""The two tables of a project: their columns, their version, and how a memory becomes a row and back.
+"""Columns of the two tables, the schema version, and conversion between memories and rows.
 
 A row is a plain dictionary: texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
-float32). Times are microseconds since the epoch. Only `store.lance` turns rows into what the database wants.
+float32). Times are microseconds since the epoch. Only `store.lance` converts rows for the database.
 
-A memory is kept whole as JSON in `body`, and in columns of its own where something may be asked of it: reading ten
-rows costs 0.3 ms a column, and a search reads three columns instead of forty.
+A memory is stored whole as JSON in `body`, and in columns of its own where it can be filtered: reading ten rows
+costs 0.3 ms a column, and a search reads three columns instead of forty.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from hunchd.store.indexes.words import index_text
 Row = dict[str, Any]
 ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vector"]
 
-# Raise it with every change of the columns, and say in `migrations` how older tables get there.
+# Increase it with every change of the columns, and add a migration for older tables in `migrations`.
 SCHEMA_VERSION: Final = 1
 DIMENSIONS: Final = 384  # of the vectors
 DIGEST_BYTES: Final = 16
-# A commit of a thousand files is about none of them.
+# A commit of a thousand files says nothing about each of them.
 INDEXED_PATHS: Final = 30
 # What is embedded: the model reads 256 word pieces, which is less than this many characters of prose or code.
-EMBEDDED_OF_EPISODE: Final = 120  # characters: a whole message costs ten times the time, and its subject says it
+EMBEDDED_OF_EPISODE: Final = 120  # characters: a whole message takes ten times as long, and the subject suffices
 EMBEDDED_CHARACTERS: Final = 1_600
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """Name and type of a column."""
+
     name: str
     type: ColumnType
     required: bool = False
@@ -48,7 +50,7 @@ MEMORY_COLUMNS: Final = (
     Column("kind", "text"),
     Column("project", "text"),
     Column("ref", "text"),
-    Column("body", "text"),  # JSON: the memory as it was given
+    Column("body", "text"),  # JSON: the whole memory
     Column("title", "text"),
     Column("category", "text"),
     Column("key", "text"),
@@ -57,7 +59,7 @@ MEMORY_COLUMNS: Final = (
     Column("confidence", "number"),
     Column("importance", "number"),
     Column("tags", "texts"),
-    Column("paths", "text"),  # each after a line break, so that a prefix is found with one comparison
+    Column("paths", "text"),  # each after a line break, so that one comparison finds a prefix
     Column("at", "integer"),
     Column("created", "integer"),
     Column("updated", "integer"),
@@ -70,18 +72,18 @@ MEMORY_COLUMNS: Final = (
     Column("cited", "integer"),
     Column("ignored", "integer"),
     Column("status", "text"),
-    Column("text", "text"),  # what the full-text index reads
-    Column("text_digest", "bytes"),  # of what is embedded: the same text is embedded once
-    Column("digest", "bytes"),  # of the body: a replay changes nothing, and damage is noticed before it is served
+    Column("text", "text"),  # content of the full-text index
+    Column("text_digest", "bytes"),  # of the embedded text: the same text is embedded once
+    Column("digest", "bytes"),  # of the body: a replay changes nothing, and damage is noticed before serving
     Column("vector", "vector"),
     Column("embedded", "flag"),
-    Column("model", "text"),  # that made the vector
-    Column("hash", "bytes"),  # of the whole row, for whoever reads all of it
+    Column("model", "text"),  # that computed the vector
+    Column("hash", "bytes"),  # of the whole row, for readers of all columns
 )
-# What is read to serve a memory; `digest` vouches for `body`.
+# Columns that are read to serve a memory; `digest` verifies `body`.
 SERVED: Final = ("id", "at", "body", "digest")
 
-# What `parsed` adds to a row; what the database adds to an answer begins with an underscore too.
+# Keys that `parsed` adds to a row; keys that the database adds begin with an underscore too.
 PLAIN: Final = "_plain"
 MEMORY: Final = "_memory"
 
@@ -99,7 +101,7 @@ SIGNAL_COLUMNS: Final = (
 
 COLUMNS: Final[Mapping[str, Sequence[Column]]] = {MEMORIES: MEMORY_COLUMNS, SIGNALS: SIGNAL_COLUMNS}
 
-# Looked up: calling an enumeration takes as long as four of these, and an answer has fifty memories.
+# Lookup tables: calling an enumeration takes four times as long, and an answer has fifty memories.
 _KINDS: Final = {one.value: one for one in Kind}
 _SCOPES: Final = {one.value: one for one in Scope}
 _TRUST: Final = {one.value: one for one in Trust}
@@ -110,7 +112,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def plain(memory: Memory) -> Row:
-    """The memory as JSON can carry it, by the names of the columns where it has some."""
+    """Encode a memory as a JSON-compatible dictionary, named after the columns where possible."""
     row: Row = {
         "id": memory.id,
         "kind": memory.kind.value,
@@ -151,7 +153,7 @@ def plain(memory: Memory) -> Row:
 
 
 def stored(plain: Mapping[str, Any]) -> Row:
-    """The whole row of what `plain` gave."""
+    """Return the whole row for what `plain` returned."""
     body = _json(plain)
     memory = memory_of({"body": body})
     row = {column.name: plain[column.name] for column in MEMORY_COLUMNS if column.name in plain}
@@ -168,26 +170,26 @@ def stored(plain: Mapping[str, Any]) -> Row:
 
 
 def parsed(body: str, digest: bytes) -> Row:
-    """The row as it is served, with what its intact body says, so that it is read once only."""
+    """Return a served row with its intact body already parsed."""
     plain: Row = json.loads(body)
     read = {PLAIN: plain, MEMORY: memory_from_plain(plain)}
     return {"id": plain["id"], "at": plain["at"], "body": body, "digest": digest} | read
 
 
 def plain_of(row: Mapping[str, Any]) -> Row:
-    """What `plain` gave for the memory that a row holds."""
+    """Return what `plain` returned for the memory in a row."""
     found: Row = row[PLAIN] if PLAIN in row else json.loads(row["body"])
     return found
 
 
 def memory_of(row: Mapping[str, Any]) -> Memory:
-    """The memory that a row holds."""
+    """Return the memory in a row."""
     found: Memory = row[MEMORY] if MEMORY in row else memory_from_plain(plain_of(row))
     return found
 
 
 def memory_from_plain(plain: Mapping[str, Any]) -> Memory:
-    """The memory that `plain` was made from."""
+    """Decode what `plain` returned."""
     created, updated = plain["created"], plain["updated"]
     made = moment(created)
     return Memory(
@@ -229,7 +231,10 @@ def _usage_of(plain: Mapping[str, Any]) -> Usage:
 
 
 def signal_row(signal: Mapping[str, Any]) -> Row:
-    """The row of a signal: `id`, `kind`, `project` (its id), `at` (ISO 8601, aware) and `data`."""
+    """Return the row of a signal.
+
+    A signal has `id`, `kind`, `project` (its id), `at` (ISO 8601, aware) and `data`.
+    """
     row: Row = {
         "id": str(signal["id"]),
         "kind": str(signal.get("kind", "")),
@@ -243,7 +248,7 @@ def signal_row(signal: Mapping[str, Any]) -> Row:
 
 
 def signal_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The signal that a row holds, in the form that `signal_row` takes."""
+    """Return the signal in a row, in the form that `signal_row` takes."""
     return {
         "id": row["id"],
         "kind": row["kind"],
@@ -255,18 +260,18 @@ def signal_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_vector(row: Mapping[str, Any], vector: bytes, model: str) -> Row:
-    """The same row with the vector of its text."""
+    """Return the row with the vector of its text."""
     return sealed({**row, "vector": vector, "embedded": True, "model": model})
 
 
 def sealed(row: Mapping[str, Any]) -> Row:
-    """The row with its hash."""
+    """Return the row with its hash."""
     return {**row, "hash": row_hash(row)}
 
 
 def is_intact(row: Mapping[str, Any]) -> bool:
-    """Whether the row is as it was sealed; of one that was read in part, whether its body is."""
-    if PLAIN in row:  # it was looked at when it was parsed
+    """Return True if the row matches its hash, or a partial row's body its digest."""
+    if PLAIN in row:  # it was verified before it was parsed
         return True
     if "hash" in row:
         return bool(row["hash"] == row_hash(row))
@@ -274,9 +279,10 @@ def is_intact(row: Mapping[str, Any]) -> bool:
 
 
 def row_hash(row: Mapping[str, Any]) -> bytes:
-    """Over every column that has a value, so that a column added later leaves the hash of older rows right.
+    """Hash every column that has a value.
 
-    What the database adds to an answer has names that begin with an underscore.
+    A column that is added later leaves the hash of older rows valid. Names with a leading underscore, which the
+    database adds to an answer, are skipped.
     """
     said = {name: value for name, value in row.items() if value is not None and not name.startswith("_")}
     said.pop("hash", None)
@@ -284,7 +290,7 @@ def row_hash(row: Mapping[str, Any]) -> bytes:
 
 
 def digest_of(values: Iterable[Any]) -> bytes:
-    """A digest that is the same on every machine and Python."""
+    """Return a digest that is the same on every machine and Python version."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for value in values:
         if isinstance(value, Mapping):
@@ -299,7 +305,10 @@ def digest_of(values: Iterable[Any]) -> bytes:
 
 
 def embeddable_text(memory: Memory) -> str:
-    """What the vector of a memory stands for. Of past work, of which there is most by far, the gist will do."""
+    """Return the text to embed for a memory.
+
+    Of episodes, by far the most numerous kind, only the summary is embedded.
+    """
     if memory.kind is Kind.EPISODE and memory.levels.summary:
         return memory.levels.summary[:EMBEDDED_OF_EPISODE]
     text = memory.content if memory.content.startswith(memory.title) else f"{memory.title}\n{memory.content}"
@@ -307,17 +316,17 @@ def embeddable_text(memory: Memory) -> str:
 
 
 def joined_paths(paths: Iterable[str]) -> str:
-    """Each path on a line of its own, the first one too."""
+    """Join paths, each preceded by a line break."""
     return "".join(f"\n{path}" for path in paths)
 
 
 def microseconds(at: datetime) -> int:
-    """Since the epoch, exactly."""
+    """Convert a time to microseconds since the epoch, exactly."""
     return (at - _EPOCH) // _MICROSECOND
 
 
 def moment(at: int) -> datetime:
-    """The time, in UTC, of this many microseconds since the epoch."""
+    """Convert microseconds since the epoch to a time in UTC."""
     return _EPOCH + at * _MICROSECOND
 
 
@@ -326,7 +335,7 @@ def _json(value: Any) -> str:
 
 
 def _storable(value: Any) -> Any:
-    """Without what no UTF-8 column can hold: half a surrogate pair."""
+    """Replace lone surrogates, which no UTF-8 column can hold."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, list):

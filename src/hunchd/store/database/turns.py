@@ -1,4 +1,7 @@
-"""Who may work with a store when: many read, one writes, now and then one is alone; what fails is mended once."""
+"""Concurrency control of a store: many readers, one writer, exclusive sections.
+
+An operation that fails is retried once after a repair.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,16 @@ from hunchd.store.database.gate import Gate
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
-# What fails twice within this time fails for a reason that mending does not mend.
+# A second failure within this time has a cause that a repair does not fix.
 MEND_AGAIN_AFTER: Final = 300.0  # seconds
-CLOSE_PATIENCE: Final = 5.0  # seconds: an export goes at the pace of whoever reads it
+CLOSE_PATIENCE: Final = 5.0  # seconds: an export runs at the pace of its reader
 
 
 class Turns:
-    """Of the store in `folder`; `mend` is called by who writes. Unless `writable`, nothing is written or mended."""
+    """Locks of the store in `folder`.
+
+    `mend` is called with the write lock held. Unless `writable`, nothing is written or repaired.
+    """
 
     def __init__(self, folder: Path, mend: Callable[[], Awaitable[None]], *, writable: bool) -> None:
         self._folder = folder
@@ -34,12 +40,12 @@ class Turns:
         self._closed = False
 
     async def write(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
-        """One at a time, and to its end even if nobody waits for it any more.
+        """Run `work` with the write lock, to its end even if the caller is cancelled.
 
-        `mending`: the work may be done again from its beginning, and is, after the store was mended.
+        `mending` allows to repeat the work from its beginning after the store was repaired.
         """
         if not self._writable:
-            raise StoreError("this store was written by a newer hunchd and is only read")
+            raise StoreError("this store was written by a newer hunchd and is read-only")
 
         async def in_turn() -> Answer:
             async with self._writing:
@@ -55,7 +61,7 @@ class Turns:
         return await asyncio.shield(asyncio.ensure_future(in_turn()))
 
     async def read(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """A read that fails is tried once more after the store was mended."""
+        """Run a read, retried once after a repair."""
         try:
             async with self.reading():
                 return await work()
@@ -68,29 +74,32 @@ class Turns:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Nobody is alone meanwhile. Raises StoreClosed."""
+        """Hold the shared lock. Raises StoreClosed."""
         async with self._gate.reading():
             self._must_be_open()
             yield
 
     def alone(self) -> AbstractAsyncContextManager[None]:
-        """Nobody reads meanwhile. For who has the turn to write."""
+        """Hold the exclusive lock, which keeps readers out. Requires the write lock."""
         return self._gate.alone()
 
     async def mended(self) -> None:
         await self.write(self._mend)
 
     def worth_mending(self, error: StoreError) -> bool:
-        """Whether the failure may come from damage on the disk that can be mended: the first one in a while."""
+        """Return True if a repair may help: the first failure within MEND_AGAIN_AFTER."""
         lately = time.monotonic() - self._mended_at < MEND_AGAIN_AFTER
         if not self._writable or isinstance(error, StoreClosed) or lately:
             return False
         self._mended_at = time.monotonic()
-        logger.warning("%s cannot be used as it is (%s); mending it", self._folder, error)
+        logger.warning("%s is damaged (%s); repairing it", self._folder, error)
         return True
 
     async def close(self, end: Callable[[], None]) -> None:
-        """`end` it after the writes under way, and the reads unless one stalls; who comes later gets StoreClosed."""
+        """Call `end` after active writes and reads; later calls raise StoreClosed.
+
+        A read that stalls for CLOSE_PATIENCE seconds is not waited for.
+        """
         async with self._writing:
             self._closed = True
             with suppress(TimeoutError):

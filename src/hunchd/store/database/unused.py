@@ -1,5 +1,7 @@
-"""Importing the database without what an embedded user never calls: its REST client, most of its weight, and Arrow's
-datasets."""
+"""Import of lancedb without its REST client and Arrow's datasets.
+
+An embedded user never calls them, and they are most of its weight.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,18 @@ from typing import Any, Final
 
 logger = logging.getLogger(__name__)
 
-# Generated code, several hundred modules: 1.3 s and 18 MB of the database's import.
+# Generated code, several hundred modules: 1.3 s and 18 MB of the import of lancedb.
 CLIENT: Final = "lance_namespace_urllib3_client"
-# Folders of files as tables, 14 MB with the libraries behind it: rows are handed over as tables.
+# Folders of files as tables, 14 MB with its dependencies: we pass rows as tables.
 DATASETS: Final = "pyarrow.dataset"
 
 
 def import_light(
     name: str, *, without: Sequence[str] = (CLIENT, DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
 ) -> ModuleType:
-    """The module `name`, imported with empty classes in place of what it asks the modules `without` for.
+    """Import `name` with empty placeholder classes for the modules in `without`.
 
-    The real ones can still be imported afterwards. Should a new release need them while it is imported, it gets them.
+    The real modules can still be imported afterwards. If a new release needs them while it is imported, it gets them.
     """
     if name in sys.modules or not sys.modules.keys().isdisjoint(without):
         return importlib.import_module(name)
@@ -57,14 +59,14 @@ class _Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Placeholder(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run: its names come to be when they are asked for."""
+        """Do nothing: attributes are created on access."""
 
 
 class _Placeholder(ModuleType):
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
             raise AttributeError(name)
-        # An exception type can stand wherever a class is needed, behind `except` too.
+        # An exception type works wherever a class is needed, also in `except`.
         found = type(name, (Exception,), {"__module__": self.__name__})
         setattr(self, name, found)
         return found

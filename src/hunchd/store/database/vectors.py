@@ -1,4 +1,4 @@
-"""Vectors of rows that are written again: each stays with the text that it was made of."""
+"""Vectors of rows that are rewritten: each stays with the text it was computed from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hunchd.store.database.tables import Row, is_intact, with_vector
 
 
 async def with_their_vectors(table: Table, changed: Sequence[Row]) -> list[Row]:
-    """The changed rows with the vectors they have in the table, where the embedded text is still the same."""
+    """Return changed rows with their current vectors, if the embedded text is the same."""
     condition = expressions.ids_among(row["id"] for row in changed)
     found = await table.select(condition, columns=("id", "vector", "model", "text_digest"))
     kept = {(row["id"], row["text_digest"]): row for row in found if row["vector"] is not None}
@@ -22,8 +22,10 @@ async def with_their_vectors(table: Table, changed: Sequence[Row]) -> list[Row]:
 
 
 async def with_new_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
-    """The rows with these vectors, by id, each with the digest of the text it stands for. Without those that are gone
-    or damaged or say something else by now."""
+    """Return the rows with these vectors, given by id with the digest of their text.
+
+    Rows that are deleted, damaged or changed meanwhile are left out.
+    """
     return [
         with_vector(row, vectors[row["id"]][0], model)
         for row in await table.select(expressions.ids_among(vectors))
@@ -32,7 +34,7 @@ async def with_new_vectors(table: Table, vectors: Mapping[str, tuple[bytes, byte
 
 
 async def made_before(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-    """Vectors that this model has already made, by the digest of the text."""
+    """Return vectors that this model has already computed, by digest of the text."""
     condition = expressions.both(expressions.digests_among(digests), expressions.embedded_by(model))
     return {
         row["text_digest"]: row["vector"] for row in await table.select(condition, columns=("text_digest", "vector"))

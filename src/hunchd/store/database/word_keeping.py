@@ -1,6 +1,6 @@
-"""The life of the index of words beside a table: opened, caught up, merged, written, erased with what it was made of.
+"""Lifecycle of the word index beside a table: open, catch up, merge, write, erase.
 
-It can always be made again from the table. While it does not know every row yet, the database's own index answers.
+It can always be rebuilt from the table. Until it contains every row, the database's own index is searched.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ from hunchd.store.indexes.terms import counts_of, forget_words
 logger = logging.getLogger(__name__)
 
 FILE: Final = "memories.words"
-AT_ONCE: Final = 512  # rows that are caught up with at once: about fifty milliseconds
-# Rows that are added before they are written: the tail takes some kilobytes for each, merging as long as the whole.
+AT_ONCE: Final = 512  # rows that are indexed in one step: about 50 ms
+# Rows that are added before they are written: each takes some kilobytes in the tail, a merge as long as for all rows.
 WRITE_AT: Final = 8_192
 
-# The terms of each of the texts, perhaps counted in another thread.
+# Counts the terms of each text, possibly in another thread.
 Counting = Callable[[Sequence[str]], Awaitable[list[dict[int, int]]]]
 
 
 class WordKeeping:
-    """Used by one writer at a time. If it cannot be written, that is logged, and what was added stays in memory."""
+    """Maintainer of the word index, used by one writer at a time.
+
+    If the file cannot be written, that is logged and the additions stay in memory.
+    """
 
     def __init__(self, folder: Path, files: Files) -> None:
         self._path = folder / FILE
@@ -38,14 +41,14 @@ class WordKeeping:
         self._failed = False
 
     async def open(self, mirror: Mirror) -> None:
-        """Give the mirror what is known of its rows, and all of it if that is quickly done."""
+        """Load the index into the mirror, and complete it if that is quick."""
         block = await asyncio.to_thread(postings_file.read, self._path)
         mirror.words = Postings(block, mirror.keys(), mirror.living())
         while not mirror.words.is_whole and len(mirror.words.waiting(AT_ONCE + 1)) <= AT_ONCE:
             await self.catch_up(mirror, counted)
 
     async def catch_up(self, mirror: Mirror, count: Counting) -> bool:
-        """Index some more of the rows that are not known yet. Whether there are more."""
+        """Index up to AT_ONCE missing rows; return True if more remain."""
         words = mirror.words
         slots = words.waiting(AT_ONCE)
         if not slots or self._failed:
@@ -67,7 +70,7 @@ class WordKeeping:
         return not mirror.words.is_whole
 
     async def write(self, mirror: Mirror) -> None:
-        """Merge what was added into the file, and leave out what is gone."""
+        """Merge additions into the file and leave out deleted rows."""
         if not mirror.words.is_stale(living := mirror.living().copy()):
             return
         try:
@@ -75,10 +78,13 @@ class WordKeeping:
             self._failed = False
         except (OSError, ValueError):
             self._failed = True
-            logger.exception("the index of words %s cannot be written; it is kept in memory", self._path)
+            logger.exception("the word index %s cannot be written; keeping it in memory", self._path)
 
     async def erase(self, mirror: Mirror) -> None:
-        """No file says afterwards what words a row had that is gone. Raises OSError where one cannot be removed."""
+        """Remove the words of deleted rows from all files.
+
+        Raises OSError if a file cannot be removed.
+        """
         self._files.remove(draft_of(self._path))
         await self.write(mirror)
         if self._failed:
@@ -89,10 +95,10 @@ class WordKeeping:
     def _written(self, words: Postings, mirror: Mirror, living: Mask) -> Postings:
         postings_file.write(self._files, self._path, *words.merged(living))
         if (block := postings_file.read(self._path)) is None:
-            raise ValueError("it cannot be read again")
+            raise ValueError("it cannot be read back")
         return Postings(block, mirror.keys(), living)
 
 
 async def counted(texts: Sequence[str]) -> list[dict[int, int]]:
-    """The terms of each, counted at once."""
+    """Count the terms of each text."""
     return [counts_of(text) for text in texts]

@@ -1,1 +1,1 @@
-"""What questions need at hand: words, vectors, texts and keys, packed."""
+"""Packed in-memory indexes: words, vectors, bodies and keys."""

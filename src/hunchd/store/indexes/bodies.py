@@ -1,6 +1,6 @@
-"""What rows say, packed in memory as far as there is room: fifty are read in half a millisecond instead of four.
+"""Cache of compressed row bodies: fifty are read in 0.5 ms instead of 4 ms.
 
-Nothing of it is on the disk. What is deleted is gone from here at once.
+Nothing of it is on disk. A deleted body is removed at once.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-# For some 140,000 memories. Of a larger table the rest is read from the disk, which takes four milliseconds and more;
-# and a question looks at sixty, so that it meets one of the rest as soon as a few in a hundred are not here.
+# For some 140,000 memories. The rest of a larger table is read from disk, which takes 4 ms and more; a query reads
+# sixty bodies, so that it hits the disk as soon as a few in a hundred are not cached.
 MOST_BYTES: Final = 48 * 1024 * 1024
-# A body is a kilobyte: a larger window finds no more in it, and takes longer to be made.
+# A body is a kilobyte: a larger window finds no more in it, and takes longer to set up.
 _LEVEL: Final = 6
-_WINDOW: Final = -13  # 8 kB, without a head
+_WINDOW: Final = -13  # 8 kB, without a header
 _MEMORY: Final = 5
-# What most bodies have in common. Nobody's memories are in it, so that none outlives its deletion.
+# Preset dictionary of text that most bodies share. It contains no memories, so that none outlives its deletion.
 _COMMON: Final = (
     b'"type":"session"}"name":"session:message the and for with this that from into when not error test fix add '
     b"src/tests/docs/packages/lib/index.test.ts.js.py.md.go.rs.json\\n\\nM \\nA \\nD \\n\\n- README.md CHANGELOG.md"
@@ -27,13 +27,13 @@ _COMMON: Final = (
     b'"superseded_by":null,"supersedes":null,"tags":[],"title":"","trust":"untrusted","updated":17,"valid_from":null,'
     b'"valid_to":null,"value":null}'
 )
-# Copying one is quicker than giving each the common part anew.
+# Copying a primed compressor is faster than priming a new one for each body.
 _PACKING: Final = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _COMMON)
 _UNPACKING: Final = zlib.decompressobj(_WINDOW, _COMMON)
 
 
 class Bodies:
-    """By slot, a number from 0 up that their owner gives."""
+    """Bodies by slot, a number from 0 up that the owner assigns."""
 
     def __init__(self) -> None:
         self._packed: list[bytes | None] = []
@@ -44,12 +44,12 @@ class Bodies:
         return self._bytes >= MOST_BYTES
 
     def get(self, slot: int) -> str | None:
-        """The body in this slot, if it is here."""
+        """Return the body in this slot, or None."""
         packed = self._packed[slot] if slot < len(self._packed) else None
         return None if packed is None else _UNPACKING.copy().decompress(packed).decode("utf-8", "surrogatepass")
 
     def put(self, slot: int, packed: bytes) -> None:
-        """Keep what `packed` gave for the body of this slot, full or not."""
+        """Store a body compressed by `packed`, even if the cache is full."""
         if slot >= len(self._packed):
             self._packed += [None] * (slot + slot // 4 + 1 - len(self._packed))
         self.drop(slot)
@@ -63,7 +63,7 @@ class Bodies:
 
 
 def packed(bodies: Iterable[str]) -> list[bytes]:
-    """Each of the bodies, for `Bodies.put`. May be called from any thread."""
+    """Compress bodies for `Bodies.put`. Thread-safe."""
     found = []
     for body in bodies:
         packing = _PACKING.copy()

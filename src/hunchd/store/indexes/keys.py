@@ -1,4 +1,4 @@
-"""Which rows have a text in some column: by its hash, 12 bytes a row, so that 100,000 cost a megabyte."""
+"""Index of rows by the hash of a text: 12 bytes a row, about 1 MB for 100,000 rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-# How many gather in the dictionary before they are merged into the sorted arrays.
+# Additions that gather in the dictionary before they are merged into the sorted arrays.
 _MERGE_AT = 8_192
 
 Slots = npt.NDArray[np.intp]
 
 
 class Keys:
-    """Texts and the slots of the rows that have them. Two texts may have one hash: whoever reads a row compares."""
+    """Multimap from texts to slots, by hash.
+
+    Two texts may share a hash: callers compare the text of the row.
+    """
 
     def __init__(self) -> None:
         self._hashes: npt.NDArray[np.int64] = np.empty(0, np.int64)  # sorted, equals in the order of their slots
@@ -30,13 +33,13 @@ class Keys:
             self.settle()
 
     def find(self, text: str) -> Slots:
-        """All slots that were added for `text`."""
+        """Return all slots that were added for `text`."""
         hashed = hash(text)
         begin, end = (int(np.searchsorted(self._hashes, hashed, side)) for side in ("left", "right"))
         return np.concatenate([self._slots[begin:end], np.array(self._recent.get(hashed, ()), np.intp)]).astype(np.intp)
 
     def first(self, texts: Sequence[str]) -> Slots:
-        """For each of the texts the slot that was added for it last, or -1."""
+        """Return the slot added last for each text, or -1."""
         hashes = np.fromiter(map(hash, texts), np.int64, len(texts))
         found = np.full(len(texts), -1, np.intp)
         if len(self._hashes):
@@ -50,13 +53,13 @@ class Keys:
         return found
 
     def shared(self) -> Slots:
-        """The slots whose text, or its hash, another slot has too; of those that are settled."""
+        """Return merged slots whose hash another slot has too."""
         _, counts = np.unique(self._hashes, return_counts=True)
         found: Slots = self._slots[np.repeat(counts > 1, counts)].astype(np.intp)
         return found
 
     def settle(self) -> None:
-        """Merge what was added lately."""
+        """Merge recent additions into the sorted arrays."""
         if not self._added:
             return
         hashes, slots = (np.array(column) for column in zip(*self._added, strict=True))

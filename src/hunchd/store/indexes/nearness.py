@@ -1,7 +1,7 @@
-"""Which vectors are nearest to a question: all are compared by their signs, the best of them by their numbers.
+"""Vector search in two passes: all vectors by sign bits, the best of them by bytes.
 
-A vector of 384 numbers is kept as 384 bits and as 384 bytes. Comparing the bits of 100,000 takes a millisecond and a
-half; the thousand that agree most are then compared as precisely as bytes can tell, which is to three decimals.
+A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms;
+the thousand that agree most are then compared as precisely as bytes allow, which is to three decimals.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-# Compared by their numbers, of those that agree most in their signs: measured, 98 of the 100 truly nearest are among
-# them when a hundredth of all is looked at, and nearly all of the first twenty.
+# Vectors of the second pass, those that agree most in their sign bits: measured, 98 of the 100 truly nearest are among
+# them if they are a hundredth of all vectors, and nearly all of the first twenty.
 FINALISTS: Final = 1_000
 _WORD: Final = 64  # bits
-_AT_ONCE: Final = 4_096  # slots whose signs stay in the processor's nearest cache
+_AT_ONCE: Final = 4_096  # slots whose sign bits fit into the processor's first-level cache
 _LARGEST: Final = 127  # of a signed byte
 
 Slots = npt.NDArray[np.intp]
@@ -23,16 +23,19 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Nearness:
-    """Vectors by slot, a number from 0 up that its owner gives. All of one length, a multiple of 64."""
+    """Vectors by slot, a number from 0 up that the owner assigns.
+
+    All vectors have one length, a multiple of 64.
+    """
 
     def __init__(self, dimensions: int) -> None:
         self._signs: npt.NDArray[np.uint64] = np.zeros((dimensions // _WORD, 0), np.uint64)
         self._bytes: npt.NDArray[np.int8] = np.zeros((0, dimensions), np.int8)
-        self._scales: npt.NDArray[np.float32] = np.zeros(0, np.float32)  # 0: no vector there
-        self._wanted = 0  # slots for which there is room as soon as one has a vector
+        self._scales: npt.NDArray[np.float32] = np.zeros(0, np.float32)  # 0: no vector in this slot
+        self._wanted = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
-        """There will be so many. Without a vector in any, no room is taken."""
+        """Announce the number of slots; memory is allocated with the first vector."""
         self._wanted = max(self._wanted, slots)
         if len(self._scales):
             self._grow(self._wanted)
@@ -44,11 +47,11 @@ class Nearness:
             self._scales = _grown(self._scales, size)
 
     def put(self, slots: Slots, vectors: npt.NDArray[np.float32]) -> None:
-        """Keep these vectors, a row each."""
+        """Store vectors, one row for each slot."""
         if not len(slots):
             return
         last = int(np.max(slots)) + 1
-        if last > self._wanted:  # a quarter more, so that growing one by one copies seldom
+        if last > self._wanted:  # a quarter more, so that growing one by one seldom copies
             self._wanted = last + last // 4
         self._grow(self._wanted)
         largest = np.abs(vectors).max(axis=1)
@@ -58,12 +61,12 @@ class Nearness:
         self._signs[:, slots] = _signs_of(vectors).T
 
     def clear(self, slots: Slots) -> None:
-        """There is no vector in these slots any more."""
+        """Remove the vectors of these slots."""
         if len(self._scales):
             self._scales[slots] = 0.0
 
     def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
-        """The k slots nearest to `vector`, of those that `among` lets through, and their cosine similarities."""
+        """Return the `k` slots of `among` nearest to `vector`, with cosine similarities."""
         if not len(self._scales):
             return np.zeros(0, np.intp), np.zeros(0, np.float32)
         asked = np.frombuffer(vector, "<f4")
@@ -76,7 +79,7 @@ class Nearness:
         return slots[best], similarities[best]
 
     def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
-        """The cosine of each of the slots with `vector`; 0 where there is none."""
+        """Return the cosine of each slot with `vector`; 0 if the slot has none."""
         if not len(self._scales):
             return np.zeros(len(slots), np.float32)
         asked = np.frombuffer(vector, "<f4")
@@ -84,12 +87,12 @@ class Nearness:
         return found
 
     def short(self, slot: int) -> bytes:
-        """The vector in this slot in signed bytes: of the right direction, of another length."""
+        """Return the vector in this slot as signed bytes: same direction, another length."""
         found: bytes = self._bytes[slot].tobytes()
         return found
 
     def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
-        """The slots whose signs differ least from those of `asked`, about as many as there are finalists."""
+        """Return about FINALISTS slots whose sign bits differ least from those of `asked`."""
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
         theirs = _signs_of(asked[None]).T
@@ -101,7 +104,7 @@ class Nearness:
             np.bitwise_count(word, out=counted)
             np.add.reduce(counted, axis=0, dtype=np.uint16, out=some)
         differing[~passing] = dimensions + 1
-        # Counted, not sorted: a third of the time.
+        # A counting sort takes a third of the time of a comparison sort.
         most = min(int(np.searchsorted(np.bincount(differing).cumsum(), FINALISTS)), dimensions)
         return np.flatnonzero(differing <= most)
 

@@ -1,8 +1,8 @@
-"""An inverted index of texts: which say a term and how often, ranked by BM25. Arrays only, wherever they lie.
+"""Inverted index with BM25 ranking, made of arrays that may be memory-mapped.
 
-A question adds up, term by term, what each text that says it gains: a millisecond for ten terms among 100,000 texts.
-What was indexed long ago is one block that never changes and may be mapped from a file; what came since is added to a
-tail. Now and then both are merged into a new block, from which those texts are left out that are gone.
+A query adds up the gain of each text, term by term: 1 ms for ten terms among 100,000 texts. Older texts are in one
+immutable block, which may be mapped from a file; newer ones are added to a tail. From time to time both are merged
+into a new block without the texts that were deleted.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy.typing as npt
 
 from hunchd.store.indexes.nearness import Mask, Slots
 
-# The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
+# The usual constants of BM25: saturation of repeated words (k1) and length normalisation (b).
 SATURATION: Final = 1.2
 LENGTH_WEIGHT: Final = 0.75
-# A text that is so many times as long as the mean is held back no more for what it is longer: it is many texts, the
-# history of a module or a log, and what one of its lines says of a question does not count less for the others.
+# Cap of the length normalisation, in mean lengths: such a text is really many texts, the history of a module or a log,
+# and a line of it that answers a query does not count less for the others.
 LONGEST: Final = 8.0
-# A posting is the number of a text and how often it says the term. More often than this counts no more.
+# A posting is the number of a text and its count of the term, which is capped.
 TIMES_BITS: Final = 6
 MOST_TIMES: Final = (1 << TIMES_BITS) - 1
-_SAMPLED: Final = 8  # of so many texts one is looked at first
-_AT_ONCE: Final = 1 << 18  # postings that are merged at once, in about ten megabytes
+_SAMPLED: Final = 8  # one of this many texts is sampled to estimate the k-th score
+_AT_ONCE: Final = 1 << 18  # postings that are merged in one step, in about 10 MB
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.uint32]
@@ -38,36 +38,40 @@ Norms = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Texts by number, from 0 up. `postings[begins[i]:begins[i + 1]]` are those of `terms[i]`, in order."""
+    """Immutable part of the index; texts are numbered from 0 up.
+
+    `postings[begins[i]:begins[i + 1]]` are the postings of `terms[i]`, in order.
+    """
 
     terms: Keys  # ascending
-    begins: Numbers  # one more than there are terms
+    begins: Numbers  # one element more than `terms`
     postings: Numbers
-    lengths: Numbers  # of each text, in words that are terms
-    keys: Keys  # by which the owner knows the text
+    lengths: Numbers  # of each text, in terms
+    keys: Keys  # by which the owner identifies the text
 
     def counts(self, begin: int = 0, end: int | None = None) -> npt.NDArray[np.int64]:
-        """Of some of the terms, how many texts say each."""
+        """Return the number of texts with each term of a range."""
         begins = self.begins[begin : len(self.begins) if end is None else end + 1].astype(np.int64)
         return begins[1:] - begins[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The postings of some terms, in a new block. Pieces come in the order of their terms."""
+    """Postings of some terms of a new block. Pieces come in the order of their terms."""
 
     terms: Keys
-    counts: Numbers  # of the postings of each
+    counts: Numbers  # number of postings of each term
     postings: Numbers
 
 
 def nothing() -> Block:
+    """Return an empty block."""
     empty = np.zeros(0, np.uint32)
     return Block(np.zeros(0, np.uint64), np.zeros(1, np.uint32), empty, empty, np.zeros(0, np.uint64))
 
 
 class _Norms:
-    """How much each text is held back for its length. Kept, because it seldom changes."""
+    """Cache of the BM25 length norms, which seldom change."""
 
     def __init__(self) -> None:
         self._norms: Norms = np.zeros(0, np.float32)
@@ -84,10 +88,13 @@ class _Norms:
 
 
 class Postings:
-    """Texts of an owner who knows them by slots, numbers from 0 up, and over a new start by keys."""
+    """Inverted index of texts.
+
+    The owner identifies a text by its slot, a number from 0 up, and across restarts by its key.
+    """
 
     def __init__(self, block: Block | None = None, keys: Keys | None = None, living: Mask | None = None) -> None:
-        """The texts of `block` that are still there: whose key one of the `living` slots has."""
+        """Take over the texts of `block` whose key belongs to one of the `living` slots."""
         self.block = block or nothing()
         keys = np.zeros(0, np.uint64) if keys is None else keys
         living = np.zeros(0, np.bool_) if living is None else living
@@ -102,33 +109,33 @@ class Postings:
         self._waiting: list[int] = np.flatnonzero(living & ~covered)[::-1].tolist()
 
     def __len__(self) -> int:
-        """Texts that are indexed, and those of them that are gone by now."""
+        """Return the number of indexed texts, including deleted ones."""
         return len(self._slots) + len(self._tail_slots)
 
     @property
     def added(self) -> int:
-        """Texts since the block was made."""
+        """Number of texts added since the block was built."""
         return len(self._tail_slots)
 
     def is_stale(self, living: Mask) -> bool:
-        """Whether texts came since the block was made, or went."""
+        """Return True if texts were added or deleted since the block was built."""
         return bool(self._tail_slots) or not bool(_living(self._slots, living).all())
 
     @property
     def is_whole(self) -> bool:
-        """Whether every text is indexed."""
+        """True if every text is indexed."""
         return not self._waiting
 
     def waiting(self, many: int) -> list[int]:
-        """Slots whose text is to be added, the first of them."""
+        """Return the first `many` slots whose text is not indexed yet."""
         return self._waiting[-many:][::-1]
 
     def skip(self, many: int) -> None:
-        """So many of those that wait were added, or are gone."""
+        """Remove the first `many` slots from the waiting ones: they were added or deleted."""
         del self._waiting[-many:]
 
     def add(self, slot: int, key: int, counts: Mapping[int, int]) -> None:
-        """Index the text in `slot`, of these terms."""
+        """Index the text in `slot`, given as terms with counts."""
         number = len(self._tail_slots)
         tail = self._tail
         for term, times in counts.items():
@@ -144,8 +151,10 @@ class Postings:
         self._length += length
 
     def search(self, asked: Mapping[int, int], among: Mask, k: int) -> tuple[Slots, Scores]:
-        """The k slots of `among` whose texts say most of `asked` (terms, and how often each counts), best first; equals
-        in the order of their slots."""
+        """Return the `k` best slots of `among` for the terms `asked`, with BM25 scores.
+
+        `asked` maps each term to its weight. Ties are in the order of slots.
+        """
         terms = np.fromiter(asked, np.uint64, len(asked))
         places = np.searchsorted(self.block.terms, terms)
         known = places < len(self.block.terms)
@@ -169,8 +178,10 @@ class Postings:
         return slots[order], scores[order]
 
     def merged(self, living: Mask) -> tuple[Iterator[Piece], Numbers, Keys]:
-        """A new block of the texts that live, piece by piece, and their lengths and keys. Nothing may be added before
-        it is done; looking is free."""
+        """Return the pieces of a new block of the living texts, with lengths and keys.
+
+        Nothing may be added before the pieces are consumed; searching is allowed.
+        """
         tail_slots = np.array(self._tail_slots, np.intp)
         keep, keep_added = (_living(slots, living) for slots in (self._slots, tail_slots))
         first = int(np.count_nonzero(keep))
@@ -181,7 +192,7 @@ class Postings:
         return self._pieces(keep, numbers, keep_added, added), lengths, keys
 
     def _living(self, among: Mask) -> Mask:
-        """The texts of the block that `among` lets through: mostly the same as the last time."""
+        """Return a mask of the block's texts in `among`; the last one is cached."""
         if self._passed is None or self._passed[0] is not among:
             self._passed = (among, _living(self._slots, among))
         return self._passed[1]
@@ -215,14 +226,14 @@ _NONE: Final = np.zeros(0, np.uint32)
 
 
 def rarity(texts: int, saying: int) -> float:
-    """How much a term counts that so many of the texts say."""
+    """Return the BM25 inverse document frequency of a term in `saying` of the texts."""
     return math.log(1 + (texts - saying + 0.5) / (saying + 0.5))
 
 
 def _best(
     found: Sequence[tuple[float, Numbers]], norms: Norms, slots: Slots, living: Mask, k: int
 ) -> tuple[Slots, Scores]:
-    """The best of a part's texts that live: the weight of each term, and its postings."""
+    """Return the best living texts of one part, given weight and postings of each term."""
     if not found:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)
     postings = np.concatenate([one for _, one in found])
@@ -232,7 +243,7 @@ def _best(
     gains *= np.repeat(np.array([weight for weight, _ in found], np.float32), [len(one) for _, one in found])
     scores = np.bincount(texts, gains, len(slots)).astype(np.float64, copy=False)
     there = np.flatnonzero((scores > 0) & living)
-    if len(there) > k * _SAMPLED:  # what so many of a part reach, so many of all do: the others need no sorting
+    if len(there) > k * _SAMPLED:  # the k-th score of a sample is a lower bound: the rest needs no sorting
         there = there[scores[there] >= _reached_by(k, scores[there[::_SAMPLED]])]
     if len(there) > k:
         there = there[scores[there] >= _reached_by(k, scores[there])]
@@ -240,12 +251,12 @@ def _best(
 
 
 def _reached_by(k: int, scores: Scores) -> float:
-    """What the k best of the scores reach."""
+    """Return the k-th best score."""
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
 def _living(slots: Slots, living: Mask) -> Mask:
-    """Which of the slots are there and live. A slot that is newer than the mask does not."""
+    """Return a mask of the slots that exist and live; slots newer than the mask do not."""
     if not len(living):
         return np.zeros(len(slots), np.bool_)
     found: Mask = living.take(slots, mode="clip")
@@ -255,7 +266,7 @@ def _living(slots: Slots, living: Mask) -> Mask:
 def _renumbered(
     postings: Numbers, whose: npt.NDArray[np.intp], keep: Mask, numbers: Numbers
 ) -> tuple[Numbers, npt.NDArray[np.intp]]:
-    """The postings of the texts that are kept, with their new numbers."""
+    """Return the postings of the texts in `keep`, renumbered, and their terms."""
     texts = postings >> TIMES_BITS
     kept = keep[texts]
     texts = texts[kept]
@@ -271,7 +282,7 @@ def _piece(terms: Keys, parts: Sequence[tuple[Numbers, npt.NDArray[np.intp]]]) -
 
 
 def _slots_of(wanted: Keys, keys: Keys, living: Mask) -> Slots:
-    """For each key the living slot that has it, or -1; a key that was given twice is found once."""
+    """Return the living slot of each key, or -1; a repeated key is found once."""
     found = np.full(len(wanted), -1, np.intp)
     slots = np.flatnonzero(living)
     if not len(slots) or not len(wanted):

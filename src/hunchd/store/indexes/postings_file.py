@@ -1,6 +1,7 @@
-"""A block of postings in a file: written piece by piece, read by mapping it, so that it weighs what is looked at.
+"""File of a postings block: written piece by piece, read by memory mapping.
 
-The file can always be made again: whoever finds it missing, damaged or of other rules makes it anew.
+Only the parts that are accessed take memory. The file can always be rebuilt: a caller that finds it missing,
+damaged or of another format does so.
 """
 
 from __future__ import annotations
@@ -24,30 +25,30 @@ from hunchd.store.indexes.terms import RULES
 logger = logging.getLogger(__name__)
 
 _MAGIC: Final = b"hunchw01"
-# At the end, because the numbers are known then: magic, rules, checksum of all before, and how many there are of each.
+# Footer, because the numbers are known at the end: magic, rules, checksum of all before, counts of the three arrays.
 _FOOT: Final = struct.Struct("<8sIIQQQ")
 _READ_AT_ONCE: Final = 1 << 20
 
 
 def write(files: Files, path: Path, pieces: Iterable[Piece], lengths: Numbers, keys: Keys) -> None:
-    """`path` holds the old block or all of the new one, also after a power cut in the middle. Raises OSError."""
+    """Replace the file at `path` atomically. Raises OSError."""
     replace_file(files, path, _content(pieces, lengths, keys))
 
 
 def read(path: Path) -> Block | None:
-    """The block, every byte of it looked at. None: it is not there, or has to be made anew."""
+    """Map the block after verifying its checksum; None if it has to be rebuilt."""
     try:
         with path.open("rb", buffering=0) as file:
             return _mapped(file, path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        logger.warning("the index of words %s is made anew: %s", path, error)
+        logger.warning("the word index %s is rebuilt: %s", path, error)
         return None
 
 
 def _content(pieces: Iterable[Piece], lengths: Numbers, keys: Keys) -> Iterator[bytes]:
-    """The file in parts."""
+    """Yield the content of the file in parts."""
     checksum, terms, counts, many = 0, [], [], 0
     for piece in pieces:
         part = piece.postings.astype("<u4").tobytes()
@@ -77,13 +78,13 @@ def _mapped(file: Any, path: Path) -> Block:
     file.seek(size - _FOOT.size)
     magic, rules, checksum, many, terms, texts = _FOOT.unpack(file.read(_FOOT.size))
     if magic != _MAGIC or rules != RULES:
-        raise ValueError("it follows other rules")
+        raise ValueError("it has another format")
     padded = 4 * many + -4 * many % 8
     if size != padded + 8 * (terms + texts) + 4 * (terms + 1 + texts) + _FOOT.size:
-        raise ValueError("it is of another length than it says")
+        raise ValueError("its length does not match its footer")
     if _checksum(file, size - _FOOT.size) != checksum:
-        raise ValueError("it is not as it was written")
-    # A file that is mapped cannot be replaced on Windows.
+        raise ValueError("its checksum is wrong")
+    # A mapped file cannot be replaced on Windows.
     content: Any = path.read_bytes() if sys.platform == "win32" else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     begins = padded + 8 * (terms + texts)
     return Block(
@@ -96,7 +97,10 @@ def _mapped(file: Any, path: Path) -> Block:
 
 
 def _checksum(file: Any, size: int) -> int:
-    """Read in pieces, not through the mapping: what is mapped weighs once it was looked at."""
+    """Return the CRC32 of the first `size` bytes.
+
+    The file is read in chunks instead of through the mapping, whose pages take memory once they were accessed.
+    """
     file.seek(0)
     found, left = 0, size
     buffer = bytearray(_READ_AT_ONCE)

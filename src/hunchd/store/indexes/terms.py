@@ -1,7 +1,7 @@
-"""The terms that texts are indexed and asked by: words in lower case, without accents and endings, as numbers.
+"""Terms of texts and queries: lowercase words without accents, stemmed and hashed.
 
-The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), empty
-words left out, a word of more than 64 characters unknown. Whoever changes them raises `RULES`.
+The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), no
+stop words, no words of more than 64 characters. Increase `RULES` with every change.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hunchd.store.indexes.words import EMPTY
 
 RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
-# Words that a stem is looked up for once: nine of ten of a long history, in four megabytes.
+# Words whose stem is cached: nine of ten words of a long history, in 4 MB.
 _KNOWN: Final = 1 << 14
 _WORD: Final = re.compile(r"[^\W_]+")
 _STEMMER: Final = SnowballStemmer("english")
-# Those of the empty words that are stems: words are looked at without their endings.
+# Stop words that are stems: words are compared after stemming.
 _EMPTY: Final = frozenset(word for word in EMPTY if _STEMMER.stem_word(word) == word)
 _LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00))
 _LIGATURES: Final = {"æ": "ae", "œ": "oe", "ø": "o", "ß": "ss", "đ": "d", "ð": "d", "ħ": "h", "ł": "l", "þ": "th"}
 
 
 def counts_of(text: str) -> dict[int, int]:
-    """The terms of `text` and how often it says each."""
+    """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
     for word, times in Counter(_WORD.findall(text.lower())).items():
         if term := _term(word):
@@ -39,13 +39,13 @@ def counts_of(text: str) -> dict[int, int]:
 
 
 def forget_words() -> None:
-    """After many texts: the memory that their words take is worth more than their stems."""
+    """Clear the cache of stems, which takes memory after many texts."""
     _term.cache_clear()
 
 
 @lru_cache(maxsize=_KNOWN)
 def _term(word: str) -> int:
-    """0: no term."""
+    """Return the hashed stem of a word; 0 if it is no term."""
     if len(word) > LONGEST_WORD:
         return 0
     root = _STEMMER.stem_word(word if word.isascii() else word.translate(_folding()))
@@ -57,7 +57,10 @@ def _term(word: str) -> int:
 
 @lru_cache(maxsize=1)
 def _folding() -> dict[int, str]:
-    """Latin letters with something around them, as they are without. Other scripts mean something by it."""
+    """Return a table that strips diacritics from Latin letters.
+
+    In other scripts they carry meaning.
+    """
     plain = {code: unicodedata.normalize("NFKD", chr(code))[0] for letters in _LATIN for code in letters}
     return {code: letter for code, letter in plain.items() if letter.isascii()} | {
         ord(letter): letters for letter, letters in _LIGATURES.items()

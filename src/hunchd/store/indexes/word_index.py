@@ -1,4 +1,4 @@
-"""Texts found by their words, ranked by BM25; small enough to be kept in memory and changed with every signal."""
+"""In-memory word index with BM25 ranking, small enough to be updated with every signal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from hunchd.store.indexes.words import EMPTY
 
-# The usual constants of BM25: how soon repeating a word stops helping, how much a long text is held back.
+# The usual constants of BM25: saturation of repeated words (k1) and length normalisation (b).
 _SATURATION = 1.2
 _LENGTH_WEIGHT = 0.75
-# A longer text is found by its beginning here; the store indexes all of it.
+# Only the beginning of a longer text is indexed here; the store indexes all of it.
 _INDEXED_CHARACTERS = 8_000
-# Of a pasted question the rarest words decide; the others cost time.
+# Of a pasted query the rarest words decide; the others cost time.
 _ASKED_WORDS = 24
-# From this share of the texts on, and this number of them, a word is common: looking at each would take milliseconds.
+# A word in this share of the texts, and at least this many, is common: visiting each would take milliseconds.
 _COMMON = 0.25
 _MANY = 500
 
@@ -31,14 +31,19 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+
 
 
 class Found(NamedTuple):
+    """Text found by its words."""
+
     id: str
     score: float
-    words: tuple[str, ...]  # of the question, those it was found by, the most telling first
-    share: float  # how much of the question they are, 0..1: rare words are more of it
+    words: tuple[str, ...]  # of the query, those it was found by, the rarest first
+    share: float  # weight of these words in the query, 0..1: rare words weigh more
 
 
 def words_of(text: str) -> Counter[str]:
-    """How often each word occurs, in lower case; `getUserName` and `get_user_name` count as get, user and name too."""
+    """Count the lowercase words of a text.
+
+    `getUserName` and `get_user_name` also count as get, user and name.
+    """
     counts: Counter[str] = Counter()
     for word, times in Counter(_WORD.findall(text)).items():
         for part in {word.lower(), *_parts(word)}:
@@ -47,15 +52,18 @@ def words_of(text: str) -> Counter[str]:
 
 
 def asked_for(question: str) -> Iterable[str]:
-    """Its words but for those that say nothing: "the" is in few templates of code, and would be taken for telling."""
+    """Return the words of a query without stop words, or all if nothing else is left.
+
+    "the" is rare in templates of code, and would be taken for a significant word there.
+    """
     words = words_of(question)
     return [word for word in words if word not in EMPTY] or words
 
 
 def forms_of(word: str) -> Iterable[str]:
-    """The word and how it may stand in a text: whoever is told that deploys happen on Tuesdays is asked when to deploy.
+    """Return the word and its possible inflections: a fact says "deploys", a query "deploy".
 
-    The store has the stems of words; this index has the words, and finds their forms by trying them.
+    The store indexes stems; this index holds whole words and tries their forms.
     """
     if not (word.isascii() and word.isalpha() and len(word) >= _SHORTEST_WITH_FORMS):
         return (word,)
@@ -76,7 +84,7 @@ def _parts(word: str) -> Iterable[str]:
 
 
 class WordIndex:
-    """Ids with the words of their texts."""
+    """Index from words to the ids of texts."""
 
     def __init__(self) -> None:
         self._postings: dict[str, dict[str, int]] = {}  # word → id → weighted count
@@ -88,7 +96,7 @@ class WordIndex:
         return len(self._words)
 
     def add(self, identifier: str, fields: Sequence[tuple[str, int]]) -> int:
-        """Index `fields`: texts, each with the weight of its words. How many different words there are."""
+        """Index weighted texts under an id; return the number of distinct words."""
         self.remove(identifier)
         counts: Counter[str] = Counter()
         for text, weight in fields:
@@ -110,8 +118,10 @@ class WordIndex:
         self._total_length -= self._lengths.pop(identifier, 0)
 
     def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
-        """Every text that shares a word with `question`, best first; equals in order of their ids. `among`: of these
-        ids alone, which costs nothing for the others."""
+        """Yield texts that share a word with `question`, best first; ties by id.
+
+        `among` restricts the search to these ids, and saves the cost of the others.
+        """
         known = {word: told for word in asked_for(question) if (told := self._told(word))}
         asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
         missing = sum(
@@ -125,7 +135,7 @@ class WordIndex:
         lengths = self._lengths
         for form in (form for _, _, forms in asked for form in forms):
             postings = self._postings[form]
-            # A common word ranks what rarer words have found; by itself it would find nearly everything.
+            # A common word only ranks what rarer words have found; by itself it would match nearly everything.
             only_rank = scores and len(postings) > max(_MANY, _COMMON * len(self._words))
             weight = self._rarity(len(postings)) * (_SATURATION + 1)
             looked_at = postings.keys() if among is None else among & postings.keys()
@@ -136,13 +146,13 @@ class WordIndex:
         return self._best_first(scores, asked, missing)
 
     def _told(self, word: str) -> dict[str, int]:
-        """The forms of a word that there are, each with the number of texts that have it."""
+        """Return the indexed forms of a word with the number of texts that have each."""
         return {form: len(postings) for form in forms_of(word) if (postings := self._postings.get(form))}
 
     def _best_first(
         self, scores: dict[str, float], asked: list[tuple[int, str, tuple[str, ...]]], missing: int
     ) -> Iterator[Found]:
-        # A heap, because a few are taken of what may be thousands.
+        # A heap, because a few results are consumed of possibly thousands.
         heap = [(-score, identifier) for identifier, score in scores.items()]
         heapify(heap)
         weights = {word: self._rarity(frequency) for frequency, word, _ in asked}

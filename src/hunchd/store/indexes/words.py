@@ -1,16 +1,16 @@
-"""The words a text is found by: what the full-text index is given, and what a question is turned into."""
+"""Tokenization for the full-text index and its queries."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# Longer texts are found by their beginning: an index entry per word of a megabyte costs more than it ever finds.
+# Only the beginning of longer texts is indexed: entries for every word of a megabyte cost more than they find.
 LONGEST_TEXT: Final = 200_000  # characters
-# A question longer than this is pasted text; its first different words say what it is about.
+# A query longer than this is pasted text; its first distinct words tell its topic.
 LONGEST_QUESTION: Final = 32  # words
 
-# The Natural Language Toolkit's list: what these words are found in has nothing to do with what is asked.
+# Stop words, the list of the Natural Language Toolkit.
 EMPTY: Final = frozenset(
     """
     a about above after again against ain all am an and any are aren as at be because been before being below between
@@ -29,12 +29,14 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
 
 def parts(text: str) -> list[str]:
-    """What a word-by-word index misses, in order and once each: `getUserName` is also get, user and name,
-    and an unspaced script is also its pairs of characters."""
+    """Return distinct subwords that a word index misses, in order.
+
+    `getUserName` contains get, user and name; text without spaces (CJK) is split into pairs of characters.
+    """
     found: dict[str, None] = {}
     for word in _WORD.findall(text):
         if word.isascii():
-            if word.isalpha() and (word[1:].islower() or len(word) == 1):  # nearly all are in one piece
+            if word.isalpha() and (word[1:].islower() or len(word) == 1):  # most words are not compound
                 continue
             pieces = _PART.findall(word)
             if len(pieces) > 1:
@@ -46,13 +48,13 @@ def parts(text: str) -> list[str]:
 
 
 def index_text(*texts: str | None) -> str:
-    """What the full-text index is given for these texts."""
+    """Return the content of the full-text index for these texts."""
     whole = "\n".join(text for text in texts if text)[:LONGEST_TEXT]
     return "\n".join(filter(None, (whole, " ".join(parts(whole)))))
 
 
 def question(text: str) -> str:
-    """`text` as the full-text index is asked: different words only, with their parts, not more than it can use."""
+    """Return the full-text query for `text`: distinct words with their subwords, truncated."""
     words = dict.fromkeys(_WORD.findall(text))
     asked = list(words)[:LONGEST_QUESTION]
     return " ".join(dict.fromkeys([*asked, *parts(" ".join(asked))]))

@@ -1,1 +1,1 @@
-"""The journal: what was accepted and is not yet in the tables, in files that survive a power cut."""
+"""Journal: write-ahead log of accepted records that are not in the tables yet."""

@@ -1,4 +1,4 @@
-"""Bytes of the journal that could not be read: kept for a person to look at, and counted."""
+"""Counting and copying of journal bytes that cannot be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_COPY_BYTES = 4 * 1024 * 1024
 
 
 class SetAside:
-    """`count` damaged stretches were met since the journal was opened, of which copies lie in `folder`."""
+    """Damage found since the journal was opened; copies of the bytes are in `folder`."""
 
     def __init__(self, files: Files, folder: Path) -> None:
         self._files = files
@@ -25,16 +25,20 @@ class SetAside:
         self.count = 0
 
     def keep(self, path: Path, content: bytes, damage: Damage, *, at: int = 0) -> None:
-        """Counts a stretch once, says so and copies it; `content` begins `at` bytes into the file.
+        """Count, log and copy a damaged range once; `content` begins `at` bytes into the file.
 
-        A torn end was never acknowledged: it is no loss.
+        A torn end was never acknowledged, so it is not counted as loss.
         """
         begin = at + damage.offset
         if (path.name, begin) in self._seen:
             return
         self._seen.add((path.name, begin))
         if damage.torn:
-            logger.info("%s ended in %d bytes of an unfinished write", path.name, damage.end - damage.offset)
+            logger.info(
+                "%s ended with %d bytes of an unfinished write; they were cut off",
+                path.name,
+                damage.end - damage.offset,
+            )
             return
         self.count += 1
         logger.warning("%s is damaged from byte %d to %d; the rest was read", path, begin, at + damage.end)
@@ -44,21 +48,21 @@ class SetAside:
             logger.warning("the damaged bytes of %s could not be copied aside: %s", path.name, error)
 
     def missing(self, path: Path, first: int, last: int) -> None:
-        """Counts a gap in the chain of segments: a file between was removed or emptied."""
+        """Count a gap between segments: a file was removed or emptied."""
         if (path.name, -1) not in self._seen:
             self._seen.add((path.name, -1))
             self.count += 1
             logger.warning("records %d to %d are missing before %s", first, last, path)
 
     def unreadable(self, path: Path, error: OSError) -> None:
-        """Counts a file that the disk does not give back."""
+        """Count a file that cannot be read."""
         if (path.name, -2) not in self._seen:
             self._seen.add((path.name, -2))
             self.count += 1
             logger.warning("%s cannot be read: %s", path, error)
 
     def move(self, path: Path) -> None:
-        """Takes a whole file out of the way."""
+        """Move a whole file into the folder."""
         try:
             private_folder(self._folder)
             self._files.rename(path, self._folder / path.name)
@@ -66,7 +70,7 @@ class SetAside:
             logger.warning("%s could not be moved aside: %s", path, error)
 
     def clear(self) -> None:
-        """Removes every copy: what was erased must not survive here."""
+        """Remove every copy: erased records must not survive here."""
         for copy in self._copies():
             self._files.remove(copy)
 

@@ -1,4 +1,4 @@
-"""What is left of a segment when records are erased from it."""
+"""Erasure of records from a segment."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from hunchd.store.journal.segments import (
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
+    """Content of a segment after an erasure."""
+
     content: bytes
     entries: Entries
-    last: int  # the newest sequence number, whether its record is still there or not
+    last: int  # newest sequence number, even if its record was erased
     erased: tuple[int, ...]  # keys of the ids of the erased records
 
 
 def remaining(
     content: bytes, first: int, without: Callable[[Record], bool], *, up_to: int | None = None
 ) -> Remainder | None:
-    """The segment without the records up to number `up_to` for which `without` is true, nor anything unreadable; None:
-    as it was.
+    """Return the segment without the records for which `without` is true; None if unchanged.
 
-    Unreadable bytes may hold what is to be erased, and nobody can tell: they go.
+    Only records up to number `up_to` are erased. Unreadable bytes are dropped too: they may hold what is to be
+    erased, and nobody can tell.
     """
     whole = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if whole else header_bytes(first, 0)]
@@ -53,7 +55,7 @@ def remaining(
     if not erased and not damaged:
         return None
     if last and (not entries or entries.sequences[-1] < last):
-        # Keeps the number used, and the next segment from missing its predecessor.
+        # Keeps the number taken, and the next segment from reporting a gap before it.
         pieces.append(erased_frame_bytes(last))
     return Remainder(b"".join(pieces), entries, last, tuple(erased))
 

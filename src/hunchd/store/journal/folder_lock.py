@@ -1,4 +1,4 @@
-"""One process at a time has a folder open for writing; the system lets go of it when that process dies."""
+"""Lock of a folder against other processes, which the system releases on exit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ if sys.platform != "win32":
 
 
 class FolderLock:
+    """Exclusive lock file that holds the process id of its owner."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Conflict, with the process id of the holder, when another one has it."""
+        """Acquire the lock. Raises Conflict with the owner's process id if it is taken."""
         guards = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | guards, 0o600)
         if sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""The ids of records whose segments are gone: appended block by block, so that a restart still knows them."""
+"""Log of the ids of records whose segments were dropped, for deduplication after a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _numbers() -> array[int]:
 
 @dataclass(slots=True)
 class Entries:
-    """Three columns of equal length: sequence numbers (rising), keys of the ids, keys of their projects."""
+    """Columns of equal length: ascending sequence numbers, id keys, project keys."""
 
     sequences: array[int] = field(default_factory=_numbers)
     id_keys: array[int] = field(default_factory=_numbers)
@@ -42,15 +42,21 @@ class Entries:
         self.project_keys.extend(other.project_keys)
 
     def columns(self) -> Numbers:
-        """3 rows: sequences, keys, projects."""
+        """Return an array of 3 rows: sequence numbers, id keys, project keys."""
         return np.array([self.sequences, self.id_keys, self.project_keys], dtype="<u8").reshape(3, -1)
 
 
 class IdLog:
-    """One file a generation of `limit` ids; an old generation goes when the newer ones hold `limit` by themselves."""
+    """Log with one file for each generation of `limit` ids.
+
+    An old generation is deleted when the newer ones hold `limit` ids by themselves.
+    """
 
     def __init__(self, files: Files, folder: Path, limit: int, *, unreadable: Callable[[Path, OSError], None]) -> None:
-        """`unreadable` is told of a file that the disk does not give; what it raises is passed on."""
+        """Create the log; `unreadable` is called with each file that cannot be read.
+
+        What it raises is propagated.
+        """
         self._unreadable = unreadable
         self._files = files
         self._folder = folder
@@ -60,7 +66,7 @@ class IdLog:
 
     @property
     def newest(self) -> int:
-        """The highest sequence number in the log; 0 when it is empty."""
+        """Highest sequence number in the log; 0 if it is empty."""
         return self._newest
 
     def load_into(self, remembered: RememberedIds) -> None:
@@ -72,7 +78,7 @@ class IdLog:
             remembered.load(entries[1], entries[0])
 
     def add(self, entries: Entries) -> None:
-        """Durable when it returns. Entries that are in the log already are not added again."""
+        """Append entries and sync; entries that are in the log already are skipped."""
         if not entries or entries.sequences[-1] <= self._newest:
             return
         path, count = next(reversed(self._counts.items()), (None, 0))
@@ -89,7 +95,7 @@ class IdLog:
         self._drop_old_generations()
 
     def forget(self, unwanted: Callable[[Numbers], np.ndarray[tuple[int], np.dtype[np.bool_]]]) -> Numbers:
-        """Erases the entries for which `unwanted(columns)` is true; their keys."""
+        """Erase the entries for which `unwanted(columns)` is true; return their id keys."""
         gone = [np.empty(0, np.uint64)]
         for path in list(self._counts):
             newest, entries = self._read(path)
@@ -105,7 +111,7 @@ class IdLog:
         return np.concatenate(gone)
 
     def _read(self, path: Path) -> tuple[int, Numbers]:
-        """The newest sequence number of a generation, and its entries."""
+        """Return the newest sequence number of a generation, and its entries."""
         try:
             content = self._files.read(path)
         except OSError as error:

@@ -1,7 +1,7 @@
-"""What was accepted and is not yet in the store: acknowledged means written and synced.
+"""Write-ahead log of records that are not in the store yet; acknowledged means synced.
 
-Appends that arrive while the disk is busy share the next write and the next sync. They are written in one thread; a
-checkpoint is written in another, so that it never stands in the way of an acknowledgement.
+Appends that arrive while the disk is busy share the next write and sync (group commit). They are written in one
+thread; checkpoints are written in another, so that they never delay an acknowledgement.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-# One write is at most about this long, so that the first of a burst need not wait for the last.
+# One write is at most about this long, so that the first record of a burst need not wait for the last.
 _GROUP_BYTES = 1024 * 1024
-# When to come back: a sync takes milliseconds, the store catches up in seconds.
+# Seconds until a retry: a sync takes milliseconds, the store catches up in seconds.
 _RETRY_WHEN_BUSY = 0.5
 _RETRY_WHEN_BEHIND = 5.0
 
 
 @dataclass(slots=True)
 class _Group:
-    """Records that are written and synced together: all of them are accepted or none."""
+    """Records that are written and synced together, and accepted or rejected together."""
 
     done: asyncio.Future[Exception | None]
     blocks: list[bytes] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Group:
     size: int = 0
 
     def add(self, sequence: int, id_key: int, project_key: int, payload: bytes) -> int:
-        """How many bytes the record takes."""
+        """Add a record; return its size in bytes."""
         block = frame_bytes(sequence, id_key, project_key, payload)
         self.blocks.append(block)
         self.entries.add(sequence, id_key, project_key)
@@ -57,7 +57,7 @@ class _Group:
 
 
 class _Timed:
-    """Does one thing at a time, and knows since when."""
+    """Runner of one call at a time that knows for how long it has been running."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -76,9 +76,10 @@ class _Timed:
 
 
 class Journal:
-    """Open it once a process, use it from one event loop, close it (or `async with` it).
+    """Journal of a process, used from one event loop; close it or use `async with`.
 
-    Nothing runs in the background while nothing is appended. `failure` says what is wrong now, None when all is well.
+    Nothing runs in the background while nothing is appended. `failure` describes the current problem, None if there
+    is none.
     """
 
     def __init__(self, log: SegmentLog, limits: Limits) -> None:
@@ -92,7 +93,7 @@ class Journal:
         self._entering = 0  # appends that wait for the preparation
         self._groups: deque[_Group] = deque()  # gathering, oldest first
         self._being_written: _Group | None = None
-        self._waiting: dict[int, tuple[int, _Group]] = {}  # key of an id → its number, and what it waits for
+        self._waiting: dict[int, tuple[int, _Group]] = {}  # id key → sequence number and group
         self._waiting_bytes = 0
         self._writing: asyncio.Task[None] | None = None
         self._keeping = Lock()
@@ -109,9 +110,10 @@ class Journal:
         limits: Limits | None = None,
         files: Files | None = None,
     ) -> Journal:
-        """Ready to accept in some milliseconds: older segments are checked in the background, before the first append.
+        """Open the journal within milliseconds; older segments are checked in the background.
 
-        Conflict when another process has it open, StoreError when the folder cannot be used.
+        The check ends before the first append. Raises Conflict if another process has it open, StoreError if the
+        folder cannot be used.
         """
         chosen = limits or Limits(reserve_bytes=reserve_bytes, max_pending=max_pending)
         log = SegmentLog(directory, chosen, files or Files())
@@ -132,9 +134,10 @@ class Journal:
     # -- accepting ----------------------------------------------------------------------------------------------
 
     async def append(self, records: Sequence[Record]) -> list[int]:
-        """The sequence numbers of `records`, all on disk when it returns; a known id gets the number it had.
+        """Append records durably; return their sequence numbers.
 
-        All or nothing: StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that none was kept.
+        A known id gets the number it had. StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that
+        none of the records was accepted.
         """
         framed = [(key_of(record.id), project_key_of(record.project), payload_of(record)) for record in records]
         await self._prepared()
@@ -147,7 +150,10 @@ class Journal:
         return numbers
 
     def _join(self, framed: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
-        """Numbers for all, and the groups to wait for. No await in here: two appends of one id must see each other."""
+        """Assign sequence numbers; return them and the groups to wait for.
+
+        There is no await in here: two appends of one id must see each other.
+        """
         self._log.forget_erased()
         numbers, groups = list[int](), list[_Group]()
         own: _Group | None = None
@@ -175,7 +181,7 @@ class Journal:
             self._writing.add_done_callback(self._writing_ended)
 
     def _gathering(self) -> _Group:
-        """The group that new records join: the newest, if it is not long enough yet."""
+        """Return the group that new records join: the newest, unless it is full."""
         if not self._groups or self._groups[-1].size >= _GROUP_BYTES:
             self._groups.append(_Group(asyncio.get_running_loop().create_future()))
         return self._groups[-1]
@@ -207,7 +213,7 @@ class Journal:
             except OSError as error:
                 self._refuse(group, error)
             except Exception as error:
-                logger.exception("a fault in the journal")
+                logger.exception("unexpected error in the journal; the records are rejected")
                 self._refuse(group, error)
             else:
                 self._accept(group)
@@ -223,7 +229,7 @@ class Journal:
 
     def _refuse(self, group: _Group, error: Exception) -> None:
         failure = f"records cannot be written: {error}"
-        if self.failure != failure:  # once, not for every record of a long outage
+        if self.failure != failure:  # logged once, not for every record of a long outage
             logger.error("%s", failure)
         self.failure = failure
         self._leave(group)
@@ -239,9 +245,9 @@ class Journal:
         self._writing = None
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
-            self._begin_writing()  # what came between the task's last look and this
+            self._begin_writing()  # for records that came after the task's last check
             return
-        self.failure = f"the writing task ended: {error!r}"
+        self.failure = f"the journal's write task ended: {error!r}"
         logger.error("%s", self.failure, exc_info=error)
         for group in self._unwritten():
             self._leave(group)
@@ -252,7 +258,7 @@ class Journal:
         return [*([self._being_written] if self._being_written is not None else []), *self._groups]
 
     async def _prepared(self) -> None:
-        """Waits for the rest of the opening; appends leave it in the order in which they came."""
+        """Wait until opening is finished; appends proceed in the order of their arrival."""
         if self._is_prepared and not self._entering:
             return
         self._entering += 1
@@ -276,14 +282,20 @@ class Journal:
             self.failure = f"the journal cannot be read: {error}"
             raise _translated(error) from error
 
-    # -- handing on ---------------------------------------------------------------------------------------------
+    # -- replay and checkpoints ---------------------------------------------------------------------------------
 
     def replay(self, after: int | None = None) -> Iterator[tuple[int, Record]]:
-        """Accepted records in order, from the one after `after` (default: after the checkpoint). Reads the disk."""
+        """Yield accepted records in order after `after` (default: the checkpoint).
+
+        Reads the disk.
+        """
         return self._log.read_after(self._log.checkpoint if after is None else after)
 
     async def checkpoint(self, sequence: int) -> None:
-        """Everything up to `sequence` is durable elsewhere: it is not replayed again and its segments are dropped."""
+        """Record that everything up to `sequence` is durable elsewhere.
+
+        It is not replayed again, and its segments are dropped.
+        """
         if sequence >= self._log.next_sequence:
             raise ValueError(f"no record {sequence} was ever accepted")
         await asyncio.shield(asyncio.to_thread(self._settling, self._settle, sequence))
@@ -291,17 +303,17 @@ class Journal:
     async def rewrite(
         self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
     ) -> int:
-        """Erases the acknowledged records for which `without` is true from every file, and all set-aside bytes; with
-        `up_to` only those that have at most this number.
+        """Erase acknowledged records for which `without` is true, and all set-aside bytes.
 
-        How many they were. Their ids are new again; ids of records that left the journal earlier are forgotten by
-        their project. Appends wait meanwhile. `without` runs in another thread.
+        With `up_to` only records up to this number. Returns the number of erased records. Their ids count as new
+        again; ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends
+        wait meanwhile. `without` runs in another thread.
         """
         projects = frozenset(key_of(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects, up_to))
 
     async def erase_project(self, project: str) -> int:
-        """Erases everything of one project, also the memory that its ids were ever accepted; how many records."""
+        """Erase all records and ids of one project; return the number of records."""
         return await self.rewrite(lambda record: record.project == project, forget_projects=(project,))
 
     def _settle(self, sequence: int) -> None:
@@ -313,8 +325,8 @@ class Journal:
                 self._writer.submit(self._seal_if_settled).result()
             try:
                 self._log.drop_settled()
-            except OSError as error:  # the next checkpoint tries again; this one holds
-                logger.warning("settled segments of the journal could not be dropped: %s", error)
+            except OSError as error:  # the next checkpoint retries; this one is valid
+                logger.warning("checkpointed segments of the journal could not be deleted: %s", error)
 
     def _seal_if_settled(self) -> None:
         if self._log.active_is_settled:  # records may have come in between
@@ -337,15 +349,17 @@ class Journal:
             raise _translated(error) from error
 
     def make_room(self) -> bool:
-        """Gives the reserve to whoever cannot go on without it; whether there was one. Nothing is accepted until it is
-        back."""
+        """Release the disk reserve; return False if there was none.
+
+        Nothing is accepted until it is allocated again.
+        """
         released = self._log.give_reserve()
         if released:
-            self.failure = "the disk is full: the reserve had to be used"
+            self.failure = "the disk is full; the reserve had to be released"
         return released
 
     async def close(self) -> None:
-        """Waits for what is being written, then lets go of the files. A second call does nothing."""
+        """Wait for the active write, then close the files. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -358,11 +372,11 @@ class Journal:
             self._writer.submit(self._log.close).result()
             self._writer.shutdown()
 
-    # -- how it stands ------------------------------------------------------------------------------------------
+    # -- status -------------------------------------------------------------------------------------------------
 
     @property
     def pending(self) -> int:
-        """Accepted records that are not yet below a checkpoint, and those being written."""
+        """Number of accepted records after the checkpoint, including those being written."""
         return self._log.unsettled + len(self._waiting)
 
     @property
@@ -372,31 +386,31 @@ class Journal:
 
     @property
     def checkpointed(self) -> int:
-        """The sequence number up to which the store has everything."""
+        """Sequence number up to which the store has everything."""
         return self._log.checkpoint
 
     @property
     def last(self) -> int:
-        """The highest sequence number given out so far; 0 before the first."""
+        """Highest sequence number assigned so far; 0 before the first."""
         return self._log.next_sequence - 1
 
     @property
     def set_aside(self) -> int:
-        """Damaged stretches found since it was opened; copies of their bytes are in the folder `set-aside`."""
+        """Number of damaged ranges since opening; copies are in the folder `set-aside`."""
         return self._log.damage.count
 
     @property
     def standstill(self) -> float:
-        """Seconds for which the disk has been at what it was asked for last; 0 when nothing is asked of it."""
+        """Seconds that the current disk operation has taken; 0 if there is none."""
         return max(self._accepting.seconds, self._settling.seconds)
 
     @property
     def full(self) -> bool:
-        """Whether the disk refused the last record."""
+        """True if the disk had no room for the last record."""
         return self._log.full
 
 
 def _translated(error: Exception) -> HunchError:
     if isinstance(error, OSError) and error.errno in FULL:
-        return StorageFull("the disk is full: nothing was accepted", hint="make room; hunchd goes on by itself")
+        return StorageFull("the disk is full; nothing was accepted", hint="make room; hunchd continues by itself")
     return StoreError(f"the journal cannot be written: {error}")

@@ -1,4 +1,4 @@
-"""Which record ids were accepted before, and under which sequence number: 16 bytes each, the newest ones only."""
+"""Index of accepted record ids with their sequence numbers: 16 bytes each, newest only."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-# How many ids gather in the dictionary before they are merged into the sorted arrays (about a millisecond each time).
+# Ids that gather in the dictionary before they are merged into the sorted arrays (about 1 ms each time).
 _MERGE_AT = 4096
 
 Numbers = npt.NDArray[np.uint64]
 
 
 class RememberedIds:
-    """At least the `limit` newest ids, at most twice as many."""
+    """Index of at least the `limit` newest ids, and at most twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -26,7 +26,10 @@ class RememberedIds:
         return len(self._keys) + len(self._recent)
 
     def sequence_of(self, key: int) -> int | None:
-        """The number the id got when it was accepted, or None when it is new (or long forgotten)."""
+        """Return the sequence number of an id, or None if it is unknown.
+
+        Ids beyond the limit are unknown again.
+        """
         recent = self._recent.get(key)
         if recent is not None:
             return recent
@@ -45,7 +48,7 @@ class RememberedIds:
             )
 
     def load(self, keys: Numbers, sequences: Numbers) -> None:
-        """Adds many at once, older ones first; an id that is known keeps the number of its first acceptance."""
+        """Add many ids, older ones first; a known id keeps its first number."""
         order = np.lexsort((sequences, keys))
         keys, sequences = keys[order], sequences[order]
         first = np.ones(len(keys), bool)

@@ -1,4 +1,4 @@
-"""Disk space kept in hand, so that a full disk can still be cleaned up."""
+"""Reserved disk space, so that a full disk can still be cleaned up."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hunchd.store.files import FULL, Files, opened
 
 logger = logging.getLogger(__name__)
 
-# Room that must be left beside the reserve before it is taken again: else it would be taken and given back in turn.
+# Free space needed beside the reserve before it is allocated again, so that it is not allocated and released in turn.
 _ROOM_BYTES = 2 * 1024 * 1024
 
 
 class Reserve:
-    """A file of `size` bytes that is given up when the disk is full and made again when there is room."""
+    """File of `size` bytes, deleted when the disk is full and recreated when there is room."""
 
     def __init__(self, files: Files, path: Path, size: int) -> None:
         self._files = files
@@ -25,14 +25,14 @@ class Reserve:
         self._one_at_a_time = Lock()  # appends and checkpoints meet here from two threads
 
     def hold(self) -> bool:
-        """Whether the space is in hand now; makes the file if it is not there."""
+        """Allocate the reserve if it is missing; return True if it exists now."""
         if self._size == 0:
             return True
         with self._one_at_a_time:
             return self._hold()
 
     def release(self) -> bool:
-        """Gives the space back to the disk; False when there was none."""
+        """Give the space back to the disk; return False if there was none."""
         with self._one_at_a_time:
             return self._release()
 
@@ -45,7 +45,7 @@ class Reserve:
             self._take()
         except OSError as error:
             if error.errno not in FULL:
-                logger.warning("no disk space could be set aside in %s: %s", self._path, error)
+                logger.warning("the disk reserve %s could not be allocated: %s", self._path, error)
             with suppress(OSError):
                 self._files.remove(self._path)
             return False
@@ -57,7 +57,7 @@ class Reserve:
                 return False
             self._files.remove(self._path)
         except OSError as error:
-            logger.warning("the reserve %s could not be released: %s", self._path, error)
+            logger.warning("the disk reserve %s could not be released: %s", self._path, error)
             return False
         return True
 

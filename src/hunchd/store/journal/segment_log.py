@@ -1,11 +1,11 @@
-"""The journal's files: written by one thread, emptied from the front as the store takes records over.
+"""Files of the journal: appended to by one thread, dropped as the store catches up.
 
 journal/
 ├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to
 ├── checkpoint                     up to where the store has everything, replaced as a whole
-├── ids-….log                      ids of records whose segments are gone
-├── set-aside/                     bytes that were damaged, for a person to look at
-├── reserve                        16 MiB that a full disk gets back
+├── ids-….log                      ids of records whose segments were dropped
+├── set-aside/                     bytes that were damaged, for inspection
+├── reserve                        16 MiB that are released when the disk is full
 └── lock                           held by the one process that has the journal open
 """
 
@@ -44,12 +44,12 @@ from hunchd.store.journal.segments import (
     scan,
 )
 
-# Errors of the moment, not of the disk: to be tried again, nothing is to be given up for them.
+# Transient errors that say nothing about the disk: they are raised for a retry, nothing is set aside.
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
-# A settled segment smaller than this is kept for the next records: making a file costs two syncs.
+# A checkpointed segment smaller than this is kept for the next records: creating a file costs two syncs.
 _WORTH_DROPPING_BYTES = 256 * 1024
 
-# Enough for the store to commit, clean up and say so after the disk became full.
+# Enough for the store to commit, clean up and write the checkpoint after the disk became full.
 RESERVE_BYTES = 16 * 1024 * 1024
 # Records waiting for the disk: above this the daemon's own memory would be at stake.
 MAX_PENDING = 50_000
@@ -58,6 +58,8 @@ MAX_PENDING = 50_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
+    """Limits of the journal, in bytes and records."""
+
     segment_bytes: int = 1024 * 1024
     reserve_bytes: int = RESERVE_BYTES
     max_pending: int = MAX_PENDING
@@ -69,9 +71,9 @@ class Limits:
 
 @dataclass(slots=True)
 class Segment:
-    """One file. `size` counts the bytes that are known to be on the device.
+    """Segment file. `size` counts the bytes that are known to be on the device.
 
-    `entries` are its records, None until the file was read; `last` is the newest sequence number in it, 0 when there
+    `entries` are its records, None until the file was read; `last` is the newest sequence number in it, 0 if there
     is none. (The newest record may be erased and its number still be used.)
     """
 
@@ -83,7 +85,10 @@ class Segment:
 
 
 class SegmentLog:
-    """Blocking. One thread may `prepare`, `write`, `seal` and `rewrite`, one other may `settle`, any may read."""
+    """Blocking log of segments.
+
+    One thread may `prepare`, `write`, `seal` and `rewrite`, one other may `settle`, any may read.
+    """
 
     def __init__(self, folder: Path, limits: Limits, files: Files) -> None:
         self._folder = folder
@@ -94,7 +99,9 @@ class SegmentLog:
         self._segments: list[Segment] = []
         self._active: Segment | None = None
         self._descriptor: int | None = None
-        self._refused_tails: list[Segment] = []  # bytes after `size` that were refused and could not be cut off yet
+        self._refused_tails: list[
+            Segment
+        ] = []  # segments with rejected bytes after `size` that could not be truncated yet
         self._erased_keys: deque[int] = deque()
         self._newest = 0
         self._lock = FolderLock(folder / "lock")
@@ -107,7 +114,10 @@ class SegmentLog:
     # -- opening ------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Quick: reads the checkpoint and the newest segment. OSError when the folder cannot be used."""
+        """Lock the folder and read the checkpoint and the newest segment.
+
+        Raises OSError if the folder cannot be used.
+        """
         private_folder(self._folder)
         self._lock.take()
         try:
@@ -126,7 +136,7 @@ class SegmentLog:
             raise
 
     def prepare(self) -> None:
-        """What opening left out: older segments are checked, ids remembered, disk space is reserved."""
+        """Finish opening: check older segments, load ids, reserve disk space."""
         self.remembered = RememberedIds(self._limits.remembered_ids)
         self._ids.load_into(self.remembered)
         before = self.checkpoint
@@ -157,13 +167,13 @@ class SegmentLog:
             self.damage.keep(path, content, Damage(0, len(content), torn=False))
         except OSError as error:
             self._note_unreadable(path, error)
-        # Lost, or never written: everything that is still here is handed out again, and no number is used twice.
+        # Lost, or never written: everything that is still here is replayed, and no number is used twice.
         self._ids.load_into(self.remembered)
         self.next_sequence = self._ids.newest + 1
         self.checkpoint = min(self._ids.newest, self._segments[0].first - 1 if self._segments else self._ids.newest)
 
     def _resume(self, segment: Segment) -> None:
-        """Makes the newest segment ready to be appended to: its torn end is cut and the rest is synced."""
+        """Prepare the newest segment for appending: cut its torn end, sync the rest."""
         content = self._read(segment)
         if content is None:
             self._put_aside(segment)
@@ -176,7 +186,7 @@ class SegmentLog:
         with opened(self._files, self._files.append_to(segment.path)) as descriptor:
             if intact < len(content):
                 self._files.truncate(descriptor, intact)
-            # Records of a process that was killed before its sync may be in the cache only; from now on they count.
+            # Records of a process killed before its sync may be in the page cache only; from now on they count.
             self._files.sync(descriptor)
         segment.size = intact
         if intact < HEADER_BYTES:
@@ -199,7 +209,7 @@ class SegmentLog:
         return damage
 
     def _read(self, segment: Segment) -> bytes | None:
-        """The durable bytes of a segment, None when it is gone or the disk does not give them."""
+        """Return the durable bytes of a segment, None if it is gone or unreadable."""
         try:
             return self._files.read(segment.path)[: segment.size]
         except OSError as error:
@@ -220,7 +230,7 @@ class SegmentLog:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def write(self, block: bytes, entries: Entries) -> None:
-        """On the device when it returns. On OSError nothing of it is kept."""
+        """Write and sync a block of records. On OSError nothing of it is kept."""
         if self.full:
             if not self._reserve.hold():
                 raise OSError(errno.ENOSPC, "the disk is full")
@@ -245,7 +255,7 @@ class SegmentLog:
         segment.last = self._newest = entries.sequences[-1]
 
     def seal(self) -> None:
-        """The next record begins a new segment."""
+        """Close the active segment; the next record begins a new one."""
         descriptor, self._descriptor, self._active = self._descriptor, None, None
         if descriptor is not None:
             self._files.close(descriptor)
@@ -283,10 +293,10 @@ class SegmentLog:
         return segment, descriptor
 
     def _retreat(self, segment: Segment) -> None:
-        """Takes a failed write back. The segment is left: after a failed sync its cached pages prove nothing."""
+        """Undo a failed write and seal the segment: after a failed sync its cached pages prove nothing."""
         self.seal()
         self._refused_tails.append(segment)
-        with suppress(OSError):  # tried again before the next write, which fails if this does
+        with suppress(OSError):  # retried before the next write, which fails if this does
             self._cut_refused_tails()
 
     def _cut_refused_tails(self) -> None:
@@ -318,7 +328,7 @@ class SegmentLog:
         try:
             return record_of(frame.payload)
         except (ValueError, KeyError, TypeError):
-            # Whole by its checksum and still no record of ours: kept for a person, like other damage.
+            # Its checksum is right and it is still no record of ours: copied for inspection, like other damage.
             payload = bytes(frame.payload)
             self.damage.keep(segment.path, payload, Damage(0, len(payload), torn=False), at=frame.offset)
             return None
@@ -329,15 +339,15 @@ class SegmentLog:
 
     @property
     def unsettled(self) -> int:
-        """Records after the checkpoint; of segments not read yet, the most they can hold."""
+        """Number of records after the checkpoint; an upper bound for segments not read yet."""
         segments = list(self._segments)
         ends = [*(segment.first for segment in segments), self._newest + 1][1:]
         return sum(_unsettled(segment, end, self.checkpoint) for segment, end in zip(segments, ends, strict=True))
 
-    # -- letting go ---------------------------------------------------------------------------------------------
+    # -- checkpoints --------------------------------------------------------------------------------------------
 
     def settle(self, checkpoint: int, next_sequence: int) -> None:
-        """Everything up to `checkpoint` is in the store: durable when it returns."""
+        """Write the checkpoint durably: everything up to it is in the store."""
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
         content = header_bytes(1, 0) + frame_bytes(1, 0, 0, state)
         write = partial(replace_file, self._files, self._folder / "checkpoint", content)
@@ -352,7 +362,7 @@ class SegmentLog:
             self._reserve.hold()
 
     def drop_settled(self) -> None:
-        """Removes the segments below the checkpoint, after the ids of their records were written down."""
+        """Delete the segments below the checkpoint after logging the ids of their records."""
         for segment in list(self._segments):
             entries = segment.entries
             if entries is None or segment.last > self.checkpoint or segment is self._active:
@@ -364,9 +374,10 @@ class SegmentLog:
             self._segments.remove(segment)
 
     def _make_room(self, checkpoint: int) -> bool:
-        """When not even the reserve is left: drops the oldest settled segment before that is written down.
+        """Delete the oldest settled segment before its ids are logged.
 
-        A crash in between forgets the ids in it, and the store, which has the records, knows them by theirs.
+        Needed when not even the reserve is left. A crash in between loses these ids, but the store, which has the
+        records, still recognises them.
         """
         oldest = self._segments[0] if self._segments else None
         if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
@@ -378,12 +389,15 @@ class SegmentLog:
 
     @property
     def active_is_settled(self) -> bool:
-        """Whether a new segment should be begun, so that the one at hand can be dropped."""
+        """True if a new segment should be begun so that the active one can be dropped."""
         active = self._active
         return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
 
     def rewrite(self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
-        """Erases records from the files; how many. Ids of records long gone are erased by their project."""
+        """Erase records from the files; return their number.
+
+        Ids of records that were dropped earlier are erased by project.
+        """
         self.seal()
         self._cut_refused_tails()
         erased = sum(self._erase(segment, without, up_to) for segment in list(self._segments))
@@ -394,7 +408,10 @@ class SegmentLog:
         return erased
 
     def forget_erased(self) -> None:
-        """Ids that were erased are new again. Called by the thread that asks `remembered`, before it does."""
+        """Forget erased ids, which count as new again.
+
+        Called by the thread that uses `remembered`, before it does.
+        """
         if self._erased_keys:
             self.remembered.forget(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
 
@@ -409,14 +426,14 @@ class SegmentLog:
         return len(rest.erased)
 
     def give_reserve(self) -> bool:
-        """Whether the disk got its reserve back."""
+        """Release the disk reserve; return False if there was none."""
         if not self._reserve.release():
             return False
         self.full = True
         return True
 
     def _with_reserve(self, work: Callable[[], None]) -> None:
-        """Runs `work`, on a full disk a second time with the reserve given up."""
+        """Run `work`, and on a full disk again with the reserve released."""
         try:
             work()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""How records lie in a segment: a header, then frames, each found again by its marker and proven by its checksum.
+"""Format of a segment: a header, then frames with a marker and a checksum each.
 
 header  magic (8) · format version (4) · first sequence (8) · last sequence written before this file (8) · CRC32 (4)
 frame   marker (4) · payload length (4) · sequence (8) · id key (8) · project key (8) · CRC32 (4) · payload
@@ -24,17 +24,20 @@ _FRAME = struct.Struct("<4sIQQQ")
 _CRC = struct.Struct("<I")
 HEADER_BYTES = _HEADER.size + _CRC.size
 FRAME_BYTES = _FRAME.size + _CRC.size
-# Payloads are ASCII, so these bytes cannot begin inside a record: reading finds its way back after damage.
+# Payloads are ASCII, so the marker cannot occur inside a record: reading resynchronises on it after damage.
 _MARKER = b"\xf5HJ\xfa"
-# Far above any message or document (1 MB files are the largest we read); a damaged length is recognised by it.
+# Far above any message or document (at most 1 MB); a damaged length is detected by it.
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 _NO_KEY = 0
-_JSON = json.JSONEncoder(separators=(",", ":"))  # made once: json.dumps would make one for every record
+_JSON = json.JSONEncoder(separators=(",", ":"))  # created once: json.dumps would create one for every record
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One accepted thing. The same `id` is accepted once; `at` is seconds since the epoch, `data` JSON values."""
+    """Accepted record, deduplicated by `id`.
+
+    `at` is in seconds since the epoch; `data` holds JSON values.
+    """
 
     id: str
     type: str
@@ -44,12 +47,17 @@ class Record:
 
 
 class Header(NamedTuple):
+    """Header of a segment."""
+
     first: int  # sequence of the first frame
     previous: int  # newest sequence that was written before this file was made
 
 
 class Frame(NamedTuple):
-    """`id_key` 0 marks a record that was erased: only its sequence number is left."""
+    """Frame of a segment.
+
+    `id_key` 0 marks a record that was erased: only its sequence number is left.
+    """
 
     offset: int
     sequence: int
@@ -59,7 +67,10 @@ class Frame(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes that are no frame. `torn`: a write that stopped half-way, as a crash leaves it."""
+    """Range of bytes that is no frame.
+
+    `torn` marks an incomplete write, as a crash leaves it.
+    """
 
     offset: int
     end: int
@@ -67,7 +78,10 @@ class Damage(NamedTuple):
 
 
 def key_of(text: str) -> int:
-    """8 bytes of a hash: among 200,000 remembered ids, one accidental meeting in 10^14 new ones. Never 0."""
+    """Return 8 bytes of a hash as an integer, never 0.
+
+    Among 200,000 remembered ids, about one in 10^14 new ones collides.
+    """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
 
@@ -78,14 +92,14 @@ def project_key_of(project: str | None) -> int:
 
 
 def payload_of(record: Record) -> bytes:
-    """The record as ASCII JSON; what JSON cannot hold is refused."""
+    """Encode a record as ASCII JSON. Raises InvalidInput for values that JSON cannot hold."""
     content = {"id": record.id, "type": record.type, "project": record.project, "at": record.at, "data": record.data}
     try:
         payload = _JSON.encode(content).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"record {record.id!r} cannot be kept as JSON: {error}", field="data") from error
+        raise InvalidInput(f"record {record.id!r} cannot be encoded as JSON: {error}", field="data") from error
     if len(payload) > MAX_PAYLOAD_BYTES:
-        raise TooLarge(f"record {record.id!r} has {len(payload):,} bytes; at most {MAX_PAYLOAD_BYTES:,} are kept")
+        raise TooLarge(f"record {record.id!r} has {len(payload):,} bytes; at most {MAX_PAYLOAD_BYTES:,} are accepted")
     return payload
 
 
@@ -109,7 +123,10 @@ def erased_frame_bytes(sequence: int) -> bytes:
 
 
 def read_header(content: bytes) -> Header | None:
-    """None when it is damaged or half-written. A file of a later version is left alone: StoreError."""
+    """Parse the header; None if it is damaged or incomplete.
+
+    Raises StoreError for a file of a later version, which is left alone.
+    """
     if len(content) < HEADER_BYTES:
         return None
     magic, version, first, previous = _HEADER.unpack_from(content)
@@ -118,14 +135,14 @@ def read_header(content: bytes) -> Header | None:
         return None
     if version > FORMAT_VERSION:
         raise StoreError(
-            f"the journal was written in format {version}, this hunchd reads up to {FORMAT_VERSION}",
+            f"the journal has format {version}; this hunchd reads up to {FORMAT_VERSION}",
             hint="install the newer hunchd again",
         )
     return Header(first, previous)
 
 
 def scan(content: bytes) -> Iterator[Frame | Damage]:
-    """Every intact frame in rising order of sequence, and every stretch of bytes between them that is none."""
+    """Yield intact frames by rising sequence, and the damaged ranges between them."""
     view = memoryview(content)
     offset = HEADER_BYTES if read_header(content) is not None else 0
     newest = 0
@@ -142,7 +159,7 @@ def scan(content: bytes) -> Iterator[Frame | Damage]:
 
 
 def frames(content: bytes) -> Iterator[Frame]:
-    """The intact frames alone."""
+    """Return the intact frames only."""
     return (found for found in scan(content) if isinstance(found, Frame))
 
 
@@ -169,7 +186,7 @@ def _next_frame(content: bytes, view: memoryview, start: int, newest: int) -> in
 
 
 def _stops_half_way(view: memoryview, offset: int) -> bool:
-    """Whether the bytes from `offset` to the end are the beginning of a frame (or of a header) and nothing else."""
+    """Return True if the bytes from `offset` are an incomplete frame or header."""
     rest = len(view) - offset
     if rest < FRAME_BYTES:
         beginning = bytes(view[offset : offset + len(_MARKER)])
