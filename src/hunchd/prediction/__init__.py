@@ -1,1 +1,4 @@
-"""What will be needed next: learned from history, contents and the session; measured in `hunchd.bench`."""
+"""Prediction of the files needed next, from history, contents and the session.
+
+Measured by `hunchd.bench`.
+"""

@@ -1,7 +1,7 @@
-"""A small linear correction a project learns from what was used, followed only while it does better than without.
+"""Online linear correction of the ranker for one project, used only while it does better than without.
 
-Rehearsed on a project's own past it does not beat the shipped ranker (docs/measurements/prediction.md), so it has to
-earn its place on what this very user opens.
+Replayed on a project's own past it does not beat the shipped ranker (docs/measurements/prediction.md), so it has to
+prove itself on what this very user opens.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from hunchd.prediction.packed import Array, Arrays
 HEADS = ("seed", "text", "both")
 STEP = 0.05  # Adagrad's step, in standardised features
 BOUND = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
-SHRINKAGE = 0.002  # pull towards the shipped weights with each lesson
-ROLLING = 0.98  # share of the past in the rolling reciprocal ranks
+SHRINKAGE = 0.002  # weight decay towards the shipped weights with each lesson
+ROLLING = 0.98  # decay of the rolling reciprocal ranks
 LESSONS_BEFORE_TRUST = 40
 ADVANTAGE = 0.01  # of rolling reciprocal rank that the correction must show
 
 
 @dataclass(slots=True)
 class Correction:
-    """Weights on standardised features for one head, their Adagrad accumulators, and how well both rankings did."""
+    """Correction of one head, with running scores of both rankings.
+
+    `weights` apply to standardised features, `squared` are their Adagrad accumulators.
+    """
 
     weights: Array
     squared: Array
@@ -34,11 +37,12 @@ class Correction:
 
     @property
     def trusted(self) -> bool:
+        """True if the correction has enough lessons and a better mean reciprocal rank."""
         return self.lessons >= LESSONS_BEFORE_TRUST and self.rank_with >= self.rank_without + ADVANTAGE
 
 
 class Adaptation:
-    """One correction a head."""
+    """Corrections by head."""
 
     def __init__(self) -> None:
         self.corrections = {
@@ -46,6 +50,7 @@ class Adaptation:
         }
 
     def corrected(self, head: str, matrix: Array, scores: Array) -> Array:
+        """Return scores with the correction of `head`, if it is trusted."""
         correction = self.corrections[head]
         if not correction.trusted or len(matrix) < 2:
             return scores
@@ -53,9 +58,10 @@ class Adaptation:
         return adjusted
 
     def learn(self, head: str, matrix: Array, scores: Array, used: Array, *, weight: float = 1.0) -> None:
-        """One lesson: of these candidates, with these uncorrected scores, the `used` were right.
+        """Learn from one query: of these candidates the `used` ones were right.
 
-        A step along the gradient of the listwise softmax likelihood (ListNet, Cao et al., 2007), by Adagrad.
+        `scores` are uncorrected. The step follows the gradient of the listwise softmax likelihood (ListNet, Cao et
+        al., 2007), by Adagrad.
         """
         if not used.any() or used.all():
             return
@@ -97,7 +103,7 @@ class Adaptation:
 
 
 def _standardised(matrix: Array) -> Array:
-    """Within the query: what all candidates share cannot tell them apart."""
+    """Standardise features within the query: what all candidates share cannot separate them."""
     centred = matrix - matrix.mean(axis=0)
     spread = centred.std(axis=0)
     standard: Array = centred / np.where(spread > 1e-6, spread, 1.0)

@@ -1,4 +1,4 @@
-"""Which files an error speaks against, beside what the ranker thinks of them: a few signs, weighed as log odds."""
+"""Adjustment of scores for an error: features of its traceback, weighed as log odds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGNS = (
     "second",
     "third",
     "further",
-    "blamed",  # a module that the message finds fault with
+    "blamed",  # file of a module that the message complains about
     "spoken",  # defines names of the message
     "shown",  # defines names of the lines that the trace quotes
     "spoken_best",
@@ -26,7 +26,7 @@ SIGNS = (
     "test",
     "document",
 )
-DEFINED_ONCE = 8  # files: names that more of them define point nowhere
+DEFINED_ONCE = 8  # files: names that more of them define are not informative
 MOST_SOURCES = 3
 
 
@@ -35,13 +35,13 @@ WEIGHTS = np.array([1.5, 0.8, 0.5, 0.2, 1.0, 0.5, 0.3, 0.8, 0.8, 1.0, 0.5, 0.5, 
 
 
 def swing(state: State, trace: Trace, files: Array) -> Array:
-    """By how much the log odds of each file change because of the error."""
+    """Return the change of each file's log odds because of the error."""
     changed: Array = signs(state, trace, files) @ WEIGHTS
     return changed
 
 
 def signs(state: State, trace: Trace, files: Array) -> Array:
-    """One row a candidate, one column a sign."""
+    """Return the feature matrix of the error: one row a file, one column a sign."""
     traits, size = state.files.traits.view, len(state.files)
     columns = np.zeros((len(files), len(SIGNS)), "<f4")
     place = {name: number for number, name in enumerate(SIGNS)}
@@ -63,7 +63,7 @@ def signs(state: State, trace: Trace, files: Array) -> Array:
 
 
 def candidates(state: State, trace: Trace) -> Array:
-    """Files worth ranking because of the error alone."""
+    """Return the files worth ranking because of the error alone."""
     scores = _defining(state, (*trace.spoken, *trace.shown), len(state.files))
     defining = np.flatnonzero(scores)
     defining = defining[np.argsort(-scores[defining], kind="stable")][:30]
@@ -74,7 +74,10 @@ def candidates(state: State, trace: Trace) -> Array:
 
 
 def _defining(state: State, keys: tuple[int, ...], size: int) -> Array:
-    """By file: how many of the names it defines, each shared among those that define it, the common ones left out."""
+    """Return for each file the number of the names it defines.
+
+    Each name counts one, shared among the files that define it; common names are skipped.
+    """
     scores = np.zeros(size, "<f4")
     traits = state.files.traits.view
     for key in keys:

@@ -1,4 +1,4 @@
-"""From a score to the probability that the file will be used: an isotonic map, and a threshold of silence."""
+"""Calibration of scores to probabilities by an isotonic map, and the display threshold."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from hunchd.prediction.packed import Array
 
-# Below this probability nothing is shown unasked. Chosen on development windows: one in seven units of a single file
-# still gets a suggestion, one in three of the others does, and seven of ten of those are right.
+# Below this probability nothing is shown without a request. Chosen on development windows: one in seven units of a
+# single file still gets a suggestion, one in three of the others does, and seven of ten of those are right.
 SILENCE = 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Isotonic:
-    """A rising piecewise linear map; `scores` rise strictly."""
+    """Monotonic piecewise linear map; `scores` are strictly increasing."""
 
     scores: Array
     probabilities: Array
@@ -26,7 +26,7 @@ class Isotonic:
 
 
 def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
-    """Pool adjacent violators over quantile bins (Barlow et al., 1972)."""
+    """Fit the map by pool adjacent violators over quantile bins (Barlow et al., 1972)."""
     order = np.argsort(scores, kind="stable")
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
     blocks: list[list[float]] = []  # mean score, share used, weight
@@ -42,5 +42,5 @@ def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
 
 
 def by_hand() -> Isotonic:
-    """Before anything was trained: timid."""
+    """Return a cautious constant map for use without training."""
     return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

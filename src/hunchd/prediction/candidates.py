@@ -1,4 +1,7 @@
-"""Which files are worth ranking: a bounded union of what each source names, and the sources' answers for reuse."""
+"""Candidate generation: a bounded union of the best files of each evidence source.
+
+The answers of the sources are kept for the features.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ MOST_BY_WORDS = 50  # each of paths, contents, definitions
 
 @dataclass(slots=True)
 class Evidence:
-    """What each source said about one query."""
+    """Answers of all evidence sources to one query."""
 
     query: Query
     now: int  # seconds since the epoch
@@ -42,9 +45,9 @@ class Evidence:
 
 
 def gather(state: State, query: Query, now: int) -> Evidence:
-    """Ask every source, and take the best of each as candidates.
+    """Query every source and take the best files of each as candidates.
 
-    What a file, an author or a text says is kept until something more is learned: one open file is asked about again
+    Answers about a file, an author or a text are cached until something is learned: one open file is queried again
     and again, and a branch keeps its name.
     """
     found = Evidence(
@@ -64,7 +67,7 @@ def gather(state: State, query: Query, now: int) -> Evidence:
     named = np.zeros(len(usable), "?")
     named[np.concatenate(pools)] = True
     named &= usable
-    if query.again:  # what everything touches says nothing of the work, but where one has been one may go back to
+    if query.again:  # hubs are not informative, but a file visited before may be revisited
         visited = found.sparse["interest"][0]
         named[visited] = state.files.alive.view[visited]
     named[list(query.shown)] = False
@@ -97,7 +100,7 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OneSeed:
-    """What is linked to one file, and its folder's and its name's other files."""
+    """Files linked to one seed, files of its folder, and files with its stem."""
 
     seed: int
     sparse: dict[str, Scores]
@@ -167,7 +170,7 @@ def _by_habit(state: State, found: Evidence, pools: list[Array], now: int) -> No
 
 
 def siblings(state: State, seed: int) -> Array:
-    """Files of the same folder, the most recently changed first."""
+    """Return files of the same folder, the most recently changed first."""
     folder = state.folder_of.view
     same = (folder == folder[seed]).nonzero()[0]
     same = same[state.files.alive.view[same]]
@@ -176,14 +179,14 @@ def siblings(state: State, seed: int) -> Array:
 
 
 def best(files: Array, values: Array, most: int) -> Array:
-    """The files of the highest values."""
+    """Return the `most` files with the highest values."""
     if len(files) <= most:
         return files
     return files[highest(values, most)]
 
 
 def merged(scores: list[Scores]) -> Scores:
-    """Several answers added up."""
+    """Add up several answers."""
     if len(scores) == 1:
         return scores[0]
     return summed(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))

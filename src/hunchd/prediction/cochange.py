@@ -1,6 +1,6 @@
-"""What changes together: one row of neighbours a file, decayed at two speeds, read lazily.
+"""Co-change of files: one row of neighbours for each file, decayed at two speeds on read.
 
-After ROSE (Zimmermann et al., 2005), with decay instead of a window and large changes counting less.
+After ROSE (Zimmermann et al., 2005), with decay instead of a window; large changes count less.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE, Files
 from hunchd.prediction.packed import Array, Arrays, Rows, concatenated, raw
 
-LONGEST_ROW = 128  # neighbours; beyond it lie accidents
-KEPT_OF_FULL = 96  # what a full row is cut back to, so that cutting is rare
+LONGEST_ROW = 128  # neighbours; more would be chance co-changes
+KEPT_OF_FULL = 96  # length that a full row is cut to, so that cutting is rare
 LARGEST_CHANGE = 50  # files; larger changes are moves, formatting, licences
 
 ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<u2"), ("last", "<i4")])
 
 
 def weight_of(size: int) -> float:
-    """How much a change of `size` files says about any two of them: 1 for one file, a half for three."""
+    """Return the weight of a change of `size` files: 1 for one file, 0.5 for three."""
     return 1.0 / math.log2(1 + max(size, 1))
 
 
@@ -30,10 +30,10 @@ class CoChange:
 
     def __init__(self, rows: Rows | None = None) -> None:
         self.rows = Rows.of(ROW) if rows is None else rows
-        self._position = np.full(64, -1, "<i4")  # scratch: file -> place in the change at hand
+        self._position = np.full(64, -1, "<i4")  # scratch: file -> index in the current change
 
     def learn(self, numbers: Array, unit: int, weight: float) -> None:
-        """These files changed together in `unit`: all their rows at once."""
+        """Record that these files changed together in `unit`, updating all their rows at once."""
         if not 2 <= len(numbers) <= LARGEST_CHANGE:
             return
         listed = numbers.tolist()
@@ -56,9 +56,9 @@ class CoChange:
                 self.rows[number] = longer if len(longer) <= LONGEST_ROW else _cut(longer, unit)
 
     def _strengthened(self, joined: Array, which: Array, numbers: Array, unit: int, weight: float) -> Array:
-        """Of several rows in one array, those elements made stronger that are among `numbers`.
+        """Strengthen the elements of the joined rows that are among `numbers`.
 
-        By row, and by place in `numbers`: whether the row holds it, or is its own.
+        Returns a mask (rows, numbers): True where the row holds the number, or is its own.
         """
         highest = max(int(numbers.max()), int(joined["file"].max(initial=0)))
         if highest >= len(self._position):
@@ -77,13 +77,13 @@ class CoChange:
         return known
 
     def neighbours(self, number: int, unit: int) -> tuple[Array, Array, Array]:
-        """The row of a file with its two weights as of `unit`: (row, long, short)."""
+        """Return the row of a file and its weights as of `unit`: (row, long, short)."""
         row = self.rows[number]
         elapsed = np.maximum(unit - row["last"], 0)
         return row, row["long"] * np.exp2(-elapsed / LONG_HALF_LIFE), row["short"] * np.exp2(-elapsed / SHORT_HALF_LIFE)
 
     def shares_of(self, numbers: Array, files: Files, unit: int, prior: float) -> tuple[Array, Array, Array]:
-        """Neighbours of several files, P(neighbour | file) for each, and the place of the file in `numbers`."""
+        """Return neighbours of several files, P(neighbour | file), and the index of the file in `numbers`."""
         row, which = self.rows.joined(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)
         own = files.faded_slowly(numbers, unit)

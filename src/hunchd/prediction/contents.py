@@ -1,4 +1,4 @@
-"""What files contain: words, definitions, uses and imports, kept up to date file by file."""
+"""Contents of files: words, definitions, uses and imports, updated file by file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hunchd.prediction import words
 from hunchd.prediction.fields import FREQUENCY_BITS, LOW_BITS, Field
 from hunchd.prediction.packed import Array, Arrays, Column
 
-MOST_WORDS = 1_000  # different words kept of one file, the most frequent
-MOST_NAMES = 400  # definitions, and uses, kept of one file
-SKETCH = 48  # heaviest words of a file that stand for it in comparisons
+MOST_WORDS = 1_000  # distinct words kept for one file, the most frequent
+MOST_NAMES = 400  # definitions, and uses, kept for one file
+SKETCH = 48  # heaviest words of a file, used to compare files
 WHOLE = 65_535.0  # a weight of 1 in a sketch
 
 _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
 
 class Contents:
-    """Fields by file, and a fixed-width sketch of each file's heaviest words for the cosine."""
+    """Fields by file, and fixed-width sketches of their heaviest words for the cosine."""
 
     def __init__(self) -> None:
         self.paths = Field()
@@ -32,19 +32,19 @@ class Contents:
         self.uses = Field.counting()
         self.imports = Field()  # keys of the modules a file imports
         self.modules = Field()  # keys by which others import a file
-        self._seen = Column.of("<u8")  # digest of the blob that was placed; 0: none
+        self._seen = Column.of("<u8")  # digest of the indexed blob; 0: none
         self._sketch_keys = np.zeros((0, SKETCH), "<u4")
         self._sketch_weights = np.zeros((0, SKETCH), "<u2")
         self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
     def name(self, file: int, path: str) -> None:
-        """The words of a file's path: known even of files never read."""
+        """Index the words of a file's path, which needs no content."""
         keys = words.keys_of_text(path.replace("/", " ").replace(".", " "))
         self.paths.put(file, keys)
         self.modules.put(file, module_keys(path))
 
     def place(self, file: int, outline: FileOutline) -> bool:
-        """The content of the file is now this; False when it already was."""
+        """Index the content of a file; return False if it is unchanged."""
         digest = int(outline.blob[:15], 16) + 1 if re.match(r"[0-9a-f]{15}", outline.blob) else 0
         self._reach(file + 1)
         if digest and self._seen.view[file] == digest:
@@ -73,12 +73,12 @@ class Contents:
         self._sketch_weights[file] = 0
 
     def merging(self, least: int) -> list[Callable[[], Callable[[], None]]]:
-        """As of `Field`, of those fields that have as much to merge."""
+        """Return the merge work of each field with at least `least` new pairs, see `Field.merging`."""
         works = [getattr(self, name).merging(least) for name in _FIELDS]
         return [work for work in works if work is not None]
 
     def likeness(self, file: int, others: Array) -> Array:
-        """Cosine of the sketches of one file and others, 0..1."""
+        """Return the cosine of a file's sketch with those of others, 0..1."""
         likeness = np.zeros(len(others), "<f4")
         if file >= len(self._seen):
             return likeness
@@ -100,7 +100,11 @@ class Contents:
             self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<u2")))
 
     def _sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
-        """tf-idf as things stand now; it drifts as the project grows, and is renewed with the next save."""
+        """Compute the tf-idf sketch of a file.
+
+        The document frequencies are those of now; they drift as the project grows, and the next save renews the
+        sketch.
+        """
         keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
         idf = np.log1p(self.words.documents / np.maximum(self.words.frequencies(keys), 1))
@@ -138,7 +142,10 @@ _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules
 
 
 def module_keys(path: str) -> list[int]:
-    """The names by which others import this file: its last two path parts, and the folder it stands for."""
+    """Return the keys by which others import this file: its last two path parts.
+
+    A file such as `__init__` stands for its folder.
+    """
     stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
     parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
     if len(parts) > 1 and parts[-1] in {"__init__", "index", "mod", "lib", "main"}:
@@ -147,7 +154,10 @@ def module_keys(path: str) -> list[int]:
 
 
 def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
-    """Keys of the modules that the import strings of a file may mean, in the form of `module_keys`."""
+    """Yield the keys of modules that the import strings of a file may refer to.
+
+    They have the form of `module_keys`.
+    """
     folder = posixpath.dirname(path)
     for text in imports:
         name = text.strip().strip("\"'`<>;")
@@ -173,7 +183,10 @@ def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
 
 
 def _rust(path: str, name: str) -> Iterable[int]:
-    """`crate::runtime::task::{Id}` may mean runtime/task, or something defined in it."""
+    """Yield the keys of a Rust path.
+
+    `crate::runtime::task::{Id}` may mean runtime/task, or something defined in it.
+    """
     outer = name.split("{", 1)[0]
     parts = [part for part in outer.split("::") if part and part != "*"]
     base = [part for part in posixpath.dirname(path).split("/") if part]

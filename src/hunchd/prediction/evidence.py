@@ -1,4 +1,4 @@
-"""What speaks for which file: each source answers a query with files and how strongly it speaks for them."""
+"""Evidence sources: each answers a query with files and scores."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, st
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
 
-DEFINED_ONCE = 5  # files: a name that more of them define is a habit, not a symbol
-USED_RARELY = 60  # files: a name that more of them use ties nothing together
+DEFINED_ONCE = 5  # files: a name that more of them define is a convention, not a symbol
+USED_RARELY = 60  # files: a name that more of them use links nothing
 NEWEST_OF_AUTHOR = 12  # units
 RECENT_UNITS = 60
 NEWEST_OF_SEED = 30  # units
-STEPS = np.array([[-2], [-1], [1], [2]], "<i4")  # from a unit to those around it
-LATELY = 0.85  # weight left after one more unit of the seed
-MOST_STEPS = 12  # neighbours whose neighbours are looked at
+STEPS = np.array([[-2], [-1], [1], [2]], "<i4")  # offsets from a unit to its neighbours
+LATELY = 0.85  # decay by unit of the seed
+MOST_STEPS = 12  # neighbours whose neighbours are visited
 MOST_SIBLINGS = 6
-MOST_LINKS = 32  # names a file is followed by
-MEAN_CHANGES = 12.0  # changes of a usual file: longer documents say less of each word
-PRIOR = 0.7  # weight added to a file's own past before shares are taken: a single change proves little
+MOST_LINKS = 32  # names by which links of a file are followed
+MEAN_CHANGES = 12.0  # changes of an average file, for the BM25 length normalisation
+PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change proves little
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Co-change of one seed: its row, the row's decayed weights, and the seed's own."""
+    """Co-change of one seed: its row, the row's decayed weights, and the seed's own weights."""
 
     seed: int
     row: Array
@@ -44,20 +44,23 @@ class Together:
 
     @property
     def recent_shares(self) -> Array:
+        """P(file | seed) by the short-lived weights, smoothed."""
         return self.short / (self.own_short + PRIOR)
 
 
 def together(state: State, seed: int) -> Together:
+    """Return the co-change of one seed."""
     row, long, short = state.together.neighbours(seed, state.now)
     own_long, own_short = state.files.faded_of(seed, state.now)
     return Together(seed, row, long, short, own_long, own_short)
 
 
 def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Scores]:
-    """Two readings of what changes together with others than the seed.
+    """Return scores of files that change together with others than the seed.
 
-    Neighbours of the strongest neighbours: sum over them of P(neighbour | seed) P(file | neighbour). And what changes
-    together with the seed's neighbours in the folder: all there is to say about a new file.
+    First, neighbours of the strongest neighbours: the sum over them of P(neighbour | seed) P(file | neighbour).
+    Second, files that change together with the seed's neighbours in the folder, which is all the evidence for a new
+    file.
     """
     shares = first.shares
     strongest = (-shares).argsort(kind="stable")[:MOST_STEPS]
@@ -75,20 +78,21 @@ def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Sco
 
 
 def imported(state: State, seed: int) -> Scores:
-    """Files that the seed imports; the name it wrote most fully counts most."""
+    """Return the files that the seed imports; the most specific name counts most."""
     contents = state.contents
     files, _, which = contents.modules.holders_of(contents.imports.keys_of(seed))
     return strongest(files, 1.0 / np.bincount(which)[which])
 
 
 def importers(state: State, seed: int) -> Scores:
+    """Return the files that import the seed."""
     contents = state.contents
     files, _, which = contents.imports.holders_of(contents.modules.keys_of(seed))
     return strongest(files, 1.0 / np.log2(1 + np.bincount(which))[which])
 
 
 def defining(state: State, seed: int) -> Scores:
-    """Files that define what the seed uses, rarer names counting more."""
+    """Return the files that define what the seed uses; rare names count more."""
     contents = state.contents
     keys = contents.uses.keys_of(seed)
     definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
@@ -98,7 +102,10 @@ def defining(state: State, seed: int) -> Scores:
 
 
 def using(state: State, seed: int) -> Scores:
-    """Files that use what the seed defines; names defined or used in many files are left out."""
+    """Return the files that use what the seed defines.
+
+    Names that are defined or used in many files are left out.
+    """
     contents = state.contents
     keys = contents.definitions.keys_of(seed)
     definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
@@ -108,7 +115,7 @@ def using(state: State, seed: int) -> Scores:
 
 
 def _held(field: Field, keys: Array, weights: Array) -> Scores:
-    """Files of a field that hold these keys, with the weights of the keys they hold."""
+    """Sum the weights of the keys by the files of a field that contain them."""
     if not len(keys):
         return nothing()
     order = (-weights).argsort(kind="stable")[:MOST_LINKS]
@@ -117,10 +124,11 @@ def _held(field: Field, keys: Array, weights: Array) -> Scores:
 
 
 def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
-    """Three readings of the seed's newest units, by the seed's own clock rather than the project's.
+    """Return three scores from the seed's newest units.
 
-    Files touched with it lately; the same in units of this author; files of the units just before and after, by the
-    same author: the next step of a piece of work is often a commit of its own.
+    The files touched with it lately, decayed by the seed's own units rather than the project's; the same in units
+    of this author; and files of the units just before and after by the same author: the next step of a piece of
+    work is often a commit of its own.
     """
     units = state.messages.units_of_file(seed, NEWEST_OF_SEED)
     if not len(units):
@@ -150,7 +158,7 @@ def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores
 
 
 def message_words(state: State, said: Saying) -> Scores:
-    """BM25 over what was ever said of a file: all messages of its units as one document."""
+    """Return BM25 over all messages of a file's units as one document."""
     messages = state.messages
     if not len(said.units):
         return nothing()
@@ -169,9 +177,9 @@ def message_words(state: State, said: Saying) -> Scores:
 
 
 def voted(nearest: Nearest) -> tuple[Scores, Scores]:
-    """Two readings of the nearest past units' files.
+    """Return two votes of the nearest past units for their files.
 
-    Of the NEAREST, squared similarity, shared among a unit's files; of all, plain similarity.
+    The first NEAREST vote with squared similarity, shared among a unit's files; all vote with plain similarity.
     """
     few = nearest.first(NEAREST)
     hard, soft = summed_each(
@@ -184,7 +192,7 @@ def voted(nearest: Nearest) -> tuple[Scores, Scores]:
 
 
 def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
-    """By plain similarity, but only units that touched a seed too."""
+    """Return the plain votes of only those units that also touched a seed."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -193,7 +201,7 @@ def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
 
 
 def of_author(state: State, author: int) -> Scores:
-    """What this author touched in their last units, the newest counting most."""
+    """Return what this author touched in their last units; the newest counts most."""
     if not author:
         return nothing()
     units = state.messages.units_of_author(author, NEWEST_OF_AUTHOR)
@@ -204,13 +212,14 @@ def of_author(state: State, author: int) -> Scores:
 
 
 def recent(state: State) -> Scores:
-    """What anybody touched in the last units."""
+    """Return what anybody touched in the last units."""
     files = state.messages.files_since(state.now - RECENT_UNITS)
     once = distinct(files)
     return once, 1.0 / np.log2(2.0 + state.now - state.files.last.view[once])
 
 
 def interesting(state: State) -> Scores:
+    """Return the files of the session with their degree of interest."""
     interest = state.session.interest()
     if not interest:
         return nothing()
@@ -218,6 +227,7 @@ def interesting(state: State) -> Scores:
 
 
 def opened_next(state: State, query: Query, now: int) -> Scores:
+    """Return the files often opened after the newest seeds."""
     rows = [state.session.followers(seed, now) for seed in query.seeds[-3:]]
     if not any(rows):
         return nothing()

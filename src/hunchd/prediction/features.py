@@ -1,4 +1,4 @@
-"""What is measured of each candidate: one row a file, one column a feature, the same for every head."""
+"""Features of candidates: one row a file, one column a feature, the same for every head."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ FEATURES = (
     "files_log",
     "nearest_similarity",
 )
-MANY = 4  # times as many scores as candidates: looking each candidate up beats spreading them all
+MANY = 4  # times as many scores as candidates: then a lookup by candidate is faster than spreading all scores
 INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
 def measured(state: State, found: Evidence) -> Array:
-    """The feature matrix of the candidates, float32."""
+    """Return the feature matrix of the candidates, float32."""
     files = found.files
     by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
@@ -109,7 +109,10 @@ def measured(state: State, found: Evidence) -> Array:
 
 
 class _Spread:
-    """Sparse scores onto the candidates, through one dense scratch array; of many, in rising order, by bisection."""
+    """Lookup of sparse scores for the candidates.
+
+    It spreads the scores through one dense scratch array, or by bisection if they are many and sorted.
+    """
 
     def __init__(self, size: int, files: Array) -> None:
         self._scratch = np.zeros(size, "<f4")
@@ -123,7 +126,7 @@ class _Spread:
         return spread
 
     def all(self, files: Array, values: list[Array]) -> Array:
-        """Several values of the same files, a row each."""
+        """Return several values of the same files, one row for each value."""
         held = np.zeros((len(values), len(files) + 1), "<f4")
         held[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
@@ -167,7 +170,7 @@ _OF_ONE_SEED = (
 
 
 def _one_seed(state: State, first: Together) -> list[Array]:
-    """By feature of _OF_ONE_SEED, the values of the seed's neighbours."""
+    """Return the values of the seed's neighbours for each feature of _OF_ONE_SEED."""
     files, count = first.row["file"], first.row["count"].astype("<f4")
     changes = state.files.count.view
     own, theirs = float(max(changes[first.seed], 1)), np.maximum(changes[files], 1)
@@ -183,7 +186,7 @@ def _one_seed(state: State, first: Together) -> list[Array]:
 
 
 def _folders(state: State, found: Evidence) -> Array:
-    """How much of what changes together with the seed's folder lies in the candidate's folder."""
+    """Return the share of the seed folders' co-change that lies in each candidate's folder."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in found.query.seeds:
@@ -216,7 +219,7 @@ def _mean(columns: list[Array]) -> Array:
 
 
 def _any_of(values: Array, few: Array) -> Array:
-    """1 where a value is among a few."""
+    """Return 1 where a value is among `few`."""
     hits = np.zeros(len(values), "<f4")
     for one in few.tolist():
         hits[values == one] = 1.0
@@ -294,7 +297,7 @@ def _days(state: State, last: Array, now: int) -> Array:
 
 
 def _traced(found: Evidence) -> Array | float:
-    """1 at the raise site, less with each frame further from it."""
+    """Return 1 at the raise site, and less for each frame further from it."""
     if not found.query.trace.files:
         return 0.0
     places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.trace.files)}
@@ -322,13 +325,16 @@ def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
 
 
 def _relative(values: Array) -> Array:
-    """Against the query's best: words match more or less in general, files compare within one query."""
+    """Divide by the highest value: files compare within one query only.
+
+    Words match more or less in general.
+    """
     highest = float(values.max()) if len(values) else 0.0
     return values / highest if highest > 0 else values
 
 
 def _inverse_rank(values: Array) -> Array:
-    """1, 1/2, 1/3 … by falling value; nothing for what has no value."""
+    """Return 1, 1/2, 1/3 … by falling value; 0 for files without a value."""
     ranks = np.zeros(len(values), "<f4")
     some = (values > 0).nonzero()[0]
     order = (-values[some]).argsort(kind="stable")

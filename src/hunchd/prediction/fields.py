@@ -1,4 +1,4 @@
-"""One indexed aspect of the files (paths, words, definitions, …): who holds a key, and BM25 over it."""
+"""Index of one aspect of the files (paths, words, definitions, …) with BM25 ranking."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from hunchd.prediction.postings import Postings
 # Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 LARGEST_COUNT = 65_535
-MOST_HOLDERS = 5_000  # files: a word that more of them hold finds nothing, and costs time
+MOST_HOLDERS = 5_000  # files: a word in more of them is not informative, and costs time
 FREQUENCY_BITS = 18
 LOW_BITS = np.uint32((1 << FREQUENCY_BITS) - 1)
 
 
 class Field:
-    """Keys by file and files by key. A file put again gets a new slot; postings of the old one are dead."""
+    """Index of keys by file and of files by key.
+
+    A file that is put again gets a new slot; the postings of the old one are dead.
+    """
 
     def __init__(self) -> None:
-        self._frequency = np.zeros(0, "<u2")  # holders by the low bits of a key, where `counting` was asked for
+        self._frequency = np.zeros(0, "<u2")  # document frequency by the low bits of a key, for `counting` fields
         self._postings = Postings.of()
         self._keys = Rows.of("<u4")  # by file
         self._slot_of = Column.of("<i4", -1)  # by file
@@ -33,13 +36,16 @@ class Field:
 
     @classmethod
     def counting(cls) -> Field:
-        """One that tells how many files hold each of many keys at once, nearly exactly."""
+        """Create a field that also returns the document frequencies of many keys at once.
+
+        They are nearly exact.
+        """
         field = cls()
         field._frequency = np.zeros(1 << FREQUENCY_BITS, "<u2")
         return field
 
     def put(self, file: int, keys: Sequence[int], counts: Sequence[int] | None = None) -> None:
-        """What the file holds now, instead of what it held before."""
+        """Replace the keys of a file."""
         self.drop(file)
         if not keys:
             return
@@ -67,24 +73,24 @@ class Field:
         self._total_length -= int(self._length.view[file])
 
     def keys_of(self, file: int) -> Array:
-        """The keys a file holds, in the order given."""
+        """Return the keys of a file, in the order given."""
         return self._keys[file] if file < len(self._keys) else self._keys[len(self._keys)]
 
     def holders(self, key: int) -> tuple[Array, Array]:
-        """Files that hold a key, and how often."""
+        """Return the files that contain a key, with their counts."""
         slots, counts = self._postings.of_key(key)
         files = self._file_of.view[slots]
         alive = files >= 0
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
     def met(self, keys: Array) -> Array:
-        """By key, how often a file was put that held it."""
+        """Return for each key how often a file with it was put."""
         return self._postings.sizes_of(keys)
 
     def holders_of(self, keys: Array, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Files that hold any of these keys, how often, and the place of the key; key by key.
+        """Return files that contain any of these keys, their counts, and the index of the key.
 
-        None of a key that was put more than `most` times.
+        They are ordered by key. Keys that were put more than `most` times are skipped.
         """
         slots, counts, sizes = self._postings.of_keys(keys, most=most)
         files, which = self._file_of.view.take(slots), np.arange(len(keys)).repeat(sizes)
@@ -94,11 +100,14 @@ class Field:
         return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
 
     def keys_of_each(self, files: Array) -> tuple[Array, Array]:
-        """The keys that several files hold, and for each the place of its file."""
+        """Return the keys of several files, and for each key the index of its file."""
         return self._keys.joined(files)
 
     def frequencies(self, keys: Array) -> Array:
-        """Holders of each key; rarely a few too many, where two keys share their low bits."""
+        """Return the document frequency of each key.
+
+        Rarely a few too many, if two keys share their low bits.
+        """
         frequencies: Array = self._frequency[keys & LOW_BITS]
         return frequencies
 
@@ -108,7 +117,7 @@ class Field:
             np.add.at(self._frequency, places, step if step > 0 else np.uint16(65_535))
 
     def lengths(self, files: Array) -> Array:
-        """Sums of counts by file."""
+        """Return the sum of counts of each file."""
         known = files < len(self._length)
         lengths = np.zeros(len(files), "<f4")
         kept = files[known]
@@ -116,7 +125,7 @@ class Field:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """BM25 of the files that hold any of these keys."""
+        """Return the BM25 score of the files that contain any of these keys."""
         if not self.documents or not keys:
             return nothing()
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
@@ -131,13 +140,16 @@ class Field:
         return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
 
     def merging(self, least: int) -> Callable[[], Callable[[], None]] | None:
-        """As of `Postings`, where that many pairs of keys and files were added since; dead ones are left out."""
+        """Return the merge work of the postings, see `Postings.merging`.
+
+        None if fewer than `least` pairs were added since. Dead slots are left out.
+        """
         if self._postings.added < least:
             return None
         return self._postings.merging(lambda slots: self._file_of.view.take(slots) >= 0)
 
     def arrays(self) -> Arrays:
-        """Packed, with dead slots gone; the field itself stays as it is."""
+        """Return packed arrays without dead slots; the field itself is unchanged."""
         renumbered = np.full(len(self._file_of), -1, "<i4")
         alive = np.flatnonzero(self._file_of.view >= 0)
         renumbered[alive] = np.arange(len(alive))

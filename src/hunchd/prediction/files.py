@@ -1,4 +1,4 @@
-"""The files of a project: one number each that follows renames, and what is known of each from its past."""
+"""Files of a project: a stable number for each that survives renames, and its history."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from hunchd.prediction import words
 from hunchd.prediction.packed import Array, Arrays, Column, Strings
 
-LONG_HALF_LIFE = 2_000.0  # units of change: what a stable project still does
-SHORT_HALF_LIFE = 100.0  # units of change: what is being worked on now
+LONG_HALF_LIFE = 2_000.0  # units of change: long-term activity
+SHORT_HALF_LIFE = 100.0  # units of change: current work
 
 _TEST = re.compile(
     r"(?i:(^|/)(tests?|specs?|__tests__|testing|playground|e2e|fixtures)(/|$)|(^|[/_.\-])(tests?|spec)[_.\-])"
@@ -31,7 +31,7 @@ _ALWAYS_HUB = re.compile(
     r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)[^/]*\.?(md|rst|txt)?$"
     r"|(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
     r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$"
-    # one entry of a change log each, written for one change and gone with the next release
+    # fragments of a change log, written for one change and removed with the next release
     r"|(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
     r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$",
     re.IGNORECASE,
@@ -41,7 +41,7 @@ TEST, DOCUMENT, GENERATED, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
 def traits_of(path: str) -> int:
-    """What a path says about its file, as bits."""
+    """Return the traits of a file by its path, as bits."""
     return (
         (TEST if _TEST.search(path) else 0)
         | (DOCUMENT if _DOCUMENT.search(path) else 0)
@@ -52,7 +52,7 @@ def traits_of(path: str) -> int:
 
 
 def told_apart(paths: Iterable[str]) -> dict[str, str]:
-    """What to call each file: its name, with as many of its folders as tell it from the others that are called so."""
+    """Return the shortest unambiguous name of each path: its name with as few folders as needed."""
     parts = dict.fromkeys(paths, 1)
     while True:
         called = {path: "/".join(path.split("/")[-many:]) for path, many in parts.items()}
@@ -65,7 +65,10 @@ def told_apart(paths: Iterable[str]) -> dict[str, str]:
 
 
 class Files:
-    """Columns by file number. Decayed values are as of the unit `last`: `faded` brings them to now."""
+    """Columns by file number.
+
+    Decayed values are as of the unit `last`; `faded` converts them to a later unit.
+    """
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -85,7 +88,7 @@ class Files:
         return len(self.paths)
 
     def number(self, path: str) -> int:
-        """The number of a path; a new one when it is new."""
+        """Return the number of a path, assigning one if it is new."""
         known = self.numbers.get(path)
         if known is not None:
             self.alive.view[known] = True
@@ -102,7 +105,7 @@ class Files:
         return number
 
     def rename(self, old: str, new: str) -> int:
-        """The file keeps its number, and its past, under the new name."""
+        """Rename a file, which keeps its number and its history."""
         number = self.numbers.pop(old, None)
         if number is None:
             return self.number(new)
@@ -117,14 +120,14 @@ class Files:
         return number
 
     def remove(self, path: str) -> int | None:
-        """Out of every prediction; its past waits for its return."""
+        """Exclude a file from predictions; its history is kept in case it returns."""
         number = self.numbers.get(path)
         if number is not None:
             self.alive.view[number] = False
         return number
 
     def touch(self, numbers: Array, unit: int, weight: float) -> None:
-        """These files changed in `unit`."""
+        """Record that these files changed in `unit`."""
         elapsed = np.maximum(unit - self.last.view[numbers], 0)
         long, short = self.long.view, self.short.view
         long[numbers] = long[numbers] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
@@ -133,7 +136,7 @@ class Files:
         self.last.view[numbers] = unit
 
     def faded(self, numbers: Array, unit: int) -> tuple[Array, Array]:
-        """The two decayed weights of these files as of `unit`."""
+        """Return the long-lived and short-lived weights of these files as of `unit`."""
         since = self._since(numbers, unit)
         return (
             self.long.view[numbers] * np.exp2(since / LONG_HALF_LIFE),
@@ -141,17 +144,17 @@ class Files:
         )
 
     def faded_slowly(self, numbers: Array, unit: int) -> Array:
-        """The first of them alone."""
+        """Return the long-lived weights of these files as of `unit`."""
         faded: Array = self.long.view[numbers] * np.exp2(self._since(numbers, unit) / LONG_HALF_LIFE)
         return faded
 
     def _since(self, numbers: Array, unit: int) -> Array:
-        """Units since each was changed last, below zero."""
+        """Return the negative number of units since each file was last changed."""
         since: Array = np.minimum(self.last.view[numbers] - unit, 0)
         return since
 
     def faded_of(self, number: int, unit: int) -> tuple[float, float]:
-        """The two decayed weights of one file."""
+        """Return the long-lived and short-lived weights of one file as of `unit`."""
         elapsed = max(unit - int(self.last.view[number]), 0)
         return (
             float(self.long.view[number]) * 0.5 ** (elapsed / LONG_HALF_LIFE),
@@ -159,7 +162,7 @@ class Files:
         )
 
     def known(self, paths: Iterable[str]) -> list[int]:
-        """Numbers of those paths that are known, in order, once each."""
+        """Return the distinct numbers of the known paths, in order."""
         numbers = (self.numbers.get(path) for path in paths)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
@@ -191,7 +194,7 @@ class Files:
 
 
 class Folders:
-    """The parts of each folder's path, as numbers in a table: what many paths have in common is told at once."""
+    """Table of the path parts of each folder, as numbers, for vectorised prefix comparison."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
@@ -199,7 +202,7 @@ class Folders:
         self._depth = Column.of("<i4")
 
     def put(self, folder: int, path: str) -> None:
-        """The folder of this number is this path."""
+        """Set the path of a folder number."""
         parts = path.split("/") if path else []
         self._reach(folder + 1, len(parts))
         self._parts[folder] = -1
@@ -207,7 +210,10 @@ class Folders:
         self._depth.view[folder] = len(parts)
 
     def in_common(self, folder: int, others: Array) -> Array:
-        """Share of leading parts in common with each of others; the root is one."""
+        """Return the share of leading path parts in common with each of `others`.
+
+        The root counts as one part.
+        """
         depth = self._depth.view
         own = int(depth[folder])
         same = self._parts[others, :own] == self._parts[folder, :own]

@@ -1,4 +1,4 @@
-"""Past units of work: what was said, by whom, and which files it touched; found again by their words."""
+"""Past units of work: subject, author and files of each, searchable by words."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ from hunchd.prediction.packed import (
 )
 from hunchd.prediction.postings import Postings
 
-NEWEST_PER_WORD = 1_500  # postings read for one word: older ones say little
-TOO_COMMON = 0.05  # share of units above which a word says nothing …
-TOO_COMMON_AT_LEAST = 25  # … in a history long enough to tell
+NEWEST_PER_WORD = 1_500  # postings read for one word: older ones are of little use
+TOO_COMMON = 0.05  # share of units above which a word is not informative …
+TOO_COMMON_AT_LEAST = 25  # … if at least this many units contain it
 MOST_TOUCHING = 64  # units remembered of one file
 NEAREST = 40  # past units that vote
 FURTHER = 250  # past units that vote softly
-LOW_BITS = np.uint64((1 << 20) - 1)  # of an id's digest: of 100,000 units one in ten shares them with another
-HALF_LIFE = 3_000.0  # units: the words of a project outlive its structure
+LOW_BITS = np.uint64((1 << 20) - 1)  # of an id's digest: one in ten of 100,000 units shares them with another
+HALF_LIFE = 3_000.0  # units: the vocabulary of a project outlives its structure
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Past units near a text, best first, with their similarity (0..1), their files, and the place of each's unit."""
+    """Past units similar to a text, best first, with their similarity (0..1) and files.
+
+    `which` is the index of the unit of each file.
+    """
 
     units: Array
     similarity: Array
     files: Array
     which: Array
-    roots: Array  # by unit: of the number of its files
+    roots: Array  # by unit: square root of the number of its files
 
     @classmethod
     def nothing(cls) -> Nearest:
@@ -53,9 +56,10 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """Units that say words, word by word; by word how many these are, and how rare it is (0: says nothing).
+    """Units that contain the words of a query, word by word.
 
-    `shared`: the same units once each, and the sum of the squared rarities of what they say.
+    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0: too common). `shared`
+    holds the same units once each with the sum of the squared rarities of their words.
     """
 
     units: Array
@@ -74,7 +78,9 @@ class Messages:
         self.author = Column.of("<u4")
         self.words = Column.of("<u2")  # number of different words of the unit's text
         self._digest = Column.of("<u8")  # of the id, to find a unit again
-        self._maybe = np.zeros(int(LOW_BITS) + 1, "?")  # by the low bits of a digest: whether to look for a unit
+        self._maybe = np.zeros(
+            int(LOW_BITS) + 1, "?"
+        )  # by the low bits of a digest: True if a unit may have it (Bloom filter)
         self._files = Column.of("<i4")
         self._touching = Rows.of("<i4")  # by file: the units that touched it, the oldest first
         self._offsets = Column(np.zeros(1, "<i8"))
@@ -105,7 +111,7 @@ class Messages:
         return self._moved.get(unit) or self.shas[unit]
 
     def find(self, sha: str) -> int | None:
-        """The unit with this id, if it was learned."""
+        """Return the unit with this id, or None."""
         digest = _digest(sha)
         if not self._maybe[digest & LOW_BITS]:
             return None
@@ -123,19 +129,22 @@ class Messages:
         return files
 
     def files_since(self, unit: int) -> Array:
-        """All files of all units from this one on, once per unit that touched them."""
+        """Return the files of all units from this one on, once for each unit."""
         return self._files.view[self._offsets.view[max(unit, 0)] :]
 
     def flattened(self, units: Array) -> tuple[Array, Array]:
-        """The files of several units in one array, unit by unit, and how many files each unit has."""
-        offsets, units = self._offsets.view, units.astype(np.intp)  # by which others are looked up
+        """Return the files of several units in one array, and the number of files of each unit."""
+        offsets, units = self._offsets.view, units.astype(np.intp)  # for use as indexes
         starts = offsets.take(units)
         units += 1
         sizes = offsets.take(units) - starts
         return self._files.view.take(spans(starts, sizes)).astype(np.intp), sizes
 
     def saying(self, keys: Sequence[int]) -> Saying:
-        """The newest units that say each of these words, and how rare it is; a word that nearly all say is left out."""
+        """Return the newest units that contain each of these words, and the words' rarity.
+
+        Words that nearly all units contain are skipped.
+        """
         if not len(self) or not keys:
             return Saying(np.empty(0, "<i4"), np.zeros(len(keys), "<i8"), np.zeros(len(keys)), nothing())
         units, _, sizes = self._postings.of_keys(np.array(keys, "<u4"), NEWEST_PER_WORD)
@@ -146,15 +155,15 @@ class Messages:
         return Saying(units, sizes, rarity, summed(units, (rarity * rarity).repeat(sizes)))
 
     def met(self, keys: Array) -> Array:
-        """By key, how many units say it."""
+        """Return for each key the number of units that contain it."""
         return self._postings.sizes_of(keys)
 
     def nearest(self, said: Saying, most: int = NEAREST) -> Nearest:
-        """The units whose texts share the most and the rarest of the words said (cosine of idf weights)."""
+        """Return the units most similar to the query (cosine of idf weights)."""
         found, scores = said.shared
         if not len(found):
             return Nearest.nothing()
-        # The norm of a unit is not stored (document frequencies move): its number of words stands in for it.
+        # The norm of a unit is not stored (document frequencies change): its number of words approximates it.
         norm = float((said.rarity * said.rarity).sum())
         typical = norm / max(len(said.rarity), 1)
         similarity = scores / np.sqrt(norm * typical * np.maximum(self.words.view.take(found), 2))
@@ -169,13 +178,16 @@ class Messages:
         return Nearest(units, np.minimum(similarity[order], 1.0), files, which, roots)
 
     def units_of_author(self, author: int, most: int) -> Array:
-        """The newest units of an author, newest first, among the last few thousand."""
+        """Return the newest units of an author among the last 4,000, newest first."""
         start = max(len(self) - 4_000, 0)
         hits = np.flatnonzero(self.author.view[start:] == author)[::-1][:most]
         return hits + start
 
     def units_of_file(self, file: int, most: int) -> Array:
-        """The newest units that touched a file, newest first; never more than the last MOST_TOUCHING."""
+        """Return the newest units that touched a file, newest first.
+
+        Never more than the last MOST_TOUCHING.
+        """
         row = self._touching[file] if file < len(self._touching) else self._touching[len(self._touching)]
         return row[: -most - 1 : -1]
 
@@ -220,7 +232,7 @@ class Messages:
 
 
 def _touching(files: Array, offsets: Array) -> Rows:
-    """By file, the units that touched it."""
+    """Return for each file the units that touched it."""
     units = np.arange(len(offsets) - 1, dtype="<i4").repeat(np.diff(offsets))
     counts = np.bincount(files, minlength=1)
     starts = np.zeros(len(counts) + 1, "<i8")

@@ -1,10 +1,11 @@
-"""Which step comes next: several views of what happened, each a table of what followed, mixed by how right they were.
+"""Prediction of the next step from several context models, mixed by their success.
 
-A view is what one looks at: the last step, the last two, the last three, the last ones that were not mere noise, the
-place in a known workflow, the branch, the hour, what failed. Each tells a distribution; how much it is believed depends
-on how often it had been seen before and on how well it did, which is learnt with every step (a mixture of experts with
-multiplicative weights, as in context mixing). So a workflow with noise in it is followed where a chain that only knows
-the last step is lost, and where nothing is known what is common is said, with little confidence.
+A view is a context to condition on: the last step, the last two, the last three, the last informative ones, the
+position in a known workflow, the branch, the hour, what failed. Each yields a distribution; its weight depends on
+how often the context was seen before and on how well the view did, which is learned with every step (a mixture of
+experts with multiplicative weights, as in context mixing). So a workflow with noise in it is followed where a chain
+that only knows the last step is lost, and where nothing is known, common steps are predicted with little
+confidence.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MEMORY: Final = 12  # steps that a view may look back
-MOST_CONTEXTS: Final = 60_000  # of all views, 5 MB; then the oldest half goes
-# What is done today was done more likely last week than last year.
+MOST_CONTEXTS: Final = 60_000  # of all views, 5 MB; then the oldest half is dropped
+# Recent behaviour predicts better than old.
 HALF_LIFE: Final = 400.0  # steps
-RATE: Final = 0.15  # of learning whom to believe
-SEEN: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bounds of how often a context was seen
-# How much each view is believed at first, by how often its context was seen: what was learnt on made-up streams
+RATE: Final = 0.15  # learning rate of the weights of views
+SEEN: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bucket bounds of the count of a context
+# Initial weight of each view by bucket of its context's count: learned on synthetic streams
 # (benchmarks/workflows.py, seeds 0-3), rounded.
 AT_FIRST: Final[dict[str, tuple[float, ...]]] = {
     "always": (0.5, 0.5, 0.7, 1.0, 1.0, 2.0),
@@ -39,17 +40,17 @@ AT_FIRST: Final[dict[str, tuple[float, ...]]] = {
     "workflow": (1.0, 2.0, 2.8, 3.2, 2.7, 2.0),
     "begin": (0.3, 0.4, 0.8, 1.0, 1.0, 1.0),
 }
-PRIOR: Final = 2.0  # times that a workflow is believed to go on, before it was seen
-LEAST: Final = 1e-4  # probability that anything keeps
-# Below this a step says nothing about the next: what follows it is what always follows.
-INFORMATION: Final = 0.35  # nats, less the more seldom it was seen
+PRIOR: Final = 2.0  # pseudo-count of a workflow's next step before it was seen
+LEAST: Final = 1e-4  # lower bound of a probability
+# Below this a step is not informative: what follows it is what follows in general.
+INFORMATION: Final = 0.35  # nats, plus a penalty for rarely seen steps
 
 Context = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is known when a step begins, beside the steps before it."""
+    """Context of a step besides the steps before it."""
 
     branch: str = ""  # its kind: "release/*"
     hour: int = -1
@@ -59,20 +60,22 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
+    """Predicted step with its probability and supporting counts."""
+
     step: str
     probability: float
-    because: str  # the view that says it loudest
-    seen: float = 0.0  # how often that view was in this situation
-    followed: float = 0.0  # and how often this step followed
+    because: str  # view that contributes most
+    seen: float = 0.0  # how often that view had this context
+    followed: float = 0.0  # how often this step followed in it
 
 
 @dataclass(slots=True)
 class _Row:
-    """What followed in one situation; older counts fade."""
+    """Decayed counts of what followed in one context."""
 
     counts: dict[int, float] = field(default_factory=dict)
     total: float = 0.0
-    touched: int = 0  # number of the step at which it was changed last
+    touched: int = 0  # number of the step of the last change
 
     def add(self, symbol: int, now: int) -> None:
         if now > self.touched and self.total:
@@ -86,7 +89,10 @@ class _Row:
 
 
 class NextStep:
-    """Learns by `note`, tells by `expected`. Symbols are strings."""
+    """Online predictor of steps: learns by `note`, predicts by `expected`.
+
+    Steps are strings.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -102,15 +108,15 @@ class NextStep:
         return self._steps
 
     def knows(self, workflows: Iterable[Sequence[str]]) -> None:
-        """Take these for the workflows whose places count."""
+        """Set the workflows whose positions are used as context."""
         self._paths = [tuple(map(self._number, steps)) for steps in workflows]
 
     def pause(self) -> None:
-        """Something else begins: what was done before says nothing about it."""
+        """Clear the recent steps: something unrelated begins."""
         self._recent.clear()
 
     def note(self, step: str, *, failed: bool = False, moment: Moment | None = None) -> None:
-        """A step was done."""
+        """Learn that a step was done."""
         moment = moment or Moment()
         symbol = self._number(step)
         views = list(self._views(moment))
@@ -130,7 +136,7 @@ class NextStep:
         self._recent.append((symbol, failed))
 
     def expected(self, k: int = 3, *, moment: Moment | None = None) -> list[Expected]:
-        """The `k` likeliest next steps, the likeliest first."""
+        """Return the `k` most probable next steps, best first."""
         mixed: dict[int, float] = {}
         loudest: dict[int, tuple[float, str, _Row]] = {}
         views = [(name, row) for name, context in self._views(moment or Moment()) if (row := self._row(context))]
@@ -154,7 +160,7 @@ class NextStep:
         ]
 
     def _views(self, moment: Moment) -> Iterator[tuple[str, Context]]:
-        """Each situation by the views there are, the most general first."""
+        """Yield the current context of each view, the most general first."""
         recent = list(self._recent)
         last = [symbol for symbol, _ in recent]
         yield "always", ("always",)
@@ -183,7 +189,10 @@ class NextStep:
             yield "workflow", ("workflow", *place)
 
     def _row(self, context: Context) -> _Row | None:
-        """What is known of a situation; at a place in a workflow nobody was at yet its next step."""
+        """Return the counts of a context.
+
+        An unseen position in a workflow predicts the workflow's next step.
+        """
         row = self._rows.get(context)
         if row is None and context[0] == "workflow":
             _, path, position, _ = context
@@ -192,11 +201,14 @@ class NextStep:
         return row
 
     def _place(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
-        """Where in which workflow one is: the one of which most was done lately, and its last step that was done."""
+        """Return the position in the workflow that most recent steps belong to.
+
+        The result is (workflow, index of its last step done, number of its steps done, at most 3).
+        """
         best: tuple[float, tuple[int, ...], int, int] | None = None
         for path in self._paths:
             position, done, end = len(path) - 1, 0, -1
-            # Backwards, so that the latest run counts and not an earlier one.
+            # Backwards, so that the latest run counts instead of an earlier one.
             for start in range(len(path) - 1, -1, -1):
                 found = _matched(path[: start + 1], last)
                 if found is not None and found[0] > done:
@@ -213,7 +225,7 @@ class NextStep:
         return [one / total for one in raw] if total else []
 
     def _judge(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
-        """Believe those more that had expected what came."""
+        """Increase the weight of views that had predicted this step."""
         known = [(name, row) for name, context in views if (row := self._row(context))]
         if not known:
             return
@@ -230,7 +242,10 @@ class NextStep:
         return self._believed.get((name, bucket), AT_FIRST[name][bucket])
 
     def _weigh(self) -> None:
-        """How much each step tells about the next: the divergence of what follows it from what always follows."""
+        """Measure how informative each step is about the next.
+
+        The measure is the divergence of what follows it from what follows in general.
+        """
         always = self._rows.get(("always",))
         if always is None:
             return
@@ -246,7 +261,7 @@ class NextStep:
                 count / seen * math.log((count / seen) / max(always.counts.get(after, 0.5) / always.total, 1e-6))
                 for after, count in following.items()
             )
-            # Of few successors much seems to be told by chance: about (their kinds - 1) / 2n nats.
+            # Bias of the estimate for few successors: about (distinct successors - 1) / 2n nats.
             chance = (len(following) - 1) / (2 * seen) + INFORMATION
             self._information[symbol] = divergence - chance
 
@@ -259,8 +274,10 @@ class NextStep:
 
 
 def _matched(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """How many steps of `path` were done in order, the last one among them, and where that was. Few others may lie in
-    between."""
+    """Return how many steps of `path` were done in order up to its last, and where.
+
+    Few other steps may lie in between. None if the last one was not done.
+    """
     position, done, end = len(last) - 1, 0, -1
     for symbol in reversed(path):
         limit = max(position - (MEMORY if done == 0 else 4), -1)
@@ -280,7 +297,7 @@ def _told(row: _Row) -> Iterator[tuple[int, float]]:
 
 
 def _escape(row: _Row) -> float:
-    """What is left for the unseen: as often as something new was seen (Witten and Bell)."""
+    """Return the weight of unseen steps: as often as something new was seen (Witten and Bell)."""
     return float(len(row.counts)) * 0.5
 
 

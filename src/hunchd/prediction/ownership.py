@@ -1,7 +1,8 @@
-"""Whose lines a file still consists of: estimated from counts of lines, without blame.
+"""Ownership of a file's lines by units, estimated from line counts without blame.
 
-A unit that adds lines owns them; one that deletes lines takes them from all owners alike. What a change is about to
-touch was mostly written by those who own most: on blame-derived truth this finds far more than the newest units do.
+A unit that adds lines owns them; one that deletes lines takes them from all owners in proportion. What a change is
+about to touch was mostly written by the largest owners: on blame-derived truth this finds far more than the newest
+units do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from hunchd.prediction.packed import Array, Arrays, Rows, concatenated
 
-MOST_OWNERS = 64  # units kept of one file
+MOST_OWNERS = 64  # units kept for one file
 
 OWNED = np.dtype([("unit", "<i4"), ("lines", "<f4")])
 
@@ -22,6 +23,7 @@ class Ownership:
         self.rows = Rows.of(OWNED) if rows is None else rows
 
     def learn(self, file: int, unit: int, added: int, deleted: int) -> None:
+        """Record that `unit` added and deleted this many lines of a file."""
         if not added and not deleted:  # not counted
             return
         row = self.rows[file].copy()
@@ -36,7 +38,7 @@ class Ownership:
         self.rows[file] = row
 
     def shares(self, file: int) -> tuple[Array, Array]:
-        """Units that own lines of a file, and their share of it."""
+        """Return the units that own lines of a file, and their share of it."""
         row = self.rows[file]
         return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
 

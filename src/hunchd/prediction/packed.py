@@ -1,4 +1,4 @@
-"""Growing numbers in packed arrays: what a dictionary of dictionaries would hold, at a tenth of the memory."""
+"""Growing columns, rows and strings in packed arrays, at a tenth of a dictionary's memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Arrays = dict[str, Array]
 Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a value for each
 
 FIRST_CAPACITY = 16
-SPARSE, FEW = 24, 2_000  # numbers that reach beyond so many times how many they are: sorting beats counting
+SPARSE, FEW = 24, 2_000  # if the largest number exceeds SPARSE times the count plus FEW, sorting beats counting
 
 LONG_TO_SELECT = 8  # values
-LONG_STRETCH = 300  # numbers: longer ones are faster copied whole than one by one
+LONG_STRETCH = 300  # numbers: longer ranges are faster copied as slices than element by element
 
 
 def spans(starts: Array, sizes: Array) -> Array:
-    """The indexes start, start + 1, … of several stretches, one after the other."""
+    """Return the indexes start, start + 1, … of several ranges, concatenated."""
     ends = sizes.cumsum()
     indexes: Array = (starts - ends + sizes).repeat(sizes)
     indexes += np.arange(len(indexes))
@@ -28,7 +28,7 @@ def spans(starts: Array, sizes: Array) -> Array:
 
 
 def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
-    """Several stretches of each array, one after the other."""
+    """Return several ranges of each array, concatenated."""
     total = int(sizes.sum())
     if not total:
         return [array[:0] for array in arrays]
@@ -40,7 +40,7 @@ def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
 
 
 def concatenated(arrays: list[Array]) -> Array:
-    """Rows of one type, one after the other."""
+    """Concatenate arrays of one type, also structured ones."""
     dtype = arrays[0].dtype
     if dtype.names is None:
         return np.concatenate(arrays)
@@ -48,12 +48,12 @@ def concatenated(arrays: list[Array]) -> Array:
 
 
 def raw(records: Array) -> Array:
-    """Records as bytes: numpy compares and copies structured types field by field, which costs more."""
+    """View records as bytes: numpy copies structured types field by field, which is slower."""
     return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
 
 def summed(numbers: Array, values: Array) -> Scores:
-    """The same numbers once each, rising, their values added."""
+    """Add up the values of equal numbers; the numbers are returned distinct and ascending."""
     if not len(numbers):
         return nothing()
     if _near(numbers):
@@ -63,7 +63,10 @@ def summed(numbers: Array, values: Array) -> Scores:
 
 
 def summed_each(parts: Sequence[Scores]) -> list[Scores]:
-    """`summed`, of each of several with values of one type: those that are to be sorted are sorted together."""
+    """Apply `summed` to several parts with values of one type.
+
+    Parts that have to be sorted are sorted together.
+    """
     far = [place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _near(numbers)]
     if len(far) < 2:
         return [summed(*part) for part in parts]
@@ -80,12 +83,12 @@ def summed_each(parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _near(numbers: Array) -> bool:
-    """Whether counting takes less than sorting."""
+    """Return True if counting is faster than sorting."""
     return int(np.maximum.reduce(numbers)) < SPARSE * len(numbers) + FEW
 
 
 def _grouped(numbers: Array) -> tuple[Array, Array, Array]:
-    """The numbers once each, rising; the order that brings the same ones together, and where in it each begins."""
+    """Return distinct ascending numbers, the order that groups them, and the start of each group."""
     order = numbers.argsort(kind="stable")
     ordered = numbers.take(order)
     starts = _begins(ordered).nonzero()[0]
@@ -93,17 +96,18 @@ def _grouped(numbers: Array) -> tuple[Array, Array, Array]:
 
 
 def sparse(values: Array) -> Scores:
-    """The places that are not zero, and their values."""
-    places = (values != 0).nonzero()[0]  # of truths: much faster than of numbers
+    """Return the indexes of non-zero values, and these values."""
+    places = (values != 0).nonzero()[0]  # `nonzero` of a boolean array is much faster than of numbers
     return places, values[places].astype("<f4")
 
 
 def nothing() -> Scores:
+    """Return empty scores."""
     return np.empty(0, "<i4"), np.empty(0, "<f4")
 
 
 def strongest(numbers: Array, values: Array) -> Scores:
-    """The same numbers once each, with the highest of their values."""
+    """Return distinct ascending numbers, each with its highest value."""
     if not len(numbers):
         return nothing()
     once, order, starts = _grouped(numbers)
@@ -111,14 +115,14 @@ def strongest(numbers: Array, values: Array) -> Scores:
 
 
 def distinct(numbers: Array) -> Array:
-    """The same numbers once each, rising."""
+    """Return distinct ascending numbers."""
     ordered = np.sort(numbers)
     once: Array = ordered[_begins(ordered)]
     return once
 
 
 def _begins(ordered: Array) -> Array:
-    """Of numbers in order, which are the first of their kind."""
+    """Return a mask of the first of each run of equal numbers."""
     begins = np.empty(len(ordered), "?")
     begins[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
@@ -126,10 +130,10 @@ def _begins(ordered: Array) -> Array:
 
 
 def highest(values: Array, most: int) -> Array:
-    """The places of the `most` highest of more values, in no certain order.
+    """Return the indexes of the `most` highest of more values, in no certain order.
 
-    Of many values only those as high as the best of stretches of them are looked at. Where a tie is to be decided all
-    are partitioned, which takes longer than to sort them without their places.
+    Of many values only those are compared that reach the best of each stretch of them. If a tie has to be decided,
+    all are partitioned, which takes longer than sorting them without their indexes.
     """
     stretch = len(values) // (2 * most)
     high = values
@@ -144,7 +148,7 @@ def highest(values: Array, most: int) -> Array:
 
 
 def among(values: Array, rising: Array) -> Array:
-    """Which values are among others that are in rising order."""
+    """Return a mask of the values that occur in the ascending `rising`."""
     if not len(rising):
         return np.zeros(len(values), "?")
     at = rising.searchsorted(values)
@@ -154,7 +158,7 @@ def among(values: Array, rising: Array) -> Array:
 
 
 class Column:
-    """One array that grows at its end, or on request up to an index; amortised constant time."""
+    """Array that grows at its end, or up to a requested size, in amortised constant time."""
 
     __slots__ = ("_array", "_default", "size")
 
@@ -172,7 +176,7 @@ class Column:
 
     @property
     def view(self) -> Array:
-        """The values; writing to it writes to the column. Void after the next growth."""
+        """Writable view of the values, invalid after the next growth."""
         return self._array[: self.size]
 
     def append(self, value: Any) -> None:
@@ -185,7 +189,7 @@ class Column:
         self._array[start : self.size] = values
 
     def reach(self, size: int) -> None:
-        """At least `size` values; new ones are the default."""
+        """Grow to at least `size` values, filled with the default."""
         if size <= self.size:
             return
         if size > len(self._array):
@@ -196,7 +200,7 @@ class Column:
 
 
 class Rows:
-    """A row of its own length for each index: a packed base as it was loaded, and the rows changed since."""
+    """Rows of varying length: a packed base as loaded, and the rows changed since."""
 
     __slots__ = ("_base", "_changed", "_offsets", "dtype", "size")
 
@@ -223,7 +227,10 @@ class Rows:
         return self._base[:0]
 
     def joined(self, indexes: Array) -> tuple[Array, Array]:
-        """Several rows in one array, and for each element the place of its row in `indexes`; in no certain order."""
+        """Return several rows in one array, and the index of each element's row in `indexes`.
+
+        The order is not defined.
+        """
         listed = indexes.tolist()
         changed = [place for place, index in enumerate(listed) if index in self._changed] if self._changed else []
         held = np.minimum(indexes, max(len(self._offsets) - 2, 0))
@@ -246,7 +253,7 @@ class Rows:
         self.size = max(self.size, index + 1)
 
     def packed(self) -> tuple[Array, Array]:
-        """The same rows as one array and its offsets."""
+        """Return the rows as one array and its offsets."""
         rows = [self[index] for index in range(self.size)]
         offsets = np.zeros(self.size + 1, "<i8")
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -254,7 +261,7 @@ class Rows:
 
 
 class Strings:
-    """Texts by index, as one run of bytes and the texts added since it was loaded."""
+    """Texts by index: one block of bytes as loaded, and the texts added since."""
 
     __slots__ = ("_added", "_base", "_changed", "_offsets")
 
@@ -282,6 +289,7 @@ class Strings:
         self._added.append(text)
 
     def packed(self) -> tuple[Array, Array]:
+        """Return the texts as one array of bytes and its offsets."""
         texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
         offsets = np.zeros(len(texts) + 1, "<i8")
         np.cumsum([len(text) for text in texts], out=offsets[1:])

@@ -1,6 +1,7 @@
-"""Who wrote each line of the files at hand, and which words stand there: where a change will go, its words are.
+"""Line authorship and words of recently read files: a change goes where its words are.
 
-Kept of the files read last, in memory only: git tells it again sooner than it could be kept true for all files.
+Kept in memory only, for the files read last: git computes it again faster than it could be kept up to date for all
+files.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ LONGEST_LINE = 400  # characters; longer ones are data
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file as it was read: `ids` of the commits that wrote it, the share of its lines that each wrote, the words of
-    its lines, rising, and for each the place of the commit that wrote the line."""
+    """Result of blame for a file.
+
+    `ids` are the commits that wrote it, `share` the share of lines of each, `keys` the words of the lines in
+    ascending order, and `by` the index of the commit that wrote each word's line.
+    """
 
     ids: tuple[str, ...]
     share: Array
@@ -30,7 +34,10 @@ class Reading:
 
 
 def reading(lines: Sequence[tuple[str, str]]) -> Reading:
-    """From the id of the commit that wrote each line, and its text. Takes some 10 ms for a thousand lines."""
+    """Build a reading from the commit id and the text of each line.
+
+    Takes some 10 ms for a thousand lines.
+    """
     counts = Counter(sha for sha, _ in lines)
     place = {sha: number for number, sha in enumerate(counts)}
     found = [(key, place[sha]) for sha, text in lines if len(text) <= LONGEST_LINE for key in words.keys_of_text(text)]
@@ -42,8 +49,10 @@ def reading(lines: Sequence[tuple[str, str]]) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`units` that wrote what a file consists of, -1 for those that were not learned, and what was read of it.
-    `newest`: the newest unit that had touched it."""
+    """Reading of a file, with the units of its commits.
+
+    `units` is -1 for commits that were not learned. `newest` is the newest unit that had touched the file.
+    """
 
     units: Array
     read: Reading
@@ -51,12 +60,15 @@ class Page:
 
     @property
     def shares(self) -> Scores:
-        """Units that own lines, and their share of all."""
+        """Units that own lines, and their share of all lines."""
         known = self.units >= 0
         return self.units[known], self.read.share[known]
 
     def speaking_of(self, wanted: Array) -> Scores:
-        """Units that wrote lines with these words, and their share of such lines, rare words counting more."""
+        """Return units that wrote lines with these words, and their share of such lines.
+
+        Rare words count more.
+        """
         keys = self.read.keys
         starts, ends = keys.searchsorted(wanted), keys.searchsorted(wanted, side="right")
         sizes = (ends - starts)[ends > starts]
@@ -68,13 +80,13 @@ class Page:
 
 
 class Pages:
-    """Pages by file number."""
+    """Pages by file number, at most MOST_PAGES of them."""
 
     def __init__(self) -> None:
         self._pages: OrderedDict[int, Page] = OrderedDict()
 
     def put(self, file: int, read: Reading, number: Callable[[str], int | None], newest: int) -> None:
-        """`number`: the unit of a commit."""
+        """Store the reading of a file; `number` maps a commit id to its unit."""
         units = [-1 if (unit := number(sha)) is None else unit for sha in read.ids]
         self._pages[file] = Page(np.array(units, "<i4"), read, newest)
         self._pages.move_to_end(file)

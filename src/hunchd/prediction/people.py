@@ -1,4 +1,4 @@
-"""Who works on what: the units an author wrote, and the places those are about."""
+"""Authors: the units each wrote, and the folders these touched."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from collections import Counter
 
 from hunchd.prediction.state import State, author_key
 
-NEWEST = 40  # units of an author that are looked at
+NEWEST = 40  # units of an author that are considered
 MOST_PLACES = 3
 
 
 def units_by(state: State, email: str, name: str) -> int:
-    """How many of the newest units this author wrote, NEWEST at most; authors are known by their mail address."""
+    """Return how many of the newest units this author wrote, at most NEWEST.
+
+    Authors are identified by their mail address.
+    """
     return len(state.messages.units_of_author(author_key(email, name), NEWEST))
 
 
 def works_on(state: State, email: str, name: str) -> tuple[str, ...]:
-    """The folders this author touched most, each told by the one file of it if there is only one."""
+    """Return the folders this author touched most.
+
+    A folder of which they touched one file only is given as that file.
+    """
     units = state.messages.units_of_author(author_key(email, name), NEWEST)
     if not len(units):
         return ()

@@ -1,4 +1,4 @@
-"""Which documents hold which keys: loaded ones in packed arrays, what was added since beside them."""
+"""Postings of documents by key: loaded ones in packed arrays, additions beside them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from hunchd.prediction.packed import Array, Arrays, stretches
 
-Held = list[tuple[int, list[int], list[int], int]]  # key, documents, counts, and how many of these there were
+Held = list[tuple[int, list[int], list[int], int]]  # key, documents, counts, and their number at that time
 
 
 class Postings:
-    """Key to the (document, count) pairs that hold it, in the order they were added.
+    """Map from keys to (document, count) pairs, in the order they were added.
 
-    Loaded postings are two sorted arrays searched by bisection; what was added since is kept by key beside them.
+    Loaded postings are two sorted arrays searched by bisection; additions are stored by key beside them.
     """
 
     __slots__ = ("_added", "_base_counts", "_base_documents", "_keys", "_offsets", "_read", "added")
@@ -27,8 +27,8 @@ class Postings:
         self._base_documents = documents
         self._base_counts = counts
         self._added: dict[int, tuple[list[int], list[int]]] = {}
-        self._read: dict[int, tuple[Array, Array]] = {}  # added ones as arrays, made when first read
-        self.added = 0  # pairs beside the loaded ones: some eighty bytes each, instead of six
+        self._read: dict[int, tuple[Array, Array]] = {}  # additions as arrays, created on first read
+        self.added = 0  # number of added pairs: some 80 bytes each, instead of 6
 
     @classmethod
     def of(cls) -> Postings:
@@ -46,8 +46,11 @@ class Postings:
             self.added += 1
 
     def merging(self, keep: Callable[[Array], Array]) -> Callable[[], Callable[[], None]]:
-        """Work for any thread: what was added so far is sorted in among what was loaded, but for the documents that
-        `keep` does not let through. What it returns is for the thread that adds, which may have gone on meanwhile."""
+        """Return work for any thread that merges additions into the packed arrays.
+
+        Documents for which `keep` is false are dropped. The work returns a function to be called in the thread that
+        adds, which may have added more meanwhile.
+        """
         held = self._held()
 
         def work() -> Callable[[], None]:
@@ -58,11 +61,11 @@ class Postings:
         return work
 
     def _held(self) -> Held:
-        """What was added up to now: the lists only grow."""
+        """Return a snapshot of the additions: the lists only grow."""
         return [(key, documents, counts, len(documents)) for key, (documents, counts) in self._added.items()]
 
     def _every(self, held: Held) -> tuple[Array, Array, Array]:
-        """Keys, documents and counts, pair by pair: of each key those that were loaded first."""
+        """Return keys, documents and counts of all pairs, the loaded ones first."""
         late = np.repeat(np.array([key for key, *_ in held], "<u4"), [size for *_, size in held])
         documents = [document for _, documents, _, size in held for document in documents[:size]]
         counts = [count for _, _, counts, size in held for count in counts[:size]]
@@ -82,10 +85,10 @@ class Postings:
             self.added -= size
 
     def of_key(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
-        """Documents and counts of one key, oldest first; at most the `newest` of them."""
+        """Return documents and counts of one key, oldest first; at most the `newest`."""
         if not len(self._keys):
             return self._added_of(key, newest)
-        at = int(self._keys.searchsorted(np.uint32(key)))  # of its own type, or numpy copies the keys
+        at = int(self._keys.searchsorted(np.uint32(key)))  # of the keys' own type, otherwise numpy copies the keys
         parts_documents: list[Array] = []
         parts_counts: list[Array] = []
         if at < len(self._keys) and self._keys[at] == key:
@@ -105,9 +108,9 @@ class Postings:
         return documents, counts
 
     def of_keys(self, keys: Array, newest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Documents and counts of several keys, key by key, and how many there are of each: at most the `newest`.
+        """Return documents and counts of several keys, and the number for each key.
 
-        None of a key that has more than `most`.
+        At most the `newest` of each key, and none of a key with more than `most`.
         """
         ends, sizes = self._in_base(keys)
         listed = keys.tolist()
@@ -125,7 +128,7 @@ class Postings:
         )
 
     def _parts(self, key: int, end: int, size: int, newest: int, most: int) -> tuple[list[Array], list[Array]]:
-        """Documents and counts of one key: those loaded, of which so many end there, and those added since."""
+        """Return documents and counts of one key: loaded ones (`size`, up to `end`) and additions."""
         if not size and key not in self._added:
             return [], []
         late, late_counts = self._added_of(key, newest)
@@ -135,7 +138,7 @@ class Postings:
         return [self._base_documents[start:end], late], [self._base_counts[start:end], late_counts]
 
     def sizes_of(self, keys: Array) -> Array:
-        """How many documents were added by key, whatever became of them."""
+        """Return the number of documents ever added for each key."""
         _, sizes = self._in_base(keys)
         for place, key in enumerate(keys.tolist()):
             if key in self._added:
@@ -143,7 +146,7 @@ class Postings:
         return sizes
 
     def _in_base(self, keys: Array) -> tuple[Array, Array]:
-        """By key, where its loaded postings end, and how many there are."""
+        """Return the end and the number of the loaded postings of each key."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)
@@ -164,8 +167,10 @@ class Postings:
         return read if newest is None else (read[0][-newest:], read[1][-newest:])
 
     def packed(self, renumbered: Array | None = None) -> Postings:
-        """The same postings with nothing beside the base; documents renumbered in their order, those below zero left
-        out."""
+        """Return the same postings without additions beside the base.
+
+        `renumbered` maps documents to new numbers in the same order; negative ones are dropped.
+        """
         keys, documents, counts = self._every(self._held())
         if renumbered is not None:
             documents = renumbered[documents]
@@ -174,7 +179,7 @@ class Postings:
         return Postings(*_by_key(keys, documents, counts))
 
     def arrays(self) -> Arrays:
-        """Only right after `packed`."""
+        """Return the arrays to save. Valid only right after `packed`."""
         return {
             "keys": self._keys,
             "offsets": self._offsets,
@@ -188,7 +193,10 @@ class Postings:
 
 
 def _by_key(keys: Array, documents: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Each key once, rising, where its pairs end in the following, and these; of one key the newest stay last."""
+    """Group pairs by key: distinct ascending keys, offsets, documents and counts.
+
+    Pairs of one key keep their order.
+    """
     order = keys.argsort(kind="stable")
     once, starts = np.unique(keys[order], return_index=True)
     offsets = np.append(starts, len(order)).astype("<i8")

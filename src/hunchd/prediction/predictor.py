@@ -1,4 +1,4 @@
-"""What will be needed next in one project: the door to everything in this folder."""
+"""Predictor of one project: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from hunchd.prediction.session import SessionEvent, Step
 from hunchd.prediction.state import State
 from hunchd.prediction.weights import Weights
 
-CLOSELY = 64  # candidates scored by the trained table: with 48 or 150 the figures are the same
-# Before any file was read, contents speak neither for nor against: by so much the scores are too low. Then as many
-# files are used as are expected (four projects of the development set, fresh models of 300 units, before their test
-# windows: 3 % were expected where 13 % were used).
+CLOSELY = 64  # candidates scored by the trained ranker: with 48 or 150 the results are the same
+# Correction of scores before any file was read, when features of contents are missing. With it, predicted and actual
+# use agree (four projects of the development set, fresh models of 300 units, before their test windows: without it 3 %
+# were predicted where 13 % were used).
 UNREAD = 3.0
-# The same before any unit was learned: that nothing changed together says nothing then. So much is what lay between
-# these scores and those of the trees that ranked before, which told such a project's next file from the rest.
+# The same before any unit was learned, when missing co-change is not informative. It is the difference between these
+# scores and those of the boosted trees used before, which did separate such a project's next file from the rest.
 UNLEARNED = {"seed": 3.0, "text": 1.5, "both": 1.0}
-SERVED = 20  # predictions remembered to learn from what became of them
+SERVED = 20  # predictions kept to learn from their outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A prediction that was given: enough to learn from its outcome."""
+    """Prediction that was returned, stored to learn from its outcome."""
 
     head: str
     files: Array
@@ -46,8 +46,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Candidates best first, with their features, uncorrected and final scores, and what a probability is read from.
-    `chances`: where the question is what comes next in a session, how likely each is visited soon."""
+    """Ranking of candidates, best first, with features and scores.
+
+    `plain` are uncorrected scores, `sure` those that are calibrated to probabilities. `chances` are the
+    probabilities of a visit soon, if the query asks for the next file of a session.
+    """
 
     found: Evidence
     order: Array
@@ -59,7 +62,7 @@ class Ranked:
 
 
 class Predictor(Learner):
-    """Predicts files and past units for a focus, from what was learned and what was done in the session."""
+    """Predictor of files and past units for a focus, by history and session."""
 
     def __init__(self, table: Weights | None = None, session_table: Sequel | None = None) -> None:
         super().__init__()
@@ -69,7 +72,7 @@ class Predictor(Learner):
         self._served: deque[Served] = deque(maxlen=SERVED)
 
     def stat(self) -> dict[str, int]:
-        """Figures for a status page."""
+        """Return figures for the status."""
         state = self._state
         return {
             "units": state.now,
@@ -80,14 +83,14 @@ class Predictor(Learner):
         }
 
     def note(self, event: SessionEvent) -> None:
-        """Something was opened, edited, saved, closed, checked out or used."""
+        """Record an event of the session: opened, edited, saved, closed, checked out or used."""
         file = self._state.files.numbers.get(event.path) if event.path else None
         self._state.session.note(event, file)
 
     def outcome(self, path: str, *, used: bool) -> None:
-        """What became of a suggested file: the newest predictions that held it are the lesson.
+        """Learn whether a suggested file was used, from the newest prediction that contained it.
 
-        An ignored suggestion teaches nothing by itself: its place in the list may be the reason.
+        An ignored suggestion teaches nothing by itself: its rank may be the reason.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not used:
@@ -99,9 +102,9 @@ class Predictor(Learner):
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
-        """The `k` files most likely needed next, never those already open, and the past units that matter.
+        """Return the `k` files most likely needed next, and the relevant past units.
 
-        `now` is in seconds since the epoch.
+        Files that are already open are never returned. `now` is in seconds since the epoch.
         """
         query = query_of(focus, self._state)
         ranked = self.ranked(query, now)
@@ -132,7 +135,7 @@ class Predictor(Learner):
         )
 
     def ranked(self, query: Query, now: int) -> Ranked:
-        """All candidates with everything that was measured of them."""
+        """Rank all candidates, with their features."""
         found = gather(self._state, query, now)
         matrix = measured(self._state, found)
         kept = self._kept(matrix, found)
@@ -153,15 +156,15 @@ class Predictor(Learner):
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure, chances)
 
     def _confidences(self, query: Query, ranked: Ranked, best: Array) -> Array:
-        """How likely the `best` are visited soon, or else part of the same work."""
+        """Return the probability that the `best` are visited soon, or part of the same work."""
         if ranked.chances is not None:
             return ranked.chances[best]
-        # What this user taught changes the order, not how many of so many files are used.
+        # The correction learned from this user changes the order, not the share of files that are used.
         likely: Array = self._weights.calibrations[query.head](np.sort(ranked.sure[best])[::-1])
         return likely
 
     def steps(self, query: Query, now: int) -> list[Step]:
-        """The session that led to the file that is asked about; none where no file is."""
+        """Return the session steps up to the file of the query; none without a file."""
         if not query.seeds:
             return []
         steps = self._state.session.steps(now)
@@ -170,7 +173,7 @@ class Predictor(Learner):
         return steps
 
     def _kept(self, matrix: Array, found: Evidence) -> Array:
-        """Places of the candidates worth a closer look, and of those that were visited and may be again."""
+        """Return the indexes of the candidates to rank, including revisitable ones."""
         kept = roughly(matrix, CLOSELY)
         visited = found.sparse["interest"][0]
         if not found.query.again or not len(visited):
@@ -184,7 +187,10 @@ class Predictor(Learner):
 
     @classmethod
     def load(cls, path: Path, table: Weights | None = None) -> Predictor:
-        """As it was saved; StoreError when the file is damaged or of another version."""
+        """Load a saved predictor.
+
+        Raises StoreError if the file is damaged or of another version.
+        """
         arrays, _ = snapshot.read(path)
         predictor = cls(table)
         predictor._state = State.from_arrays(_under("state.", arrays))

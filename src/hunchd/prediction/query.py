@@ -1,4 +1,4 @@
-"""A focus in the predictor's own terms: file numbers, word keys, traces."""
+"""Queries: a focus as file numbers, word keys and traces."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hunchd.prediction.state import State, author_key
 from hunchd.prediction.traces import NO_TRACE, Trace, common_tail
 from hunchd.prediction.unknown_words import understood
 
-MOST_SEEDS = 8  # the newest open files; older ones are somebody's forgotten tabs
+MOST_SEEDS = 8  # the newest open files; older ones are forgotten tabs
 MOST_KEYS = 32
 DULL_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "stable", "next", "head", "release"})
 
-# What kind of work a branch is says nothing of where: dropped where its name has more to say.
+# Kinds of work in branch names say nothing about files: dropped if the name has other words.
 KINDS_OF_WORK = frozenset(
     """
     backport bug bugfix chore dev feat feature features fix fixes gh hotfix issue issues maintenance patch pr refactor
@@ -29,8 +29,11 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`trace`: what an error says. `mentioned`: files the text names outright. `shown`: files before the developer's
-    eyes, which are never suggested. `again`: whether those visited before may be."""
+    """Query for a prediction.
+
+    `trace` is the parsed error, `mentioned` are files that the text names. `shown` are files that the developer is
+    looking at, which are never suggested; `again` allows files visited before.
+    """
 
     seeds: tuple[int, ...] = ()
     shown: frozenset[int] = frozenset()
@@ -42,17 +45,17 @@ class Query:
 
     @property
     def head(self) -> str:
-        """Which ranker answers: by file, by text, or by both."""
+        """Ranker for the query: by file ("seed"), by text, or both."""
         if self.keys or self.mentioned:
             return "both" if self.seeds or self.trace.files else "text"
         return "seed"
 
 
 def query_of(focus: Focus, state: State) -> Query:
-    """What is known and comparable of a focus; unknown files and empty words fall away."""
+    """Translate a focus; unknown files and words without keys are dropped."""
     paths = [*focus.open_files[-MOST_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = shown = state.files.known(reversed(paths))[:MOST_SEEDS][::-1]
-    if not seeds:  # a new file: where they came from tells more than nothing
+    if not seeds:  # a new file: the file visited before is better than none
         seeds = state.files.known(reversed(focus.visited))[:1]
     text = f"{focus.query} {branch_words(focus.branch)}"
     trace = traces.read(focus.errors, state)
@@ -75,7 +78,7 @@ def query_of(focus: Focus, state: State) -> Query:
 
 
 def files_named(name: str, state: State) -> list[int]:
-    """The living file whose path ends like this name, if exactly one does best."""
+    """Return the existing file whose path ends like this name, if the best match is unique."""
     exact = state.files.numbers.get(name)
     if exact is not None and state.files.alive.view[exact]:
         return [exact]
@@ -98,7 +101,7 @@ def files_named(name: str, state: State) -> list[int]:
 
 
 def branch_words(branch: str) -> str:
-    """The words of a branch name; long-lived branches and bare numbers say nothing."""
+    """Return the words of a branch name; long-lived branches and bare numbers have none."""
     name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in DULL_BRANCHES else branch
     if not name or name.lower() in DULL_BRANCHES:
         return ""

@@ -1,4 +1,4 @@
-"""From features to scores: a model for each kind of question, a small network or plain weights."""
+"""Ranking models that map features to scores: small networks or linear weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.prediction.packed import Array, highest
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Standardised features times weights."""
+    """Linear model on standardised features."""
 
     mean: Array
     scale: Array
@@ -25,13 +25,13 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Small multilayer perceptrons side by side, whose scores are averaged, and a linear part of them all.
+    """Ensemble of small multilayer perceptrons whose scores are averaged, plus a linear part.
 
-    Features are kept within `low` and `high`, where all values were that were learned from, and standardised: a
-    project younger or larger than any of those is taken for the youngest or largest. Two layers of rectified units
-    follow: `first` (members, features, units) with `first_bias` (members, 1, units), `second` likewise; `last`
-    (members, units, 1); `straight` (features,) and `bias` (1,) are the linear part. Trained as a listwise softmax
-    (ListNet, Cao et al., 2007) with some logistic loss, so that scores of different questions compare.
+    Features are clipped to `low` and `high`, the range of the training data, and standardised: a project younger or
+    larger than any of those is treated like the youngest or largest. Two layers of rectified units follow: `first`
+    (members, features, units) with `first_bias` (members, 1, units), `second` likewise; `last` (members, units, 1);
+    `straight` (features,) and `bias` (1,) are the linear part. Trained as a listwise softmax (ListNet, Cao et al.,
+    2007) with some logistic loss, so that scores of different queries compare.
     """
 
     low: Array
@@ -57,7 +57,7 @@ class Network:
 Model = Linear | Network
 
 
-# Where no trained table is shipped: co-change and nearest messages lead, the rest breaks ties.
+# Used if no trained weights are shipped: co-change and nearest messages dominate, the rest breaks ties.
 HAND_WEIGHTS = {
     "together_long": 4.0,
     "together_short": 1.5,
@@ -91,12 +91,13 @@ HAND_WEIGHTS = {
 
 
 def by_hand() -> Linear:
+    """Return the linear model with the hand-set weights."""
     weights = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
     return Linear(np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4"), weights)
 
 
 def roughly(matrix: Array, most: int) -> Array:
-    """The places of the rows worth a closer look, by the weights set by hand; all when there are few."""
+    """Return the indexes of the `most` best rows by the hand-set weights."""
     if len(matrix) <= most:
         return np.arange(len(matrix))
     return np.sort(highest(matrix @ _ROUGH, most))

@@ -1,4 +1,4 @@
-"""Why a file is suggested, in words a developer would use."""
+"""Reasons for suggesting a file, in a developer's words."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
 MOST_REASONS = 3
-MOST_NAMESAKES = 8  # of a name that says something
-OFTEN = 0.3  # of the changes of a file that the words point to: worth telling
+MOST_NAMESAKES = 8  # files with one stem, above which the stem is not informative
+OFTEN = 0.3  # share of the changes of a lead above which co-change is mentioned
 DAY = 86_400  # seconds
-LATELY = "changed lately"  # all that can be said of a file that has nothing to do with what was asked
+LATELY = "changed lately"  # the only reason for a file unrelated to the query
 
 
 class Reasons:
-    """What can be said of the candidates of one prediction; what all of them share is looked up once.
+    """Reasons for the candidates of one prediction, which share some lookups.
 
-    `here` is the file that the reader knows as "this file", if there is one; every other file is called by its name,
-    as the `told` ones and those beside them are told apart.
+    `here` is the file that the reader knows as "this file", or None. Other files are called by the shortest name
+    that is unambiguous among the `told` files, the seeds and the leads.
     """
 
     def __init__(self, state: State, found: Evidence, now: int, *, here: int | None, told: Sequence[int]) -> None:
@@ -38,7 +38,7 @@ class Reasons:
         self._of_leads: tuple[Array, Array] | None = None
 
     def of(self, file: int, row: list[float]) -> tuple[str, ...]:
-        """The strongest few for a file with these features, the most telling first."""
+        """Return the strongest reasons for a file with these features, strongest first."""
         said: list[tuple[float, str]] = []
         if row[_TRACED]:
             said.append((9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback"))
@@ -73,8 +73,10 @@ class Reasons:
         return self._called[self._state.files.paths[file]]
 
     def _kinship(self, file: int) -> str:
-        """What it is to the newest seed of its stem; nothing where many files are called so, such as `views.py`, and
-        it lies elsewhere."""
+        """Return the relation of the file to the newest seed with its stem.
+
+        Empty if many files have the stem, such as `views.py`, and the file lies elsewhere.
+        """
         stem, seeds = self._state.files.stem.view, self._found.query.seeds
         seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
         if seed is None:
@@ -92,12 +94,15 @@ class Reasons:
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
-        """Whether one lies below the folder of the other, or both in folders of one name: sources and their tests."""
+        """Return True if one file lies below the folder of the other, or both in folders of one name.
+
+        The latter holds for sources and their tests.
+        """
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _linked(self, file: int, row: list[float]) -> Iterator[tuple[float, str]]:
-        """How it is linked to the newest seed that it is linked to in this way."""
+        """Yield the links to the newest seed that is linked in each way."""
         for source, weight, to_here, to_another in self._links(file):
             if row[INDEX[source]] > 0:
                 said = reversed(self._found.said)
@@ -105,13 +110,13 @@ class Reasons:
                 yield weight, to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
 
     def _links(self, file: int) -> tuple[tuple[str, float, str, str], ...]:
-        """Names that the code of one is found by in the other; only code imports, whatever a page is called."""
+        """Return the link types that apply; only code imports, whatever a document is called."""
         traits = self._state.files.traits.view
         both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
         return (*_IMPORTS, *_NAMES) if both else _NAMES
 
     def _together(self, file: int) -> list[tuple[float, str]]:
-        """With the seed it changes most likely with."""
+        """Return the co-change with the seed that it most likely changes with."""
         strongest: list[tuple[float, str]] = []
         for first, rows in zip(self._found.together, self._rows, strict=True):
             place = rows.get(file)
@@ -126,7 +131,7 @@ class Reasons:
         return [max(strongest)] if strongest else []
 
     def _lead(self, file: int) -> str:
-        """The name of the file that it changed most often with, of those that the words point to."""
+        """Return the name of the file it changed with most often among those the words point to."""
         if self._found.topic is None:
             return ""
         leads = self._found.topic.leads
@@ -138,7 +143,7 @@ class Reasons:
         return "" if place > 0 else self._name(int(leads[-place]))
 
     def _supporting_unit(self, file: int) -> int | None:
-        """The nearest past unit that touched the file and says what it did."""
+        """Return the nearest past unit that touched the file and has an informative subject."""
         nearest, subjects = self._found.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if tells(subjects[unit])), None)
@@ -153,7 +158,7 @@ _VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX
 _WITH_LEAD = INDEX["with_lead"]
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
-# How it is linked to the file that the reader is at, and to another one.
+# Feature, weight, and the phrase for the reader's own file and for another one.
 _IMPORTS = (
     ("importers", 1.4, "imports this file", "imports {}"),
     ("imports", 1.3, "imported by this file", "imported by {}"),

@@ -1,7 +1,7 @@
-"""What comes next in a session: what history and contents say of each file, weighed with what was just done.
+"""Reranking by the session: scores from history and contents, combined with recent steps.
 
-A history is made of sets of files; only a session has an order. Half of what an agent touches next, it has touched
-before: those files history cannot rank. The weights are learned from sessions of real agents
+A history consists of sets of files; only a session has an order. Half of the files that an agent touches next it
+has touched before: history cannot rank those. The weights are learned from sessions of real agents
 (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
 """
 
@@ -24,27 +24,27 @@ from hunchd.prediction.state import State
 
 SHIPPED = Path(__file__).with_name("sequel.json")
 VERSION = 1
-FADING = 0.9  # of what a step tells, with each later one
+FADING = 0.9  # decay of a step's weight by later step
 SOON = 10  # steps
-NEWNESS = 0.8  # the same, of whether the session goes on to new files or back and forth
+NEWNESS = 0.8  # the same for the share of steps that lead to new files
 
 SIGNS = (
     "score",  # of the ranker
-    "best",  # 1 / rank by it
-    "mentioned",  # named by the question
-    # where the session has not been
-    "new_in_folder",  # how lately it was in this folder
-    "new_namesake",  # of the file at hand
-    # where it has been
+    "best",  # 1 / rank by score
+    "mentioned",  # named by the query
+    # files that the session has not visited
+    "new_in_folder",  # decayed visits to the file's folder
+    "new_namesake",  # same stem as the current file
+    # files that it has visited
     "seen",
     "seen_score",
-    "seen_first",  # while nobody has gone back yet
+    "seen_first",  # while no file was revisited yet
     "seen_exploring",  # while most steps lead to new files
-    "seen_arriving",  # while the file at hand is new
+    "seen_arriving",  # while the current file is new
     "seen_editing",  # while it is being edited
-    "seen_many",  # log of how many files were visited
+    "seen_many",  # log of the number of visited files
     "seen_lately",  # 1 / log2(2 + steps since)
-    "seen_often",  # log of its faded visits
+    "seen_often",  # log of its decayed visits
     # what was opened after what, in this session and earlier ones
     "follows",
     "follows_last",
@@ -54,8 +54,11 @@ INDEX = {name: place for place, name in enumerate(SIGNS)}
 
 @dataclass(frozen=True, slots=True)
 class Sequel:
-    """Weights by sign, by whether the question has words; and how likely it is that a file of such a score comes soon.
-    `provenance` says what they were learned from."""
+    """Weights of the reranker, and the calibration of its scores.
+
+    There are weights for queries without words (`files`) and with words (`words`). `provenance` describes the
+    training data.
+    """
 
     files: Array
     words: Array
@@ -63,17 +66,17 @@ class Sequel:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, signs: Array, *, words: bool) -> Array:
-        """Log odds, but for what all candidates share, that each comes next."""
+        """Return the log odds that each candidate comes next, up to a common constant."""
         scored: Array = signs @ (self.words if words else self.files)
         return scored
 
     def chances(self, scores: Array) -> Array:
-        """How likely it is that each of these candidates is visited within the next SOON steps."""
+        """Return the probability that each candidate is visited within SOON steps."""
         return self.chance(shares(scores)) if len(scores) else scores
 
 
 def shares(scores: Array) -> Array:
-    """The logarithm of each candidate's share of the next step."""
+    """Return the log softmax of the scores."""
     below = scores - scores.max()
     logarithms: Array = below - np.log(np.exp(below).sum())
     return logarithms
@@ -81,10 +84,12 @@ def shares(scores: Array) -> Array:
 
 @cache
 def shipped() -> Sequel:
+    """Return the weights shipped with the package."""
     return loaded(SHIPPED)
 
 
 def loaded(path: Path) -> Sequel:
+    """Load weights. Raises ValueError for other signs or another version."""
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["signs"]) != SIGNS:
         raise ValueError(f"{path} was learned for other signs")
@@ -97,6 +102,7 @@ def loaded(path: Path) -> Sequel:
 
 
 def written(sequel: Sequel, path: Path) -> None:
+    """Save weights as JSON."""
     table = {
         "version": VERSION,
         "provenance": sequel.provenance,
@@ -112,7 +118,10 @@ def written(sequel: Sequel, path: Path) -> None:
 
 
 def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step], now: int) -> Array:
-    """One row a candidate, one column a sign. `plain`: what the ranker says; `steps`: the session, newest last."""
+    """Return the feature matrix: one row a candidate, one column a sign.
+
+    `plain` are the ranker's scores; `steps` is the session, newest last.
+    """
     files, rows = found.files, np.zeros((len(found.files), len(SIGNS)), "<f4")
     if not len(files):
         return rows
@@ -145,8 +154,10 @@ def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step],
 
 @dataclass(frozen=True, slots=True)
 class _Stays:
-    """By file: steps since the last stay, and the faded number of stays; and how much of the session led to new files,
-    0..1."""
+    """Visits of the session by file: steps since the last, and the decayed number.
+
+    `exploring` is the share of the session that led to new files, 0..1.
+    """
 
     age: dict[int, int]
     visits: dict[int, float]
@@ -167,7 +178,7 @@ class _Stays:
 
 
 def _folders(state: State, files: Array, path: Sequence[int]) -> Array:
-    """How lately and often the session was in the folder of each file."""
+    """Return the decayed number of visits to the folder of each file."""
     folder = state.files.folder.view
     lately: dict[int, float] = {}
     for steps_since, file in enumerate(reversed(path)):
@@ -183,7 +194,7 @@ def _of(files: Array, values: dict[int, float]) -> Array | float:
 
 
 def _by_rank(scores: Array) -> Array:
-    """1, 1/2, 1/3 … by falling score."""
+    """Return 1, 1/2, 1/3 … by falling score."""
     ranks = np.empty(len(scores), "<f4")
     ranks[np.argsort(-scores, kind="stable")] = 1.0 / np.arange(1, len(scores) + 1)
     return ranks

@@ -1,4 +1,4 @@
-"""What was done just now: steps from file to file, interest that fades by event, and what is opened after what."""
+"""Session: recent steps from file to file, degree of interest, and transitions between files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hunchd.prediction.packed import Arrays
 EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
 
 REMEMBERED = 150  # events: a few hours of work
-FADING = 0.93  # interest left after one more event (after Mylyn's degree of interest, which decays by event)
+FADING = 0.93  # decay of interest by event (after Mylyn's degree of interest)
 HALF_LIFE_OF_OPENS = 14 * 86_400.0  # seconds
 WEIGHT: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
-TRANSITION_REACH = 2  # events back: order one, and one skipped
-PAUSE = 3600  # seconds without an event: what comes after is another piece of work
-MOST_STEPS = 40  # those before weigh nothing
+TRANSITION_REACH = 2  # events back: the previous file, and one skipped
+PAUSE = 3600  # seconds without an event: a new piece of work begins
+MOST_STEPS = 40  # older ones have no weight left
 EDITS = frozenset({"edited", "saved", "used"})
 MOST_FOLLOWERS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """Something the developer did. `path` is relative to the project; `at` in seconds since the epoch."""
+    """Action of the developer. `path` is relative to the project; `at` in seconds since the epoch."""
 
     kind: EventKind
     at: int
@@ -35,24 +35,25 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stay at one file, whatever was done there meanwhile."""
+    """Stay at one file, with any number of events."""
 
     file: int  # its number
     edited: bool
 
 
 class Session:
-    """The last events by file number, and the transitions between files that they taught."""
+    """Recent events by file number, and the transitions learned from them."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
         self.files: list[int] = []
         self.times: list[int] = []
         self.branch = ""
-        self.since_checkout = 0  # events; what was done on another branch is another piece of work
+        self.since_checkout = 0  # events; a checkout begins another piece of work
         self._follows: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
     def note(self, event: SessionEvent, file: int | None) -> None:
+        """Record an event; `file` is its file number, None if unknown."""
         if event.kind == "checkout":
             self.branch, self.since_checkout = event.branch, 0
         if file is None:
@@ -66,8 +67,11 @@ class Session:
         del self.kinds[:-REMEMBERED], self.files[:-REMEMBERED], self.times[:-REMEMBERED]
 
     def steps(self, now: int) -> list[Step]:
-        """The stays of the piece of work that is going on `now` (seconds since the epoch), the newest last; none after
-        a checkout or a long pause, nor at files that were closed since."""
+        """Return the steps of the current piece of work, newest last.
+
+        `now` is in seconds since the epoch. Steps before a checkout or a long pause are left out, as are files that
+        were closed since.
+        """
         steps: list[Step] = []
         closed: set[int] = set()
         events = zip(reversed(self.kinds), reversed(self.files), reversed(self.times), strict=True)
@@ -89,14 +93,14 @@ class Session:
         return steps[::-1]
 
     def interest(self) -> dict[int, float]:
-        """Interest by file: weights of its events, faded by the events since."""
+        """Return the degree of interest by file: weights of its events, decayed by later events."""
         interest: dict[int, float] = {}
         for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
             interest[file] = interest.get(file, 0.0) + WEIGHT.get(kind, 0.0) * FADING**age
         return {file: value for file, value in interest.items() if value > 0}
 
     def followers(self, file: int, now: int) -> dict[int, float]:
-        """How likely each file is opened after this one, as far as opens have shown."""
+        """Return the probability of each file to be opened after this one."""
         row = self._follows.get(file, {})
         faded = {other: weight * _fade(now - at) for other, (weight, at) in row.items()}
         total = sum(faded.values()) + 1.0

@@ -1,4 +1,4 @@
-"""One file of packed arrays: a magic word, a JSON header that says where each array lies, the arrays."""
+"""File format of packed arrays: magic, a JSON header with the offset of each array, arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_HEADER = 1 << 20  # bytes; ours is a few thousand
 
 
 def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
-    """All or nothing: a reader sees the old file or the new one, also after a power cut."""
+    """Write the file atomically, also with respect to power cuts."""
     entries: list[list[Any]] = []
     position = 0
     packed = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -47,14 +47,17 @@ def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays, writable, and what was said about them. StoreError when the file is not ours or not whole."""
+    """Return the arrays, writable, and the header's description.
+
+    Raises StoreError if the file is not ours or incomplete.
+    """
     try:
         content = bytearray(path.read_bytes())
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
     try:
         if not content.startswith(MAGIC):
-            raise ValueError("it is not a predictor's file")
+            raise ValueError("it is not a predictor file")
         begin = len(MAGIC) + 8
         length = int.from_bytes(content[len(MAGIC) : begin], "little")
         if length > LARGEST_HEADER:
@@ -62,7 +65,7 @@ def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
         header = json.loads(content[begin : begin + length])
         if (found := int(header["version"])) != VERSION:
             which = "an earlier" if found < VERSION else "a later"
-            raise ValueError(f"it was made by {which} version of hunchd (form {found}, now {VERSION})")
+            raise ValueError(f"it was written by {which} version of hunchd (format {found}, expected {VERSION})")
         start = begin + length + -(begin + length) % ALIGNMENT
         return {entry[0]: _array(content, start, entry) for entry in header["arrays"]}, header["about"]
     except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -73,6 +76,6 @@ def _array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, 
     _, described, shape, at = entry
     dtype = np.dtype(described if isinstance(described, str) else [tuple(column) for column in described])
     if dtype.hasobject:
-        raise ValueError("it holds objects")
+        raise ValueError("it contains Python objects")
     count = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(content, dtype, count, start + at).reshape(shape)

@@ -1,4 +1,4 @@
-"""Everything the predictor knows, and how one unit of work, one file, one event changes it."""
+"""State of the predictor, and its updates by units of work, files and events."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from hunchd.prediction.session import Session
 
 T = TypeVar("T")
 
-MOST_KEPT = 400  # answers of sources kept between two lessons
+MOST_KEPT = 400  # cached answers of sources
 HUB_WINDOW = 400  # units
-HUB_SHARE = 0.12  # of those units: a non-code file in more of them is touched by habit, not by topic
-HUB_AT_LEAST = 30  # units seen before a share means anything
+HUB_SHARE = 0.12  # of those units: a non-code file in more of them is a hub
+HUB_AT_LEAST = 30  # units before a share is significant
 
 
 class State:
-    """Files, what changed together, what was said, what files contain, what is being done."""
+    """All learned data of one project: files, co-change, messages, contents, session."""
 
     def __init__(self) -> None:
         self.files = Files()
@@ -40,16 +40,16 @@ class State:
         self.contents = Contents()
         self.session = Session()
         self.folder_numbers: dict[int, int] = {}
-        self.folder_of = Column.of("<i4")  # by file: its number in `folders`
+        self.folder_of = Column.of("<i4")  # by file: number of its folder
         self.folder_paths = Folders()
         self._hubs: tuple[int, Array] = (-1, np.empty(0, "?"))
-        self._place = Column.of("<i4")  # scratch: file -> its place in the array at hand
+        self._place = Column.of("<i4")  # scratch: file -> its index in the current array
         self._lessons = 0
         self._kept: dict[tuple[Hashable, ...], Any] = {}
         self._kept_at = 0
 
     def once(self, key: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """What `work` gives, kept until something more is learned."""
+        """Return the result of `work`, cached until something is learned."""
         if self._kept_at != self._lessons or len(self._kept) > MOST_KEPT:
             self._kept, self._kept_at = {}, self._lessons
         if key not in self._kept:
@@ -59,12 +59,14 @@ class State:
 
     @property
     def now(self) -> int:
-        """The clock of history: the number of units learned."""
+        """Number of units learned, the clock of all decay."""
         return len(self.messages)
 
     def places_of(self, files: Array, ends: Array) -> Array:
-        """For each file of several stretches, the last of which end there, one place in its stretch that holds the
-        same file, the same for the same file."""
+        """Return for each file one index in its range that holds the same file.
+
+        The ranges end at `ends`. Equal files of a range get the same index.
+        """
         self._place.reach(len(self.files))
         scratch, start = self._place.view, 0
         every, places = np.arange(len(files), dtype="<i4"), np.empty(len(files), "<i4")
@@ -76,7 +78,7 @@ class State:
         return places
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
-        """A unit happened; a change of more than 50 files only moves files."""
+        """Learn a unit; a change of more than LARGEST_CHANGE files only moves files."""
         self._lessons += 1
         now = self.now
         touched = self._moved(unit, now)
@@ -95,7 +97,7 @@ class State:
         self.folders.learn(folders, now, strength)
 
     def _moved(self, unit: Unit, now: int) -> list[int]:
-        """Renames, births and deaths applied; the numbers of the files touched and still there."""
+        """Apply renames, additions and deletions; return the numbers of files that still exist."""
         touched: dict[int, None] = {}
         for change in unit.changes:
             if change.status == "D":
@@ -113,7 +115,7 @@ class State:
         return list(touched)
 
     def file(self, path: str) -> int:
-        """The number of a path, known or new."""
+        """Return the number of a path, adding it if it is new."""
         known = self.files.numbers.get(path)
         if known is not None and self.files.alive.view[known]:
             return known
@@ -133,7 +135,10 @@ class State:
             self.contents.drop(number)
 
     def hubs(self) -> Array:
-        """By file: whether nearly everything touches it (change logs, lock files), so that naming it says nothing."""
+        """Return a mask of the files that nearly everything touches (change logs, lock files).
+
+        Suggesting them is not informative.
+        """
         at, hubs = self._hubs
         if at == self.now and len(hubs) == len(self.files):
             return hubs
@@ -192,5 +197,5 @@ _PARTS: dict[str, type[Files] | type[CoChange] | type[Messages] | type[Ownership
 
 
 def author_key(email: str, name: str) -> int:
-    """An author as 32 bits: the mail address, or the name where there is none."""
+    """Return an author as 32 bits: by mail address, or by name if there is none."""
     return words.key((email or name).strip().lower())

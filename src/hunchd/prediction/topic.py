@@ -1,4 +1,4 @@
-"""What a text is about, by all sources of words together: the files it points to most, and what goes with these."""
+"""Topic of a text by all sources of words: the strongest files, and their co-change."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from hunchd.prediction.state import State
 SOURCES = ("paths", "words", "voted", "message_words")
 LEADS = 8  # files
 PAST = 64  # units of an open file
-LATELY = 0.97  # weight left after one more unit of the file
+LATELY = 0.97  # decay by unit of the file
 ANYWAY = 0.05  # weight of a unit that shares no word with the text
-DOUBT = 0.1  # weight added to a file's own past before shares are taken
+DOUBT = 0.1  # smoothing weight added to a file's own changes
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """`with_leads`, `with_lead`: what changes with the strongest, in the mean over them and with the one of them it
-    changes with most."""
+    """Files that a text points to, the strongest as leads.
+
+    `with_leads` is co-change with the leads in the mean over them, `with_lead` with the one of them that a file
+    changes with most.
+    """
 
     leads: Array
     strength: Array  # by file
@@ -32,7 +35,7 @@ class Topic:
     with_lead: Scores
 
     def pointed_at(self, files: Array) -> Array:
-        """How much these files are pointed at, 1 the strongest."""
+        """Return how strongly the text points to these files; 1 is the strongest."""
         pointed_at: Array = self.strength[files] / self.strongest
         return pointed_at
 
@@ -40,9 +43,9 @@ class Topic:
 def topic(
     state: State, said: Mapping[str, Scores], likely: Array, seeds: tuple[int, ...], usable: Array
 ) -> Topic | None:
-    """From what each source of words said; open files and unusable ones are left out.
+    """Combine the scores of all sources of words; open and unusable files are left out.
 
-    `likely`: files among which are the strongest few, the best of each source.
+    `likely` are files that contain the strongest few: the best of each source.
     """
     strength = np.zeros(len(usable), "<f4")
     for files, values in (said[name] for name in SOURCES):
@@ -67,7 +70,7 @@ def topic(
 
 
 def past_alike(state: State, said: Saying, seeds: tuple[int, ...]) -> Scores:
-    """What the open files' past units touched, those that share words with the text counting most."""
+    """Return what past units of the open files touched, weighted by words shared with the text."""
     units, likeness = said.shared
     whole = float((said.rarity * said.rarity).sum()) or 1.0
     parts = [_alike(state, seed, units, likeness / whole) for seed in seeds]

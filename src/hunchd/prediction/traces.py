@@ -1,4 +1,4 @@
-"""What a traceback says: the project's files in it, the raise site first, and the names it speaks of."""
+"""Parsing of tracebacks: project files, the raise site first, and the names mentioned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.prediction.contents import imported_modules
 from hunchd.prediction.files import TEST
 from hunchd.prediction.state import State
 
-LONGEST = 16 * 1024  # characters looked at of each text: the end of a trace says most
+LONGEST = 16 * 1024  # characters read of each text: the end of a trace is most informative
 MOST_TEXTS = 3
 MOST_NAMES = 64  # of each kind
 MOST_FILES = 12
@@ -28,7 +28,7 @@ _FUNCTION = re.compile(r"(?:, in |: in |^\s+at (?:async )?)([\w.$<>]+)")
 _MESSAGE = re.compile(
     r"^(?:E\s+)?(?:[\w.]+(?:Error|Exception|Warning|Exit|Failure|Failed|Interrupt|Iteration)\b|panic|error)"
 )
-# What a compiler, a linter or a test of Go says behind the place; "main.go:12:5: undefined: x", "a.ts(3,4): error …".
+# Message of a compiler, a linter or a Go test after the location: "main.go:12:5: undefined: x", "a.ts(3,4): error …".
 _TOLD = re.compile(
     r"""^\s*(?:vet: )?[\w.\-@+/\\:]*\w\.[A-Za-z]{1,5}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +([A-Za-z'"`].*)$"""
 )
@@ -40,10 +40,11 @@ _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """`files` and `tests`: project files, the nearest to the raise site first. Names are keys as definitions have them.
+    """Parsed traceback. `files` and `tests` are project files, the nearest to the raise site first.
 
-    `spoken` are names in the message, `shown` those in the project's own lines that the trace quotes, `blamed` the
-    files of modules that the message finds fault with. `said` is the message with the names of the failing tests.
+    Names are keys as in definitions: `spoken` are names in the message, `shown` those in the project's own lines
+    that the trace quotes. `blamed` are the files of modules that the message complains about. `said` is the message
+    with the names of the failing tests.
     """
 
     files: tuple[int, ...] = ()
@@ -61,7 +62,7 @@ NO_TRACE = Trace()
 
 
 def read(texts: Iterable[str], state: State) -> Trace:
-    """The newest text counts; places that older ones name come behind its own."""
+    """Parse error texts, newest first; files named by older ones come after its own."""
     texts = [shortened(text[-LONGEST:]) for text in texts if text.strip()][:MOST_TEXTS]
     if not texts:
         return NO_TRACE
@@ -79,7 +80,7 @@ def read(texts: Iterable[str], state: State) -> Trace:
 
 
 def files_of(text: str, state: State) -> list[int]:
-    """Project files among the places of one text, the raise site first."""
+    """Return project files among the locations of one text, the raise site first."""
     names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
     if _LAST_IS_WORST.search(text):
         names.reverse()
@@ -88,10 +89,10 @@ def files_of(text: str, state: State) -> list[int]:
 
 
 def place_of(name: str, state: State) -> int | None:
-    """The file of this project that a trace means by `name`; None for other people's code.
+    """Return the project file that a trace means by `name`; None for third-party code.
 
-    A project lies anywhere, so an absolute path is the project's when it ends in one of its paths as a whole, or in
-    two parts of one that is then the only one.
+    A project may be anywhere, so an absolute path is the project's if it ends in one of its whole paths, or in two
+    parts of one that is then the only one.
     """
     installed = INSTALLED.split(name)
     if len(installed) == 1 and _FOREIGN.search(name):
@@ -109,7 +110,10 @@ def place_of(name: str, state: State) -> int | None:
 
 
 def _fitting(parts: list[str], state: State, *, whole: bool, outside: bool) -> Iterator[tuple[int, int]]:
-    """(path parts in common from the end, file) of the files that `parts` may mean; `whole`: by all of them."""
+    """Yield (common trailing path parts, file) for each file that `parts` may mean.
+
+    `whole` requires all parts to match.
+    """
     tail = words.keys_of_text(parts[-1].replace(".", " "))
     for file in state.contents.paths.holders(tail[0])[0].tolist() if tail else ():
         own = state.files.paths[file].split("/")
@@ -121,7 +125,7 @@ def _fitting(parts: list[str], state: State, *, whole: bool, outside: bool) -> I
 
 
 def common_tail(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts two paths share, from their ends."""
+    """Return the number of trailing path parts that two paths share."""
     length = 0
     for a, b in zip(reversed(one), reversed(other), strict=False):
         if a != b:
@@ -131,8 +135,11 @@ def common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _said(text: str) -> tuple[list[str], list[str]]:
-    """Lines of the message, and other lines that are not of libraries; each from the end of the text, but for what
-    tools list: the first is the error, the others may follow from it."""
+    """Return the lines of the message, and the other lines that are not of libraries.
+
+    Both are ordered from the end of the text, except for what tools list: there the first line is the error, and
+    the others may follow from it.
+    """
     message, shown = [], []
     foreign = False
     listed = [] if _LAST_IS_WORST.search(text) else [told[1] for told in map(_TOLD.match, text.splitlines()) if told]

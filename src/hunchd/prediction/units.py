@@ -1,4 +1,4 @@
-"""Which past units of work matter for a focus: those near its words, and those that shaped its files."""
+"""Past units of work relevant to a focus: similar to its words, or authors of its files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hunchd.prediction.state import State
 
 MOST_UNITS = 8
 NEWEST_OF_FILE = 40  # units of a seed that are considered
-HALVING = 5.0  # changes of the file
-OF_WORDS = 0.05  # weight of likeness of words beside the part in the lines; more drowns the owners
-OF_LINES = 0.6  # weight of the root of the part in the lines that hold the words
+HALVING = 5.0  # half-life in changes of the file
+OF_WORDS = 0.05  # weight of word similarity beside line ownership; more would drown the owners
+OF_LINES = 0.6  # weight of the square root of the share of lines with the words
 OF_RECENCY = 0.06
 SUREST = 0.6
-# How sure by likeness of words alone, times its square: of the past units half alike to a title two in five touched a
-# file that the titled unit changed, of those a fourth alike one in four (development windows of seven histories).
-# What is alike to two words is hardly surer than what is not.
+# Confidence by word similarity alone, times its square: of the past units with similarity 1/2 to a title two in five
+# touched a file that the titled unit changed, of those with 1/4 one in four (development windows of seven histories).
+# Similarity to only two words hardly adds confidence.
 SURE_OF_WORDS = 0.8
 ENOUGH_WORDS = 5
 _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
@@ -31,7 +31,7 @@ _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 def recalled(
     state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
 ) -> tuple[PredictedUnit, ...]:
-    """Units whose words are near, and units that wrote what the open files consist of or touched them lately."""
+    """Return units with similar words, and units that wrote or recently touched the open files."""
     meant = _meant(state, query)
     shares = {seed: _shares(state, seed) for seed in query.seeds}
     nearest, lately = found.nearest, _lately(state, meant)
@@ -64,7 +64,10 @@ def recalled(
 
 
 def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
-    """By open file, the part each unit has in it: by the root of its lines, as a change of some of them meets many."""
+    """Return the weight of each unit in each open file.
+
+    The weight is the square root of its lines, as a change to some of them affects many.
+    """
     parts = []
     for seed in seeds:
         units, share = shares[seed]
@@ -74,7 +77,7 @@ def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
 
 
 def _shares(state: State, seed: int) -> Scores:
-    """Units that own lines of a file, and their share of it: as it was read, or estimated."""
+    """Return units that own lines of a file, and their share of it, as read or estimated."""
     page = state.pages.of(seed)
     return page.shares if page is not None and _is_read(state, seed) else state.ownership.shares(seed)
 
@@ -85,7 +88,7 @@ def _is_read(state: State, seed: int) -> bool:
 
 
 def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
-    """Units that wrote the lines of the open files where the words of the question stand, and their share of these."""
+    """Return units that wrote lines of the open files with words of the query, and their share."""
     pages = [page for seed in seeds if (page := state.pages.of(seed)) is not None]
     if not pages or not query.keys:
         return nothing()
@@ -94,13 +97,13 @@ def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
 
 
 def _meant(state: State, query: Query) -> list[int]:
-    """The open files without change logs and lock files, which every unit touches, where there are others."""
+    """Return the open files without hubs (change logs, lock files), if there are others."""
     hubs = state.hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
 
 def _lately(state: State, seeds: list[int]) -> list[Scores]:
-    """By open file, the units that touched it: 1 for its newest, half for each HALVING further back."""
+    """Return the units that touched each open file, halved in weight every HALVING units."""
     touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in seeds]
     return [(units, (OF_RECENCY / len(touching)) * _FADING[: len(units)]) for units in touching]
 
@@ -126,8 +129,11 @@ def _unit(
     touched: bool,
     now: int,
 ) -> PredictedUnit:
-    """`sure`: of a unit that is all alike; `counted`: whether `owned` was read line by line; an estimate may be far off
-    where a file was rewritten often."""
+    """Build the predicted unit with its reasons.
+
+    `sure` is the confidence in a unit of full similarity. `counted` tells that `owned` was read line by line; an
+    estimate may be far off where a file was rewritten often.
+    """
     messages = state.messages
     at = int(messages.at.view[unit])
     reasons = []

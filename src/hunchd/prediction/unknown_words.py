@@ -1,4 +1,4 @@
-"""Words that a project does not know, read as words that it does: `errorpages` as two, `werkzerg` as misspelt."""
+"""Mapping of unknown words to known ones: `errorpages` is two words, `werkzerg` a typo."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hunchd.prediction.state import State
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
-MOST = 2  # unknown words read closely: it takes a millisecond or two each, and a longer text has other words
-FILES_TO_BE_A_WORD = 2  # that hold it, where no path does
+MOST = 2  # unknown words that are resolved, 1 to 2 ms each; a longer text has other words
+FILES_TO_BE_A_WORD = 2  # files that must contain a word if no path does
 
 
 def understood(text: str, state: State) -> list[int]:
-    """The keys that unknown words of the text stand for; none for a word that stands for nothing known."""
+    """Return the keys of the known words that unknown words of the text stand for."""
     parts = [part for part in words.parts(text) if len(part) >= SHORTEST_MISSPELT]
     if not parts or not state.now:
         return []
@@ -34,7 +34,7 @@ def _keys(parts: Sequence[str]) -> list[int]:
 
 
 def _met(state: State, keys: list[int]) -> Array:
-    """By key, how often it was met: in contents, names, paths and messages."""
+    """Return how often each key occurs in contents, names, paths and messages."""
     contents, wanted = state.contents, np.array(keys, "<u4")
     met: Array = state.messages.met(wanted)
     for field in (contents.words, contents.names, contents.paths):
@@ -43,7 +43,10 @@ def _met(state: State, keys: list[int]) -> Array:
 
 
 def _split(word: str, state: State) -> list[str]:
-    """The two known words it is made of, those of the most even length; stop words count as known, and go."""
+    """Return the two known words it consists of, the most even split first.
+
+    Stop words count as known, and are dropped.
+    """
     if len(word) < SHORTEST_JOINED:
         return []
     places = sorted(range(SHORTEST_PART, len(word) - SHORTEST_PART + 1), key=lambda place: abs(place - len(word) / 2))
@@ -59,7 +62,7 @@ def _split(word: str, state: State) -> list[str]:
 
 
 def _spelt(word: str, state: State) -> list[str]:
-    """The word it was meant to be: of those one letter away, or two that changed places, the one met most."""
+    """Return the most frequent known word at one edit (letter changed, missing, extra, swapped)."""
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
     near = list(_one_letter_away(word))
@@ -69,7 +72,7 @@ def _spelt(word: str, state: State) -> list[str]:
 
 
 def _one_letter_away(word: str) -> dict[str, None]:
-    """In a fixed order, once each."""
+    """Return all words at one edit, distinct and in a fixed order."""
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(
         [

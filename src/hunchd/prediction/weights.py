@@ -1,4 +1,4 @@
-"""The trained table shipped with the package: heads, calibration, and where they come from."""
+"""Trained weights shipped with the package: rankers, calibrations and their provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION = 3  # 3: networks instead of trees
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """By kind of question: the ranker and the calibration of its scores. `provenance`: what they were trained on."""
+    """Rankers and calibrations by head. `provenance` describes the training data."""
 
     heads: dict[str, Model]
     calibrations: dict[str, Isotonic]
@@ -33,11 +33,12 @@ class Weights:
 
 @cache
 def shipped() -> Weights:
-    """The table of this version; weights set by hand where none was trained for these features."""
+    """Return the shipped weights; hand-set ones if none were trained for these features."""
     return loaded(SHIPPED) if SHIPPED.exists() else by_hand()
 
 
 def by_hand() -> Weights:
+    """Return hand-set weights for every head."""
     return Weights(
         {head: ranking.by_hand() for head in HEADS},
         {head: calibration.by_hand() for head in HEADS},
@@ -46,6 +47,7 @@ def by_hand() -> Weights:
 
 
 def loaded(path: Path) -> Weights:
+    """Load weights. Raises ValueError for other features or missing heads."""
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
@@ -60,6 +62,7 @@ def loaded(path: Path) -> Weights:
 
 
 def written(weights: Weights, path: Path) -> None:
+    """Save weights as JSON."""
     table = {
         "version": VERSION,
         "provenance": weights.provenance,

@@ -1,4 +1,4 @@
-"""Words of code and prose: identifiers split, stop words out, endings trimmed, each word a 32-bit key."""
+"""Words of code and prose as 32-bit keys: identifiers split, stop words dropped, stems trimmed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEST = re.compile(
     r"(?i:^(?:tests?[_\-.]|spec[_\-.])|[_\-.](?:tests?|specs?|unit|e2e|bench)$)|(?<=[A-Za-z\d])(?:Tests?|Specs?)$"
 )
 
-STOP = frozenset(  # one word after the other reads best
+STOP = frozenset(  # a plain list of words is most readable
     """
     a an and are as at be by can do does for from has have if in into is it its no not of on or so than that the
     their them then there these this to up use was we when which will with would you your via per now only more
@@ -28,12 +28,15 @@ LONGEST_WORD = 40
 
 
 def key(word: str) -> int:
-    """A word as 32 bits: one collision is expected in some 90,000 different words."""
+    """Hash a word to 32 bits; one collision is expected in some 90,000 distinct words."""
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
 def trimmed(word: str) -> str:
-    """A light stem: plural, -ing and -ed go when enough is left ("routes", "routing" and "routed" meet)."""
+    """Trim plural, -ing and -ed if enough is left: a light stemmer.
+
+    "routes", "routing" and "routed" get one key.
+    """
     if len(word) > 4:
         for ending in ("ings", "ing", "ers", "ed", "es", "er", "s"):
             if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
@@ -48,18 +51,21 @@ def trimmed(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def keys_of_identifier(identifier: str) -> tuple[int, ...]:
-    """The keys of an identifier's parts: `parseHTTPHeader` and `parse_http_headers` share all three."""
+    """Return the keys of an identifier's parts.
+
+    `parseHTTPHeader` and `parse_http_headers` share all three.
+    """
     return tuple(key(trimmed(part)) for part in _parts_of(identifier))
 
 
 def _parts_of(identifier: str) -> list[str]:
-    """What an identifier is made of, small; stop words are out."""
+    """Return the lowercase parts of an identifier without stop words."""
     parts = (part.lower() for part in _PART.findall(identifier))
     return [part for part in parts if 1 < len(part) <= LONGEST_WORD and part not in STOP]
 
 
 def keys_of_text(text: str) -> list[int]:
-    """The keys of a text in order, once each. A compound identifier also counts as a whole."""
+    """Return the distinct keys of a text in order; a compound identifier also counts as a whole."""
     found: dict[int, None] = {}
     for run in _RUN.findall(text):
         parts = keys_of_identifier(run)
@@ -70,12 +76,12 @@ def keys_of_text(text: str) -> list[int]:
 
 
 def parts(text: str) -> list[str]:
-    """The words of a text and of its identifiers, small and whole, once each; stop words are out."""
+    """Return the distinct lowercase words of a text and of its identifiers, without stop words."""
     return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _parts_of(run)))
 
 
 def counted(words: Mapping[str, int]) -> Counter[int]:
-    """Keys of the parts of many identifiers, with how often each occurs."""
+    """Count the keys of the parts of many identifiers."""
     counts: Counter[int] = Counter()
     for word, count in words.items():
         for part in keys_of_identifier(word):
@@ -84,19 +90,22 @@ def counted(words: Mapping[str, int]) -> Counter[int]:
 
 
 def identifiers(text: str) -> list[str]:
-    """Every identifier-like run, as written, once each."""
+    """Return the distinct identifiers of a text, as written."""
     return list(dict.fromkeys(_RUN.findall(text)))
 
 
 def stem_of(path: str) -> str:
-    """What a file is named after, so that `tests/test_views.py`, `src/views.py` and `docs/views.rst` meet."""
+    """Return the subject of a file by its name.
+
+    `tests/test_views.py`, `src/views.py` and `docs/views.rst` share one.
+    """
     name = path.rsplit("/", 1)[-1]
     stem = name.split(".", 1)[0] if not name.startswith(".") else name[1:]
     for middle in name.split(".")[1:-1]:
         if middle.lower() not in _PLAIN_MIDDLES:
             stem += "." + middle
     shorter = _TEST.sub("", stem)
-    if shorter.lower().partition(".")[0] in _FOLDER_NAMES:  # `index.browser.test.ts` too is named after its folder
+    if shorter.lower().partition(".")[0] in _FOLDER_NAMES:  # `index.browser.test.ts` is named after its folder too
         parent = path.rsplit("/", 2)
         return parent[-2].lower() if len(parent) > 1 else shorter.lower()
     return (shorter or stem).lower().replace("-", "_")
