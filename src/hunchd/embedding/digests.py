@@ -1,4 +1,7 @@
-"""Which models this version was made with, by SHA-256: what another one has said is asked anew."""
+"""SHA-256 digests of the models this version was built with.
+
+Results of another model are computed anew.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What turns texts into vectors, and the care around it: loaded late, asked once per text, let go of when idle."""
+"""Embedder and reader interfaces, with lazy loading, a vector cache and release when idle."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from hunchd.protocol.allocating import give_memory_back
 
 logger = logging.getLogger(__name__)
 
-# Enough for the questions of a day; 1.5 kB each.
+# Enough for the queries of a day; 1.5 kB each.
 REMEMBERED: Final = 2_048  # vectors
 # A model that could not be loaded may have been repaired meanwhile.
 TRY_AGAIN_AFTER: Final = 300.0  # seconds
 
 
 class ModelUnavailable(HunchError):
-    """The model is missing, damaged or not the one we know. Searching by words goes on."""
+    """The model is missing, damaged or unknown. Searching by words still works."""
 
     code = "unavailable"
 
 
 class Embedder(Protocol):
-    """Texts in, vectors of length 1 out (little-endian float32 bytes). May be called from any thread."""
+    """Model that maps texts to vectors of length 1 (little-endian float32 bytes). Thread-safe."""
 
     @property
     def name(self) -> str: ...
@@ -40,7 +40,7 @@ class Embedder(Protocol):
 
 
 class Reader(Protocol):
-    """Pairs of statements in, for each how probable it is that both cannot hold. May be called from any thread."""
+    """Model that returns for pairs of statements the probability of a contradiction. Thread-safe."""
 
     def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]: ...
 
@@ -49,7 +49,7 @@ Model = TypeVar("Model")
 
 
 class Late(Generic[Model]):
-    """A model that is loaded when first asked for, and forgotten when nobody uses it."""
+    """Lazily loaded model that is released when idle."""
 
     def __init__(
         self,
@@ -71,10 +71,11 @@ class Late(Generic[Model]):
 
     @property
     def loaded(self) -> bool:
+        """True if the model is in memory."""
         return self._model is not None
 
     def model(self) -> Model:
-        """The model, loaded by now. Raises ModelUnavailable."""
+        """Return the model, loading it if necessary. Raises ModelUnavailable."""
         self.used()
         model = self._model
         if model is not None:
@@ -85,11 +86,11 @@ class Late(Generic[Model]):
             return self._model
 
     def used(self) -> None:
-        """It is in use: it is not forgotten for a while."""
+        """Mark the model as in use, which delays its release."""
         self._used_at = self._clock()
 
     def release_if_idle(self) -> bool:
-        """Give the model's memory back if it was not used for a while."""
+        """Release the model if it was not used for a while; return True if it was released."""
         if self._model is None or self._clock() - self._used_at < self._idle_after:
             return False
         self._model = None
@@ -104,7 +105,7 @@ class Late(Generic[Model]):
         except ModelUnavailable as error:
             self._failed_at, self.failure = self._clock(), error.message
             raise
-        except Exception as error:  # a model may fail in as many ways as there are libraries below it
+        except Exception as error:  # the libraries below a model raise many kinds of errors
             logger.exception("the model %s cannot be loaded", self.name)
             self._failed_at, self.failure = self._clock(), f"the model {self.name} cannot be loaded: {error}"
             raise ModelUnavailable(self.failure) from error
@@ -113,7 +114,7 @@ class Late(Generic[Model]):
 
 
 class LazyEmbedder(Late[Embedder]):
-    """An embedder that comes late and goes when idle, and remembers vectors by content."""
+    """Lazily loaded embedder with a cache of vectors by content."""
 
     def __init__(
         self,
@@ -127,11 +128,14 @@ class LazyEmbedder(Late[Embedder]):
         self._remembered: OrderedDict[bytes, bytes] = OrderedDict()
 
     def known(self, text: str) -> bytes | None:
-        """The vector of a text that was embedded before, without waiting for anything."""
+        """Return the cached vector of a text, or None, without waiting."""
         return self._remembered.get(_key(text))
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """A vector for each text, in order; each different text is embedded once. Raises ModelUnavailable."""
+        """Return a vector for each text, in order. Raises ModelUnavailable.
+
+        Each distinct text is embedded once.
+        """
         keys = [_key(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._remembered}
         made = dict(zip(new, self.model().embed(list(new.values())), strict=True)) if new else {}

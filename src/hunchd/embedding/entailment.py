@@ -1,7 +1,7 @@
-"""A reader of pairs made of the embedding model: whether two statements can both hold.
+"""Contradiction model for pairs of statements, derived from the embedding model.
 
-The reader is the installed model with small changes: a product of two narrow matrices is added to each matrix of its
-layers, and a head of two layers judges what comes out. Only the changes are shipped (`entailment.npz`).
+It is the installed model with small changes: a product of two narrow matrices is added to each matrix of its layers
+(LoRA), and a head of two layers classifies the result. Only the changes are shipped (`entailment.npz`).
 """
 
 from __future__ import annotations
@@ -20,31 +20,39 @@ from hunchd.embedding.protobuf import Array, Graph, tensors_of
 from hunchd.embedding.whole_numbers import LAYER, LAYERS, SENTENCES, Bert, bias_of, matrices_of
 
 SHIPPED: Final = Path(__file__).with_name("entailment.npz")
-LONGEST: Final = 64  # word pieces of a pair, of which one in a thousand has more: the longer side is cut first
+LONGEST: Final = 64  # word pieces; one pair in a thousand has more: its longer side is truncated first
 _MOST: Final = 127  # of a signed byte
 
 
 def changes_in(path: Path) -> dict[str, Array]:
-    """The shipped changes by name. Raises ModelUnavailable unless the file is the one this version was made with."""
+    """Load the shipped changes by name.
+
+    Raises ModelUnavailable unless the file is the one this version was built with.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ModelUnavailable(f"the reader of pairs cannot be read: {error}") from error
+        raise ModelUnavailable(f"the contradiction model cannot be read: {error}") from error
     if hashlib.sha256(content).hexdigest() != ENTAILMENT:
-        raise ModelUnavailable(f"the reader of pairs {path} is damaged; reinstall hunchd")
+        raise ModelUnavailable(f"the contradiction model {path} is damaged; reinstall hunchd")
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         return {name: stored[name].astype(np.float32) for name in stored.files}
 
 
 def reader(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes:
-    """An ONNX model that says of pairs how probable it is that both cannot hold, as a logit. `model` is the shipped
-    one. Raises ValueError or KeyError for another."""
+    """Build an ONNX model that returns the logit of a contradiction for each pair.
+
+    `model` is the shipped one. Raises ValueError or KeyError for another.
+    """
     bert = Bert(changed(tensors_of(model), changes), signed=signed)
     return bert.model(_judged(bert.graph, bert.states(pairs=True), changes), "logit")
 
 
 def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
-    """The tensors of the model with the changes in them; matrices are bytes again, with a scale for each column."""
+    """Apply the changes to the tensors of the model.
+
+    Matrices are quantised to bytes again, with a scale for each column.
+    """
     found = dict(tensors)
     for (layer, part), name in matrices_of(tensors).items():
         place = f"{layer}.{part}"
@@ -61,7 +69,7 @@ def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[
 
 
 def _norms() -> Iterator[tuple[str, str]]:
-    """What is changed of each normalisation, and its name in the model."""
+    """Yield the name of each change of a normalisation, and its name in the model."""
     places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
@@ -70,8 +78,10 @@ def _norms() -> Iterator[tuple[str, str]]:
 
 
 def _judged(graph: Graph, states: str, changes: Mapping[str, Array]) -> str:
-    """What speaks for a contradiction, against all else: from the first piece, the mean of either side, and how far
-    these are apart."""
+    """Add the classification head: log odds of a contradiction against everything else.
+
+    Its inputs are the first word piece, the mean of each side, and the absolute difference of the means.
+    """
     first = graph.constant("first", np.array(0))
     [whole] = graph.add("Gather", states, first, axis=1)
     [second] = graph.add("Mul", "attention_mask", "token_type_ids")
@@ -95,7 +105,7 @@ def _judged(graph: Graph, states: str, changes: Mapping[str, Array]) -> str:
 
 
 def _mean(graph: Graph, states: str, pieces: str) -> str:
-    """The mean of the states of those pieces that are marked with 1."""
+    """Add the mean of the states of those word pieces that are marked with 1."""
     axis = graph.constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add("Cast", pieces, to=1)
     [count] = graph.add("ReduceSum", marks, axis, keepdims=1)

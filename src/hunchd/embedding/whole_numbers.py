@@ -1,9 +1,9 @@
-"""The shipped model as it is computed here: with whole numbers, which is what its file holds.
+"""Integer version of the shipped model, which multiplies its byte weights directly.
 
-The file keeps its weights as bytes, and its own graph makes 32-bit floats of them before it computes: every question
-then reads 42 MB of weights, and the process holds 160 MB more. The graph that is written here multiplies bytes with
-bytes; activations become bytes for each multiplication. Its vectors have a cosine of about 0.99 with those of the
-file's own graph, and can be compared with them.
+The file holds its weights as bytes, and its own graph converts them to 32-bit floats before it computes: every
+query then reads 42 MB of weights, and the process holds 160 MB more. The graph that is written here multiplies
+bytes with bytes; activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with
+those of the file's own graph, and are comparable with them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hunchd.embedding.protobuf import INT32, INT64, MICROSOFT, Array, Graph, ten
 HEADS: Final = 12
 LAYERS: Final = 6
 _EPSILON: Final = 1e-12
-_MIDDLE: Final = 128  # of a byte without a sign
+_MIDDLE: Final = 128  # zero point of an unsigned byte
 _WEIGHT = re.compile(r"val_(\d+)_q")
 PARTS: Final = ("query", "key", "value", "output", "up", "down")  # matrices of each layer, in the order of the file
 EMBEDDINGS: Final = "inner.embeddings"
@@ -34,15 +34,17 @@ _BIASES: Final = {
 
 
 def with_whole_numbers(model: bytes, *, signed: bool) -> bytes:
-    """An ONNX model that computes what `model`, the shipped one, does. Raises ValueError or KeyError for another.
+    """Build an ONNX model that computes with integers what `model`, the shipped one, does.
 
-    `signed` weights are quicker, and wrong where the processor overflows when it multiplies them (see `fast`)."""
+    `signed` weights are faster, and wrong if the processor overflows when it multiplies them (see `fast`). Raises
+    ValueError or KeyError for another model.
+    """
     bert = Bert(tensors_of(model), signed=signed)
     return bert.model(bert.states(), "last_hidden_state")
 
 
 def matrices_of(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
-    """The name of each matrix by layer and part, without what tells its bytes from its scales. Raises ValueError."""
+    """Return the base name of each matrix by layer and part. Raises ValueError."""
     numbers = sorted(int(found[1]) for name in tensors if (found := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
     if len(numbers) != len(places):
@@ -51,12 +53,12 @@ def matrices_of(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
 
 
 def bias_of(layer: int, part: str) -> str:
-    """The name of what is added after a multiplication."""
+    """Return the name of the bias of a matrix."""
     return f"{LAYER}.{layer}.{_BIASES[part]}.bias"
 
 
 class Bert:
-    """The model in the making: `states`, then `model` with what is made of them by the `graph`."""
+    """Builder of the model: `states`, then `model` with the output computed from them in `graph`."""
 
     def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
         self._tensors = tensors
@@ -65,7 +67,10 @@ class Bert:
         self.graph = Graph()
 
     def states(self, *, pairs: bool = False) -> str:
-        """The vector of each word piece in its context; `pairs`: of two sentences that are read together."""
+        """Add the encoder and return the name of its states, a vector for each word piece.
+
+        `pairs` is for two sentences that are read together.
+        """
         x = self._embedded(pairs)
         [mask] = self.graph.add("Cast", "attention_mask", to=INT32)
         for layer in range(LAYERS):
@@ -73,13 +78,16 @@ class Bert:
         return x
 
     def model(self, output: str, given: str) -> bytes:
-        """The whole, which answers with `output`, called `given`."""
+        """Return the whole model, which exports `output` as `given`."""
         shape = (INT64, ("batch", "sequence"))
         inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), shape)
         return self.graph.model(inputs, output, given)
 
     def _embedded(self, pairs: bool) -> str:
-        """Each word's vector, its place's and its sentence's. Outside of pairs all words are of the first."""
+        """Add the sum of word, position and sentence embeddings.
+
+        Without `pairs` all words belong to the first sentence.
+        """
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.constant("words", tensors[f"{name}.word_embeddings.weight_q"])
         scales = graph.constant("word_scales", tensors[f"{name}.word_embeddings.weight_scale"])
@@ -111,7 +119,7 @@ class Bert:
         return self._added(self._product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
     def _product(self, layer: int, x: str, *parts: str) -> str:
-        """`x` times the matrices of these parts side by side, plus their biases."""
+        """Add the product of `x` with the matrices of these parts side by side, plus biases."""
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]
         name = f"{layer}.{'.'.join(parts)}"
@@ -132,7 +140,7 @@ class Bert:
         )[0]
 
     def _added(self, change: str, x: str, norm: str) -> str:
-        # "Add" would be fused with what follows, into an operator that takes four times as long.
+        # "Add" would be fused with the next operator, into one that takes four times as long.
         [both] = self.graph.add("Sum", change, x)
         return self.graph.add("LayerNormalization", both, *self._normal(norm), axis=-1, epsilon=_EPSILON)[0]
 
