@@ -56,7 +56,7 @@ def test_a_history_without_such_commits_says_so(tmp_path: Path, capsys: pytest.C
     git(root, "init", "-q", "-b", "main")
     commit(root, "Begin", {"a.py": ""})
     assert main(["recall", "--repo", str(root)]) == 0
-    assert "No commit of it names an earlier one" in capsys.readouterr().out
+    assert "No commit refers to an earlier one" in capsys.readouterr().out
 
 
 def test_what_is_no_repository_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

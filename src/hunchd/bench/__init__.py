@@ -1,1 +1,1 @@
-"""How good the predictions are: real histories replayed, nothing of the future shown."""
+"""Benchmarks that replay real histories without showing the future."""

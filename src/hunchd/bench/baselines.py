@@ -1,4 +1,4 @@
-"""What anybody could do instead: one signal each, ranked over all files, from the same state."""
+"""Baselines that rank all files by one signal each, from the predictor's state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FUSION = 60  # reciprocal rank fusion's constant (Cormack et al., 2009)
 
 
 def rankings(state: State, focus: Focus) -> dict[str, list[str]]:
-    """Every baseline that has something to go by for this focus, by name."""
+    """Return the rankings of all baselines that apply to this focus, by name."""
     query = query_of(focus, state)
     usable = state.files.alive.view & ~state.hubs()
     usable[list(query.seeds)] = False
@@ -66,7 +66,7 @@ def _merged(scores: list[Scores]) -> Scores:
 
 
 def _ordered(state: State, usable: Array, files: Array, values: Array) -> Array:
-    """Best first; equal values by recency. What has no value is not named."""
+    """Return the files best first, ties by recency; files without a value are left out."""
     kept = usable[files] & (values > 0)
     files, values = files[kept], values[kept]
     ordered: Array = files[np.lexsort((-state.files.last.view[files], -values))]

@@ -1,4 +1,4 @@
-"""The memory task: which past units wrote the lines that a unit is about to change, told by blame."""
+"""Memory task: predict the past units that wrote the lines a unit changes, by blame."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ def score(
     table: Weights,
     dump: IO[str] | None,
 ) -> None:
-    """Walk again without contents, but for who wrote the lines of the files asked about; add rows by method to the
-    results.
+    """Replay with line authorship of the files asked about, and add rows to the results.
 
-    Asked of each unit by its files alone ("memory"), with its branch too where that says anything ("memory-branch"),
-    and with its title ("memory-title").
+    Contents are not read. Each unit is queried by its files ("memory"), with its branch if that is informative
+    ("memory-branch"), and with its title ("memory-title").
     """
     predictor = Predictor(table)
     first = max(windows.test, windows.end - 3 * MOST_UNITS)
@@ -63,7 +62,7 @@ def score(
 
 
 def _read(git: Git, predictor: Predictor, unit: Unit) -> None:
-    """The unit's files as they were before it, as the daemon reads those that are open."""
+    """Read the unit's files as they were before it, as the daemon reads open files."""
     for path in _paths(unit):
         if predictor.has(path):
             try:
@@ -116,7 +115,7 @@ def _changed(unit: Unit) -> list[Change]:
 
 
 def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
-    """The units, among those learned, that last wrote the lines this unit modifies or deletes."""
+    """Return the learned units that last wrote the lines this unit modifies or deletes."""
     found: set[str] = set()
     for change in _changed(unit):
         if not predictor.has(change.old_path or change.path) or (change.old_path or change.path) in predictor.hubs():
@@ -141,7 +140,10 @@ def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
 
 
 def _ranges(git: Git, change: Change) -> Iterator[tuple[int, int]]:
-    """Line ranges of the old file that the change modifies or deletes; pure insertions need no memory."""
+    """Yield the line ranges of the old file that the change modifies or deletes.
+
+    Pure insertions need no memory.
+    """
     if not change.new_blob:
         return
     hunks = git.run("diff", "--unified=0", "--no-color", change.old_blob, change.new_blob)

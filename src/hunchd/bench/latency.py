@@ -1,4 +1,4 @@
-"""`hunch bench latency`: how long predicting and learning take in a large made-up project."""
+"""`hunch bench latency`: measures predicting and learning in a large synthetic project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hunchd.domain.context import Focus
 from hunchd.domain.history import Change, Unit
 from hunchd.prediction.predictor import Predictor
 
-WORDS = 20_000  # different words of the made-up project
+WORDS = 20_000  # distinct words of the synthetic project
 MINUTE = 60  # seconds between two units
 
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measured(options: argparse.Namespace) -> dict[str, float]:
-    """Milliseconds of wall time, megabytes of memory."""
+    """Measure wall time in milliseconds and memory in megabytes."""
     drawn = random.Random(options.seed)
     paths = [f"src/part{n // 500}/folder{n // 25}/module_{n}.py" for n in range(options.files)]
     before = _memory()
@@ -67,7 +67,7 @@ def measured(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _units(drawn: random.Random, paths: list[str], total: int) -> list[Unit]:
-    """Most units touch a few neighbouring files, some files far more often than others."""
+    """Generate units that touch a few neighbouring files, some files far more often than others."""
     units = []
     for number in range(total):
         around = int(len(paths) * drawn.random() ** 2)
@@ -104,7 +104,7 @@ def _outline(drawn: random.Random, path: str) -> FileOutline:
 
 
 def _word(drawn: random.Random) -> str:
-    """Zipf-like: a few words are everywhere."""
+    """Draw a word from a Zipf-like distribution."""
     number = int(WORDS * drawn.random() ** 3)
     return "".join(chr(97 + number // 26**place % 26) for place in range(4))
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of finding share: the product's own search over a real store process, and BM25 beside it."""
+"""Search benchmarks: the product's search over a real store process, and BM25 to compare."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hunchd.protocol.child import Child
 from hunchd.store.client import StoreClient, arguments, environment
 from hunchd.store.hot import HotTier
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after everything that is asked for: nothing is fresh
+NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after all data, so that nothing counts as recent
 PUT_AT_ONCE = 1_000  # memories
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A store process of its own and the product's search over it."""
+    """Private store process and the product's search over it."""
 
     store: StoreClient
     hot: HotTier
@@ -35,8 +35,11 @@ class Opened:
     async def keep(
         self, project: str, memories: Sequence[Memory], *, at_hand: bool, waiting: Callable[[int], object] = int
     ) -> None:
-        """Put what is not there yet and wait for its vectors; `at_hand`: also in memory, as just after it was said.
-        `waiting` is told now and then how many have none yet."""
+        """Add missing memories and wait for their vectors.
+
+        `at_hand` also puts them into the cache, as just after they were recorded. `waiting` is called from time to
+        time with the number of memories without a vector.
+        """
         there = (await self.store.list(Filters(project=project, statuses=()), 1)).total
         if there != len(memories):
             for begin in range(0, len(memories), PUT_AT_ONCE):
@@ -53,7 +56,7 @@ class Opened:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Opened]:
-    """Vectors that an earlier run made in `folder` are there again."""
+    """Open a store in `folder`; vectors of an earlier run are reused."""
     line = arguments(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
     child = Child(line, name="the store process", env=environment())
     store, hot = StoreClient(child), HotTier(max_count=100_000, max_bytes=1 << 30)
@@ -68,7 +71,7 @@ def words(text: str) -> list[str]:
 
 
 class Bm25:
-    """The usual formula over whole texts, words as they are written."""
+    """Plain BM25 over whole texts, without stemming."""
 
     def __init__(self, texts: Iterable[str], *, saturation: float = 1.2, length_weight: float = 0.75) -> None:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -83,7 +86,7 @@ class Bm25:
         self._gain = saturation + 1
 
     def ranked(self, question: str) -> list[int]:
-        """Numbers of the texts that share a word with the question, best first."""
+        """Return the numbers of the texts that share a word with the question, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(words(question)):
             postings = self._postings.get(word, ())

@@ -1,4 +1,4 @@
-"""How good a ranking is, and how sure we are of the mean."""
+"""Ranking metrics with bootstrap confidence intervals."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 NAMES = ("hit@1", "hit@3", "hit@5", "hit@10", "recall@5", "recall@10", "MRR", "MAP", "all@10")
 NEXT_NAMES = ("one of the rest", "the one drawn", "the one drawn at best")
-DEPTH = 20  # places looked at
+DEPTH = 20  # ranks that are evaluated
 RESAMPLES = 1_000
 
 
 def measured(ranked: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
-    """One value for each of `NAMES`."""
+    """Return one value for each of `NAMES`."""
     wanted, looked_at = set(gold), ranked[:DEPTH]
     return (
         *(float(not wanted.isdisjoint(looked_at[:depth])) for depth in (1, 3, 5, 10)),
@@ -28,34 +28,34 @@ def measured(ranked: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
 
 
 def share_found(gold: Set[str], ranked: Sequence[str], k: int) -> float:
-    """Recall among the first k."""
+    """Return the recall among the first k."""
     return len(gold & set(ranked[:k])) / len(gold)
 
 
 def reciprocal(gold: Set[str], ranked: Sequence[str]) -> float:
-    """One over the place of the first that is wanted; 0 if none was found."""
+    """Return the reciprocal rank of the first hit; 0 if there is none."""
     return next((1 / place for place, one in enumerate(ranked, start=1) if one in gold), 0.0)
 
 
 def average_precision(gold: Set[str], ranked: Sequence[str]) -> float:
-    """How much of what comes up to each that is wanted is wanted too; one that was not found counts 0."""
+    """Return the mean precision at the rank of each hit; a missing one counts 0."""
     places = [place for place, one in enumerate(ranked, start=1) if one in gold]
     return sum(found / place for found, place in enumerate(places, start=1)) / len(gold)
 
 
 def next_in_ten(ranked: Sequence[str], rest: Sequence[str], drawn: str) -> tuple[float, ...]:
-    """One value for each of `NEXT_NAMES`: the two readings of "the next file is in the top ten".
+    """Return one value for each of `NEXT_NAMES`: two readings of "the next file is in the top ten".
 
-    All files of `rest` are still to come, and history does not tell their order. Either each of them may be the next,
-    or one is drawn; as that says nothing of the others, even who knows all of them names it by chance where they are
-    more than ten: the third value is that chance.
+    All files of `rest` are still to come, and history does not tell their order. Either each of them may be the
+    next, or one is drawn; as that says nothing about the others, even a predictor that knows all of them names it
+    by chance if there are more than ten: the third value is that chance.
     """
     first = ranked[:10]
     return float(any(path in first for path in rest)), float(drawn in first), min(1.0, 10 / len(rest))
 
 
 def by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = NAMES) -> NDArray[Any]:
-    """Rows of (unit, a value for each name) averaged within each unit: one row a unit."""
+    """Average rows of (unit, a value for each name) within each unit: one row a unit."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     for unit, values in rows:
         groups.setdefault(unit, []).append(values)
@@ -63,7 +63,7 @@ def by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] 
 
 
 def interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Bootstrap interval of the mean, over units."""
+    """Return the bootstrap interval of the mean, over units."""
     if len(values) < 2:
         return (float("nan"), float("nan"))
     drawn = np.random.default_rng(seed).integers(0, len(values), (RESAMPLES, len(values)))
@@ -73,7 +73,7 @@ def interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tup
 
 
 def compared(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -> tuple[float, float]:
-    """Mean difference of paired units, and the share of bootstrap resamples in which ours is not ahead."""
+    """Return the mean difference of paired units, and the share of resamples without a lead."""
     difference = ours - theirs
     drawn = np.random.default_rng(seed).integers(0, len(difference), (RESAMPLES, len(difference)))
     return float(difference.mean()), float((difference[drawn].mean(axis=1) <= 0).mean())

@@ -1,4 +1,4 @@
-"""Outlines of past file contents: each blob is parsed once, and kept on disk when a folder is given."""
+"""Outlines of past file contents: each blob is parsed once, and cached on disk if a folder is given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = "create table if not exists outline (blob text, suffix text, packed blo
 
 
 class Outlines:
-    """Prepared for a stretch of history at a time, then asked blob by blob."""
+    """Cache of outlines, prepared for a range of history at a time."""
 
     def __init__(self, git: Git, folder: Path | None) -> None:
         self._git = git
@@ -35,7 +35,7 @@ class Outlines:
         self._base.close()
 
     def prepare(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Read or parse the outlines of these (path, blob) pairs; earlier ones are forgotten."""
+        """Load or parse the outlines of these (path, blob) pairs; earlier ones are dropped."""
         keys = {(blob, _suffix(path)): path for path, blob in wanted if blob}
         self._prepared = {}
         missing: dict[str, list[tuple[str, str]]] = {}
@@ -57,7 +57,7 @@ class Outlines:
             self._base.executemany("insert or ignore into outline values (?, ?, ?)", parsed)
 
     def of(self, path: str, blob: str) -> FileOutline | None:
-        """The outline of a prepared blob under this path; None when it was too large or not there."""
+        """Return the outline of a prepared blob under this path; None if it was missing or too large."""
         outline = self._prepared.get((blob, _suffix(path)))
         return None if outline is None else replace(outline, path=path)
 
@@ -68,7 +68,7 @@ def _suffix(path: str) -> str:
 
 
 def _packed(outline: FileOutline) -> bytes:
-    """Only what prediction reads."""
+    """Encode only the parts that prediction reads."""
     kept = {
         "names": [symbol.name for symbol in outline.symbols],
         "imports": outline.imports,

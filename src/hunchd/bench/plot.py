@@ -1,4 +1,7 @@
-"""Results as a drawing that needs nothing else: a panel a task, a row a method, a dot a repository, a bar the mean."""
+"""Standalone SVG chart of results: a panel for each task, a row for each method.
+
+Each dot is a repository, the bar their mean.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 
 def write(results: Sequence[Results], path: Path) -> None:
-    """An SVG file; with the ending .html the same drawing in a page."""
+    """Write an SVG file, or a page with the same chart if the path ends in .html."""
     drawing = drawn(results)
     if path.suffix.lower() in {".html", ".htm"}:
         drawing = f"{_PAGE}\n{drawing}</html>\n"
@@ -38,7 +41,7 @@ def write(results: Sequence[Results], path: Path) -> None:
 
 
 def drawn(results: Sequence[Results]) -> str:
-    """All tasks below one another, each with its methods from the best to the worst."""
+    """Return the chart of all tasks, each with its methods from the best to the worst."""
     tasks = list(dict.fromkeys(task for result in results for task in result.rows))
     panels, top = [], 12
     for task in tasks:

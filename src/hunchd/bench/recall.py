@@ -1,13 +1,14 @@
-"""`hunch bench recall`: is the past work found that a later commit says it needs?
+"""`hunch bench recall`: does search find the past work that a later commit refers to?
 
-Made from public histories, by rule. Many a commit names earlier work: "fixes a regression of #5075", "as in 3f2a91c",
-"re-applies #4377". The question is that commit's message without the names (numbers, hashes, addresses, trailers), the
-gold what they name, the haystack every episode of the repository from before that commit, as the product makes
-episodes of a history. Left out: bots, reverts and back-ports (they repeat the text they name), change logs and
-releases (they name everything), messages that name more than three, or that say fewer than five words by themselves.
+The data is derived from public histories by rule. Many a commit names earlier work: "fixes a regression of #5075",
+"as in 3f2a91c", "re-applies #4377". The query is that commit's message without the references (numbers, hashes,
+addresses, trailers), the gold what they refer to, the corpus every episode of the repository from before that
+commit, as the product creates episodes from a history. Left out: bots, reverts and back-ports (they repeat the text
+they name), change logs and releases (they name everything), messages that name more than three, or that have fewer
+than five words of their own.
 
-Asked: the product's search, shallow and deep, as of that commit's time; beside it, in the same run, BM25 alone over the
-same texts, the store's full-text index alone, and the embedding model alone.
+Compared: the product's search, shallow and deep, as of that commit's time; in the same run BM25 alone over the same
+texts, the store's full-text index alone, and the embedding model alone.
 """
 
 from __future__ import annotations
@@ -65,13 +66,15 @@ Search = Callable[["Question"], Awaitable[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """Query with its expected episodes."""
+
     text: str
     gold: frozenset[str]  # ids of episodes
-    asked: Memory  # the episode of the commit itself: what is not older than it does not exist yet
+    asked: Memory  # the episode of the commit itself: only older episodes exist at its time
 
 
 def questions_of(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Question]:
-    """By rule, as the head of this file says; oldest first."""
+    """Derive the queries by the rule in the module's docstring; oldest first."""
     numbers: dict[str, int] = {}
     hashes: dict[str, int] = {}
     for place, unit in enumerate(units):
@@ -94,7 +97,7 @@ def questions_of(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Ques
 
 
 def searches(store: Opened, project: str, episodes: Sequence[Memory]) -> dict[str, Search]:
-    """The ways of looking that are compared."""
+    """Return the search methods that are compared."""
     earlier = Bm25(f"{memory.title}\n{memory.content}" for memory in episodes)
 
     async def bm25(question: Question) -> list[str]:
@@ -113,8 +116,8 @@ def searches(store: Opened, project: str, episodes: Sequence[Memory]) -> dict[st
         async def found(question: Question) -> list[str]:
             request = SearchRequest(query=question.text, depth=depth, as_of=before(question), k=WANTED)
             answer = await store.searching.search(request, project)
-            if answer["status"] == "degraded":  # what was not looked for is no measure
-                raise Unavailable(f"the search is not whole: {'; '.join(answer['degraded'])}")
+            if answer["status"] == "degraded":  # an incomplete search must not be measured
+                raise Unavailable(f"the search is incomplete: {'; '.join(answer['degraded'])}")
             return [result["id"] for result in answer["results"]]
 
         return found
@@ -132,22 +135,29 @@ def before(question: Question) -> datetime:
     return question.asked.at - timedelta(seconds=1)
 
 
-Rows = dict[str, list[tuple[float, ...]]]  # by way of looking: a row of FIGURES for each question
+Rows = dict[str, list[tuple[float, ...]]]  # by search method: a row of FIGURES for each question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bench recall`."""
+    """Add the options of `bench recall`."""
     parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
-    parser.add_argument("--questions", type=int, default=150, help="at most so many of a repository, drawn by chance")
+    parser.add_argument(
+        "--questions", type=int, default=150, help="maximum number for each repository, drawn at random"
+    )
     parser.add_argument("--titles", action="store_true", help="ask with the titles alone")
-    parser.add_argument("--folder", type=Path, help="keep the store here: vectors are made once")
-    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a question and way of looking")
-    parser.add_argument("--seed", type=int, default=7, help="of the draw")
+    parser.add_argument("--folder", type=Path, help="keep the store here, so that vectors are computed once")
+    parser.add_argument(
+        "--dump", type=Path, metavar="FILE", help="write one JSON line for each question and search method"
+    )
+    parser.add_argument("--seed", type=int, default=7, help="seed of the random draw")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 done, 1 when a repository could not be read or searched, 2 for options that make no sense."""
+    """Run the benchmark and return the exit code.
+
+    0 on success, 1 if a repository could not be read or searched, 2 for invalid options.
+    """
     if options.questions < 1:
         print("hunch: --questions must be 1 or more", file=sys.stderr)
         return 2
@@ -170,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def measured(options: argparse.Namespace, folder: Path, dump: IO[str] | None) -> list[tuple[str, int, Rows]]:
-    """Of each repository its name, how many episodes it has, and what was found."""
+    """Return the name, the number of episodes and the results of each repository."""
     found = []
     async with opened(folder) as store:
         for path in options.repo:
@@ -213,7 +223,7 @@ async def of_repository(
 
 
 class Progress:
-    """Tells every few seconds how far the embedding is."""
+    """Reporter that prints the progress of embedding every few seconds."""
 
     def __init__(self, name: str, every: int) -> None:
         self._name, self._every = name, every
@@ -226,9 +236,9 @@ class Progress:
 
 
 def table(rows: Rows) -> str:
-    """Means, in brackets between which values they lie in 95 of 100 resamplings."""
+    """Format means with their 95 % bootstrap intervals as a table."""
     if not rows:
-        return "No commit of it names an earlier one."
+        return "No commit refers to an earlier one."
     lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
     for way, figures in rows.items():
         told = (f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, (low, high) in _means(figures))

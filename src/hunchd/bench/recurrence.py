@@ -1,9 +1,9 @@
-"""The recurrence task: is a stored error known again when lines, paths, addresses and values differ, and only then?
+"""Recurrence task: is a stored error recognised if lines, paths, addresses and values differ?
 
-Each case is stored under its fingerprint, as the daemon stores errors. Then its variants ask for it (recall: how many
-find it), and each case asks a store without the errors of its own test (any answer is a mistake). Precision is the
-share of all answers that are right. A test that fails again at the same assertion counts as the same error: a text
-cannot tell whether the cause is another one.
+Each case is stored under its fingerprint, as the daemon stores errors. Then its variants are looked up (recall: how
+many find it), and each case is looked up in a store without the errors of its own test (any answer is a mistake).
+Precision is the share of all answers that are right. A test that fails again at the same assertion counts as the
+same error: a text cannot tell whether the cause is another one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MESSAGE = re.compile(r"^(?:E  .*|[\w.]+(?:Error|Exception)\b.*)$", re.MULTILINE
 
 
 def told(cases: Sequence[Case], *, as_json: bool = False, seed: int = 0) -> str:
-    """The figures, as a table or as JSON."""
+    """Format the results as a table or as JSON."""
     figures = measured(cases, seed=seed)
     if as_json:
         return json.dumps({"task": "recurrence", **figures}, indent=1)
@@ -42,7 +42,7 @@ def told(cases: Sequence[Case], *, as_json: bool = False, seed: int = 0) -> str:
 
 
 def measured(cases: Sequence[Case], *, seed: int = 0) -> dict[str, Any]:
-    """Recall by kind of variant and over all but renamed tests, precision, and the share of strangers answered."""
+    """Measure recall by kind of variant and over all but renamed tests, precision, and false alarms."""
     prints = [(case, understood(case.text)) for case in cases]
     stored: dict[tuple[str, str], set[str]] = {}
     for case, error in prints:
@@ -74,7 +74,7 @@ RENAMED = "renamed test"
 
 
 def variants(text: str, drawn: random.Random) -> Iterator[tuple[str, str]]:
-    """The same error as it might come again; kinds that would change nothing in this text are left out."""
+    """Yield variants of an error as it might recur, except those that leave the text unchanged."""
     kinds: dict[str, Callable[[str], str]] = {
         "shifted lines": lambda text: _shifted(text, drawn),
         "other paths": lambda text: _moved(text, drawn),
@@ -98,7 +98,7 @@ def _shifted(text: str, drawn: random.Random) -> str:
 
 
 def _moved(text: str, drawn: random.Random) -> str:
-    """Another checkout: every folder that absolute paths begin with is somewhere else; what lies in it is not."""
+    """Simulate another checkout: replace the root of every absolute path."""
     folders = {folder for folder in _FOLDER.findall(text) if "/case-" in folder or "/env/" in folder}
     roots = {root[0] for folder in folders if (root := re.match(r".*?/case-\w+/[^/]+|.*?/env/[^/]+", folder))}
     for place in sorted(roots, key=len, reverse=True):
@@ -107,7 +107,7 @@ def _moved(text: str, drawn: random.Random) -> str:
 
 
 def _revalued(line: str, drawn: random.Random) -> str:
-    """Other numbers, and other texts where what is quoted is no name."""
+    """Replace numbers, and quoted texts that are not names."""
     line = _NUMBER.sub(lambda _: str(drawn.randint(2, 9_999)), line)
     return _QUOTED.sub(
         lambda found: f"'value {drawn.randint(2, 999)}'" if _is_value(line, found[0]) else found[0], line
@@ -115,17 +115,17 @@ def _revalued(line: str, drawn: random.Random) -> str:
 
 
 def _is_value(line: str, quoted: str) -> bool:
-    """What is compared is a value; elsewhere a bare name is part of the error."""
+    """Return True for values of comparisons; elsewhere a bare name is part of the error."""
     return "assert " in line or not _NAME.fullmatch(quoted[1:-1])
 
 
 def _function(case: Case) -> str:
-    """The test, whatever it was parametrised with."""
+    """Return the name of the test without its parameters."""
     return case.test.partition("[")[0]
 
 
 def _pairs(typed: Sequence[tuple[Case, str]]) -> int:
-    """Pairs of errors of one type from different tests of one repository."""
+    """Count pairs of errors of one type from different tests of one repository."""
     return sum(
         a.repository == b.repository and kind == other and _function(a) != _function(b)
         for place, (a, kind) in enumerate(typed)

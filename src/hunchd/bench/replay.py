@@ -1,4 +1,4 @@
-"""`hunch bench replay`: a real history asked what came next, with the very predictor the daemon runs."""
+"""`hunch bench replay`: replays a real history with the predictor of the daemon."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ ALL_TASKS = (*TASKS, *OF_CASES, "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bench replay`."""
+    """Add the options of `bench replay`."""
     parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="a git repository; repeatable")
-    parser.add_argument("--task", action="append", choices=ALL_TASKS, help="what is asked (default: all); repeatable")
+    parser.add_argument("--task", action="append", choices=ALL_TASKS, help="task to run (default: all); repeatable")
     parser.add_argument(
         "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
     )
@@ -44,24 +44,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cases", type=Path, metavar="FILE", help="tracebacks, for the tasks error and recurrence")
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures: .svg, or .html")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
-    parser.add_argument("--no-baselines", action="store_true", help="ours only")
-    parser.add_argument("--shuffled", choices=("messages", "history"), help="control: the past, wrongly attributed")
-    parser.add_argument("--seed", type=int, default=0, help="of the random draws")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a chart of the results: .svg, or .html")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache parsed outlines here between runs")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
+    parser.add_argument("--no-baselines", action="store_true", help="evaluate only our predictor")
+    parser.add_argument(
+        "--shuffled", choices=("messages", "history"), help="control: shuffle messages or changed files"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 done, 1 when a repository could not be replayed."""
+    """Run the benchmark and return the exit code.
+
+    0 on success, 1 if a repository could not be replayed, 2 for invalid options.
+    """
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
     cases = []
     try:
         if (options.cases is None) == bool(set(tasks) & set(OF_CASES)):
-            raise InvalidInput("the tasks error and recurrence, and only they, need --cases")
+            raise InvalidInput("--cases is required for the tasks error and recurrence, and not allowed for others")
         if not options.repo and set(tasks) != {"recurrence"}:
-            raise InvalidInput("--repo says which history to replay")
+            raise InvalidInput("--repo is required: the repository to replay")
         cases = tracebacks.cases_in(options.cases) if options.cases else []
     except HunchError as error:
         print(f"hunch: {error.message}", file=sys.stderr)
@@ -97,7 +102,7 @@ def replayed(
     dump: IO[str] | None,
     cases: Sequence[tracebacks.Case] = (),
 ) -> Results:
-    """One repository walked through, its test window scored."""
+    """Replay one repository and score its test window."""
     git = Git(path)
     units = list(history.units(git, lines="memory" in tasks))
     windows = Windows.of(len(units), options.test_units, options.development_units)
@@ -137,9 +142,10 @@ def _replay_window(
 
 
 def shuffled(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
-    """A control: each unit is learned under the words of another one, or with each changed file swapped for another.
+    """Shuffle the history as a control.
 
-    Births, deaths and renames stay where they are: the project keeps its shape.
+    Each unit is learned with the words of another one, or with each changed file swapped for another. Additions,
+    deletions and renames stay in place: the project keeps its shape.
     """
     drawn = random.Random(seed)
     if what == "messages":
@@ -158,7 +164,7 @@ def shuffled(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
 
 
 def name_of(path: str) -> str:
-    """A short name for a repository's folder: the last part that says something."""
+    """Return a short name for a repository's folder: its last informative part."""
     parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
     return parts[-1].removesuffix(".git") if parts else path
 

@@ -1,4 +1,4 @@
-"""Results in tables a person can read, and as JSON."""
+"""Reports of results as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 18
 
 
 def of_repository(results: Results) -> str:
-    """One table a task."""
+    """Format the results of one repository, one table a task."""
     lines = [
         "",
         f"{results.repository}: {results.units} units, {results.scored} scored; weights: {results.provenance};"
@@ -37,7 +37,7 @@ def of_repository(results: Results) -> str:
 
 
 def of_all(results: list[Results]) -> str:
-    """Means over repositories, and who wins how often."""
+    """Format means over repositories, and the number of wins."""
     lines = ["", f"macro mean over {len(results)} repositories"]
     tasks = dict.fromkeys(task for result in results for task in result.rows)
     for task in tasks:
@@ -53,6 +53,7 @@ def of_all(results: list[Results]) -> str:
 
 
 def as_json(results: Results) -> dict[str, Any]:
+    """Return the results of one repository as JSON values."""
     tasks: dict[str, Any] = {}
     for task, by_method in results.rows.items():
         tasks[task] = {}
@@ -79,7 +80,7 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def next_in_ten(results: list[Results], task: str) -> dict[str, float]:
-    """Both readings of whether the next file was among the first ten: means over orders, units, repositories."""
+    """Return both readings of "next in ten", as means over orders, units and repositories."""
     rows = [result.following[task] for result in results if task in result.following]
     means = [metrics.by_unit(some, metrics.NEXT_NAMES).mean(axis=0) for some in rows]
     return dict(zip(metrics.NEXT_NAMES, np.mean(means, axis=0).tolist(), strict=True)) if means else {}
@@ -91,13 +92,13 @@ def _following(results: list[Results], task: str) -> list[str]:
 
 
 def silence(results: Results) -> dict[str, float]:
-    """False alarms on units of one file, and precision where something is said about the others."""
+    """Return the false alarms on single-file units, and the precision of suggestions for others."""
     asked = results.confidences.get("silence", [])
     single = [confidence for confidence, _, gold in asked if not gold]
     several = [(confidence, right) for confidence, right, gold in asked if gold]
     if not single or not several:
         return {}
-    ordered = sorted(several, key=lambda one: -one[0])  # equally sure: in the order in which they were asked
+    ordered = sorted(several, key=lambda one: -one[0])  # ties stay in the order of the queries
     half = ordered[: max(len(ordered) // 2, 1)]
     emitted = [right for confidence, right in several if confidence >= SILENCE]
     return {
@@ -133,7 +134,7 @@ def _row(method: str, values: Any) -> str:
 
 
 def _margin(by_method: dict[str, list[tuple[str, tuple[float, ...]]]]) -> list[str]:
-    """Against the best baseline by MAP, paired by unit."""
+    """Compare with the best baseline by MAP, paired by unit."""
     column = metrics.NAMES.index("MAP")
     ours = metrics.by_unit(by_method[OURS])[:, column]
     others = {name: metrics.by_unit(rows)[:, column] for name, rows in by_method.items() if name != OURS}

@@ -1,4 +1,4 @@
-"""What replaying one repository gave: filled by the tasks, read by the report."""
+"""Results of replaying one repository."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Results:
-    """What one repository gave: metric rows by task and method, confidences by task, milliseconds a prediction."""
+    """Results of one repository, filled by the tasks and read by the report.
+
+    Metric rows by task and method, confidences by task, milliseconds of each prediction.
+    """
 
     repository: str
     rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
@@ -17,5 +20,5 @@ class Results:
     learning: list[float] = field(default_factory=list)
     units: int = 0
     scored: int = 0
-    created: float = 0.0  # mean share of a scored unit's files that it creates: nobody can predict those
+    created: float = 0.0  # mean share of a scored unit's files that it creates, which are unpredictable
     provenance: str = ""

@@ -1,4 +1,4 @@
-"""The questions a past unit of work poses: what is given, and what should have been predicted."""
+"""Prediction tasks derived from a past unit of work: query and expected files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "s
 MOST_SEEDS = 3  # of one unit, drawn at random
 MOST_ORDERS = 3  # of one unit's files, drawn at random
 LARGEST_GOLD = 15  # files
-LONGEST_GROWING = 3  # files given
+LONGEST_GROWING = 3  # files that are given
 PROJECT = "replayed"
 
-# Branch names made of these and numbers alone say nothing, no more than that of a fork's own `main`.
+# Branch names of only these words and numbers are not informative, nor is that of a fork's own `main`.
 EMPTY_WORDS = frozenset(
     words.key(words.trimmed(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
 )
@@ -27,7 +27,10 @@ EMPTY_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`gold`: what should be predicted. `following`: the one of them that really came next, where order matters."""
+    """Query with its expected files.
+
+    `gold` should be predicted; `following` is the one of them that came next, if order matters.
+    """
 
     task: str
     unit: str
@@ -37,7 +40,7 @@ class Question:
 
 
 def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[Question]:
-    """What `task` asks about a unit whose predictable files are `gold`."""
+    """Yield the queries of `task` about a unit whose predictable files are `gold`."""
     drawn = random.Random(f"{seed}:{unit.sha}")
     match task:
         case "first-file":
@@ -50,7 +53,7 @@ def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> It
                     yield _question(task, unit, gold, file=first)
         case "growing":
             yield from _growing(unit, gold, drawn)
-        case "growing-title":  # the same files in the same order, and what the work is called
+        case "growing-title":  # the same files in the same order, with the title of the work
             if title := plain_title(unit.subject):
                 yield from _growing(unit, gold, drawn, title)
         case "title":
@@ -68,7 +71,7 @@ def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> It
 
 
 def telling(branch: str) -> bool:
-    """Whether a branch name says anything of the work on it."""
+    """Return True if a branch name is informative about its work."""
     return any(key not in EMPTY_WORDS for key in words.keys_of_text(branch_words(branch)))
 
 

@@ -1,6 +1,7 @@
-"""The error task: real tracebacks of changes' new tests on their parents; which sources did the change touch?
+"""Error task: predict the sources a change touches from tracebacks of its new tests.
 
-A case is a JSON line with `unit`, `text` and `gold`, as benchmarks/error_cases.py writes them.
+The tests were run on the change's parent. A case is a JSON line with `unit`, `text` and `gold`, as
+benchmarks/error_cases.py writes them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ K = 20
 
 @dataclass(frozen=True, slots=True)
 class Case:
+    """Traceback with the sources that its change touched."""
+
     repository: str
     unit: str
     test: str
@@ -40,7 +43,7 @@ class Case:
 
 
 def cases_in(path: Path) -> list[Case]:
-    """The cases of a file, in its order."""
+    """Load the cases of a file, in order. Raises InvalidInput."""
     try:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
         return [
@@ -48,15 +51,15 @@ def cases_in(path: Path) -> list[Case]:
             for line in lines
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path} holds no cases: {error}") from error
+        raise InvalidInput(f"{path} contains no valid cases: {error}") from error
 
 
 def moments(
     git: Git, units: Sequence[Unit], predictor: Predictor, outlines: Outlines, cases: Sequence[Case]
 ) -> Iterator[tuple[Case, Unit]]:
-    """Each case that belongs to this history, with the predictor as it was when the tests had failed.
+    """Yield each case of this history with the predictor in the state of the test run.
 
-    That is before the unit, but with the unit's tests written: that is how they could fail.
+    That is before the unit, but with the unit's tests written, without which they could not fail.
     """
     by_unit: dict[str, list[Case]] = {}
     for case in cases:
@@ -84,7 +87,7 @@ def score(
     results: Results,
     dump: IO[str] | None = None,
 ) -> None:
-    """Rows for ours, for what the trace alone says, and for the baselines that can read a message."""
+    """Add rows for our predictor, the trace alone, and the baselines that read messages."""
     for case, unit in moments(git, units, predictor, outlines, cases):
         gold = [path for path in case.gold if predictor.has(path)]
         if not gold:
@@ -94,7 +97,7 @@ def score(
         ranked = [file.path for file in prediction.files]
         told = {"hunch": ranked, **named(case.text, predictor.state), **baselines.rankings(predictor.state, focus)}
         by_method = results.rows.setdefault("error", {})
-        for method in dict.fromkeys((*told, *by_method)):  # one that has nothing to say this time has found nothing
+        for method in dict.fromkeys((*told, *by_method)):  # a method without a ranking for this case has found nothing
             rows = by_method.setdefault(method, [])
             rows.append((unit.sha, metrics.measured(told.get(method, ()), gold)))
         if dump is not None:
@@ -103,7 +106,10 @@ def score(
 
 
 def named(text: str, state: State) -> dict[str, list[str]]:
-    """The files of the trace, the raise site first; and the same without tests, which is fairer where gold has none."""
+    """Return the files of the trace, the raise site first, with and without tests.
+
+    Without tests is fairer if gold has none.
+    """
     files = np.array(traces.files_of(text, state), "<i4")
     sources = files[(state.files.traits.view[files] & TEST) == 0]
     return {

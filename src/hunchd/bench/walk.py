@@ -1,4 +1,4 @@
-"""A history walked from its oldest unit to its newest: before each one, the predictor knows only what came before."""
+"""Replay of a history from its oldest unit to its newest, with only the past learned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRETCH = 100  # units whose blobs are fetched at once
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Positions of units: development is `start` to `test`, the test window from there to `end`."""
+    """Positions of units: development is `start` to `test`, the test window `test` to `end`."""
 
     start: int
     test: int
@@ -24,16 +24,16 @@ class Windows:
 
     @classmethod
     def of(cls, total: int, test_units: int, development_units: int) -> Windows:
-        """The last `test_units`, but never more than 45 % of a short history; before them the development window."""
+        """Return windows with the last `test_units`, at most 45 % of a short history, for testing."""
         test = total - min(test_units, int(total * 0.45))
         return cls(max(test - development_units, 0), test, total)
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Just before a unit: the predictor has learned all earlier units and the contents they left.
+    """State just before a unit: the predictor has learned all earlier units and their contents.
 
-    `gold`: the unit's files that can be predicted, by the names they have now; empty when the unit is not scored.
+    `gold` are the unit's predictable files by their current names; empty if the unit is not scored.
     """
 
     position: int
@@ -51,9 +51,9 @@ def walk(
     *,
     learned: Sequence[Unit] | None = None,
 ) -> Iterator[Moment]:
-    """Learn everything before `start`, read the files as they were there, then stop before each unit.
+    """Learn everything before `start`, read the files of that time, then yield before each unit.
 
-    `learned` replaces what is learned of each unit, for controls; what is asked stays.
+    `learned` replaces what is learned of each unit, for controls; the queries stay.
     """
     lessons = units if learned is None else learned
     seen: set[str] = set()
