@@ -1,1 +1,1 @@
-"""The eyes: what happens to files, to git and in the spool, told as signals; and the feed they go into."""
+"""Watchers of files, git and the spool, and the feed that queues their signals."""

@@ -1,4 +1,4 @@
-"""Many small changes become what a person would say happened: a file saved, a file deleted, a tree replaced."""
+"""Aggregation of file events into signals: file saved, file deleted, tree replaced."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from hunchd.signals.watching import Timer, WatchThread
 
 logger = logging.getLogger(__name__)
 
-# More paths than this are not named one by one: whoever needs them scans the tree.
+# More paths than this are not listed: the receiver scans the tree.
 MAX_NAMED = 20_000
-# An uninterrupted burst is told after this time all the same; a storm may take longer, but not for ever.
+# Maximum delay of an uninterrupted burst; a storm (bulk change) may take longer.
 LONGEST_BURST = 1.0  # seconds
 LONGEST_STORM = 10.0  # seconds
-# A storm is over when nothing happened for this long: git pauses between writing files and moving HEAD.
+# A storm ends after this time without events: git pauses between writing files and moving HEAD.
 STORM_REST = 0.4  # seconds
-# Judging works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
+# Classification yields after this time, so that the kernel's queue is drained meanwhile.
 SLICE = 0.05  # seconds
-# A file that is gone may be between the two steps of an atomic save.
+# A missing file may be between the two steps of an atomic save.
 GONE_FOR_GOOD = 0.2  # seconds
-# Somebody who opens files by hand is slower; this is grep or a test run.
+# More opens than this within SWEEP_WINDOW are grep or a test run, not a person.
 SWEEP = 10  # files
 SWEEP_WINDOW = 0.5  # seconds
 # git holds `index.lock` while it writes the tree; an older one was left behind by a crash.
@@ -41,17 +41,20 @@ GIT_LOCK_AGE = 10.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    burst: float = 0.1  # seconds: changes of a file within this time are one signal
-    bulk_files: int = 200  # this many different files within a burst are a tool, not a person
+    """Options of the file watcher."""
+
+    burst: float = 0.1  # seconds: changes of a file within this time are merged into one signal
+    bulk_files: int = 200  # this many files within a burst are changed by a tool, not a person
     max_watches: int = 40_000  # folders; those beyond are polled
     opens: bool = False  # report opens, too
     limits: Limits = field(default_factory=Limits)
 
 
 class Bursts:
-    """Collects paths that may have changed, and tells what became of them when the burst ends.
+    """Collector of changed paths that emits signals when the burst ends.
 
-    A path is judged by what is there then, so that a temporary file, a backup or a rename in between is never told.
+    A path is classified by its state at that time, so that a temporary file, a backup or a rename in between is
+    never reported.
     """
 
     def __init__(
@@ -72,10 +75,10 @@ class Bursts:
         self._options = options
         self._layout = layout
         self._head = self._look_at_head()
-        self._touched: dict[str, float] = {}  # path: when it was first seen to change, monotonic
-        self._found: list[str] = []  # what a scan found changed: judged already
+        self._touched: dict[str, float] = {}  # path → monotonic time of its first change
+        self._found: list[str] = []  # changed files found by a scan, already classified
         self._began = 0.0
-        self._dropped: set[str] = set()  # files of folders that went away: known until they are judged
+        self._dropped: set[str] = set()  # files of removed folders, known until they are classified
         self._judging: deque[tuple[str, float]] = deque()
         self._saved: list[str] = []
         self._deleted: list[str] = []
@@ -85,15 +88,16 @@ class Bursts:
         self._last = 0.0
         self._timer: Timer | None = None
         self._open_timer: Timer | None = None
-        self.rules: IgnoreRules | None = None  # nothing is told before the rules are there
-        self.held = False  # while a scan is due or runs: its findings belong to the same burst
+        self.rules: IgnoreRules | None = None  # nothing is reported before the rules are set
+        self.held = False  # True while a scan is due or runs: its findings belong to the same burst
 
     @property
     def waiting(self) -> int:
+        """Number of paths that are not reported yet."""
         return len(self._touched) + len(self._judging) + len(self._found)
 
     def touch(self, path: str) -> None:
-        """The file may have changed."""
+        """Record that the file may have changed."""
         self._last = time.monotonic()
         if not self._touched and not self._found:
             self._began = self._last
@@ -102,7 +106,7 @@ class Bursts:
             self._plan(self._options.burst)
 
     def found(self, path: str, stamp: int) -> None:
-        """A scan saw that the file changed, and what it is now."""
+        """Record that a scan saw a change, and the file's new stamp."""
         self._last = time.monotonic()
         if not self._touched and not self._found:
             self._began = self._last
@@ -112,18 +116,19 @@ class Bursts:
             self._plan(self._options.burst)
 
     def drop(self, paths: list[str]) -> None:
-        """Files of a folder that went away or is no longer wanted."""
+        """Record the files of a folder that was removed or is ignored now."""
         self._dropped.update(paths)
         for path in paths:
             self.touch(path)
 
     def open(self, path: str) -> None:
+        """Record that a file was opened."""
         self._opened[path] = None
         if self._open_timer is None:
             self._open_timer = self._thread.later(SWEEP_WINDOW, self._tell_opened)
 
     def forget(self, layout: Layout | None) -> None:
-        """Drop what was collected: the tree went away as a whole. `layout` is where git is from now on."""
+        """Discard everything collected: the whole tree is gone. `layout` replaces the git layout."""
         self._touched.clear()
         self._judging.clear()
         self._found = []
@@ -137,7 +142,7 @@ class Bursts:
         self._timer = self._thread.later(seconds, self._due)
 
     def _due(self) -> None:
-        """The timer fired: tell, or wait while the burst goes on."""
+        """Report, or wait while the burst continues. Called by the timer."""
         self._timer = None
         if not (self._touched or self._found) or self.rules is None:
             return
@@ -157,7 +162,7 @@ class Bursts:
             self._tell()
 
     def _git_is_at_work(self) -> bool:
-        """Whether git is writing the tree right now, or between two steps that it takes by itself."""
+        """Return True if git is writing the tree, or is between two steps of a rebase."""
         git_dir = self._layout.git_dir if self._layout is not None else None
         if git_dir is None or self._layout is None:
             return False
@@ -170,7 +175,7 @@ class Bursts:
         return head(self._layout) if self._layout is not None else None
 
     def _tell(self) -> None:
-        """Judge every path that was touched, a slice at a time, so that waiting events get through meanwhile."""
+        """Classify every touched path in slices, so that other events are handled meanwhile."""
         self._judging = deque(self._touched.items())
         self._touched = {}
         self._saved, self._deleted, self._later = self._found, [], {}
@@ -196,7 +201,7 @@ class Bursts:
         saved = [path for path in dict.fromkeys(self._saved) if path not in gone]
         self._saved = []
         bulk = self._in_bulk or before != self._head or len(saved) + len(deleted) >= self._options.bulk_files
-        self._in_bulk = bulk and bool(self._later)  # what may come back is told next, and was gone with the others
+        self._in_bulk = bulk and bool(self._later)  # files that may still return belong to the same bulk change
         self._send(saved, deleted, bulk=bulk)
 
     def _judge_one(self, path: str, seen: float, rules: IgnoreRules, now: float) -> None:
@@ -216,7 +221,7 @@ class Bursts:
                 self._dropped.discard(path)
 
     def _stamp(self, path: str, rules: IgnoreRules) -> int | None:
-        """The stamp of a wanted file as it is now; None when there is none."""
+        """Return the current stamp of a wanted file; None if there is none."""
         try:
             found = os.lstat(f"{self._base}/{path}")
         except (OSError, ValueError):
@@ -226,7 +231,7 @@ class Bursts:
         return stamp_of(found)
 
     def _send(self, saved: list[str], deleted: list[str], *, bulk: bool) -> None:
-        """Tell what happened; when nobody can take it now, keep the paths for the next time."""
+        """Emit signals; if the queue is full, keep the paths for the next attempt."""
         if not saved and not deleted:
             return
         sent = 0
@@ -258,14 +263,14 @@ class Bursts:
         ]
 
     def _take_back(self, paths: list[str], deleted: frozenset[str], seconds: float) -> None:
-        """As if these had not been judged yet: they merge with what happens until the next attempt."""
-        logger.debug("%d changes wait for %.1f s: the queue is full", len(paths), seconds)
+        """Put paths back, to be merged with what happens until the next attempt."""
+        logger.debug("the signal queue is full; retrying %d changes in %.1f s", len(paths), seconds)
         now = self._began = time.monotonic()
         for path in paths:
             if path in deleted:
                 self._dropped.add(path)
             else:
-                self._snapshot.put(path, 0)  # known, but not as it is
+                self._snapshot.put(path, 0)  # known, but with an outdated stamp
             self._touched.setdefault(path, now)
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""The bounded queue between the watching threads and the loop: bursts merge in it, and a full one says so."""
+"""Bounded queue between the watcher threads and the event loop that merges bursts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileClosed, FileDeleted, FileOpened, FileSaved, Signal
 
-# A client that is refused tries again after this time; the journal writes thousands of signals in it.
+# A rejected client retries after this time, in which the journal writes thousands of signals.
 RETRY_AFTER = 1.0  # seconds
 
 _Subject = tuple[str, str]
 
 
 class Feed:
-    """Signals in the order they were put, read in batches that stay in the queue until they are `done`.
+    """Queue of signals, read in batches that stay in it until they are `done`.
 
-    A signal about a file replaces the last waiting one of the same kind and file, so that the order of what happened
-    to one file is kept. A signal that carries an id was acknowledged to somebody and is never merged.
+    A signal about a file replaces the last waiting one of the same kind and file, so that the order of events of
+    one file is preserved. A signal that carries an id was acknowledged to a client and is never merged.
     """
 
     def __init__(self, capacity: int = 20_000) -> None:
@@ -31,7 +31,7 @@ class Feed:
         self._queue: OrderedDict[int, tuple[Signal, float]] = OrderedDict()
         self._newest: dict[_Subject, int] = {}  # the last waiting signal about a file
         self._number = 0
-        self._reading = 0  # numbers up to this one are with the reader: they no longer merge
+        self._reading = 0  # numbers up to this one are being read and no longer merge
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
         self._accepted = self._merged = self._refused = self._most = 0
@@ -40,11 +40,14 @@ class Feed:
         return len(self._queue)
 
     def put(self, signal: Signal) -> None:
-        """Add one signal, from any thread. Raises Overloaded when the queue is full; nothing waiting is dropped."""
+        """Add one signal from any thread.
+
+        Raises Overloaded if the queue is full; waiting signals are never dropped.
+        """
         self.put_all((signal,))
 
     def put_all(self, signals: Sequence[Signal]) -> None:
-        """Add all of them or, if they do not fit, none."""
+        """Add all signals, or none if they do not fit. Raises Overloaded."""
         with self._lock:
             if len(self._queue) + len(signals) > self.capacity and not all(map(self._merges, signals)):
                 self._refused += len(signals)
@@ -57,7 +60,7 @@ class Feed:
             loop.call_soon_threadsafe(self._news.set)
 
     async def batch(self, most: int = 500) -> list[Signal]:
-        """The oldest signals, at least one; call `done` with their number once they are safe."""
+        """Return the oldest signals, at least one; call `done` with their number once they are durable."""
         self._loop = asyncio.get_running_loop()
         while True:
             self._news.clear()
@@ -69,7 +72,7 @@ class Feed:
             await self._news.wait()
 
     def done(self, count: int) -> None:
-        """The oldest `count` signals are safe elsewhere."""
+        """Remove the oldest `count` signals, which are durable elsewhere."""
         with self._lock:
             for _ in range(count):
                 number, (signal, _) = self._queue.popitem(last=False)
@@ -78,7 +81,7 @@ class Feed:
                     del self._newest[subject]
 
     def status(self) -> dict[str, Any]:
-        """How full it is and has been; `oldest` is the age in seconds of the signal that waits longest."""
+        """Return fill level and counters; `oldest` is the age in seconds of the oldest signal."""
         with self._lock:
             oldest = next(iter(self._queue.values()), None)
             return {
@@ -114,7 +117,7 @@ class Feed:
 
 
 def _subject(signal: Signal) -> _Subject | None:
-    """The file that a signal is about; other signals each count for themselves."""
+    """Return the file that a signal is about; None for signals that never merge."""
     match signal:
         case FileOpened() | FileSaved() | FileClosed() | FileDeleted():
             return signal.project, signal.path

@@ -1,4 +1,4 @@
-"""A project's files, watched: a watch for each wanted folder, a scan after lost events, polling as the last way."""
+"""File watcher of a project: watches on folders, scans after lost events, polling as fallback."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from hunchd.signals.watching import Timer, WatchThread
 
 __all__ = ["FileWatcher", "WatchOptions"]
 
-# A scan works this long before it lets waiting events through, so that the kernel's queue is drained meanwhile.
+# A scan yields after this time, so that the kernel's queue is drained meanwhile.
 SLICE = 0.05  # seconds
-# After an overflow the tree is scanned once it rests. One that does not rest is scanned all the same, but each time
-# after twice the pause: a scan in the middle of a storm has to be done again.
+# After an overflow the tree is scanned once it is quiet. A tree that is never quiet is scanned too, but each time after
+# twice the pause: a scan in the middle of a storm has to be repeated.
 REST = 0.7  # seconds
 FIRST_UNREST, LONGEST_UNREST = 4.0, 60.0  # seconds
-# More paths than this are not remembered one by one: a scan is cheaper.
+# More pending paths than this are not processed one by one: a scan is cheaper.
 MAX_WAITING = 100_000
-# Looking at folders that cannot be watched may take this share of one core.
+# Polling folders that cannot be watched may take this share of one core.
 POLLING_SHARE = 0.004
 SHORTEST_POLL, LONGEST_POLL = 5.0, 1_200.0  # seconds
-# How soon a root that went away is found again, and how often one is checked that gives no sign of it.
+# Interval of looking for a missing root, and of checking that the watched root is still in place.
 MISSING_CHECK, ROOT_CHECK = 1.0, 60.0  # seconds
 
 
 class FileWatcher:
-    """Watches the wanted files below `root` and calls `emit` on `thread`.
+    """Watcher of the wanted files below `root` that calls `emit` on `thread`.
 
-    `emit` may raise Overloaded: what was to be told is kept, merged with what happens meanwhile, and told later.
+    `emit` may raise Overloaded: the changes are kept, merged with later ones, and emitted later.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class FileWatcher:
         self._stopped = False
         self._to_scan: deque[str] = deque()
         self._scanning = False
-        self._full = False  # look again at folders that are known
-        self._first = True  # the first scan tells nothing: it is what was there before
+        self._full = False  # rescan known folders as well
+        self._first = True  # the first scan emits nothing: it records the initial state
         self._lost_at: float | None = None
         self._last_event = 0.0
         self._unrest = FIRST_UNREST
@@ -84,21 +84,21 @@ class FileWatcher:
         self.overflows = 0
 
     def start(self) -> None:
-        """Begin to watch; `wait_ready` tells when everything is."""
+        """Start watching; `wait_ready` waits for the first scan."""
         self._thread.submit(self._begin)
 
     def stop(self) -> None:
-        """Tell nothing any more, and give the watches back soon."""
+        """Stop emitting signals, and release the watches soon."""
         self._stopped = True
         self._state = "stopped"
         self._thread.submit(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
-        """Whether the first scan is done within `seconds`."""
+        """Return True if the first scan finishes within `seconds`."""
         return self._ready.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """What is watched, how, and why not otherwise; from any thread."""
+        """Return the state and mode of the watcher, with reasons. Thread-safe."""
         mode = "watching" if not self._polled else "mixed" if self._watched else "polling"
         return {
             "state": self._state,
@@ -117,19 +117,19 @@ class FileWatcher:
         }
 
     def known(self) -> frozenset[str]:
-        """The files that the watcher believes are there; on a quiet tree the same as a fresh walk."""
+        """Return the files in the snapshot; on a quiet tree the same as a fresh walk."""
         return frozenset(self._snapshot.paths())
 
-    # What the watching thread tells
+    # Events from the watcher thread
 
     def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
         self._last_event = time.monotonic()
         if self._lost_at is not None or self._stopped:
-            return  # a scan is due and will see it
+            return  # a scan is due and will find the change
         path = f"{folder[len(self._base) + 1 :]}/{name}" if folder != self._base else name
         if is_dir:
             if name == ".git" and path != name:
-                self._scan_when_quiet(rules=True)  # the folder became, or was, a project of its own
+                self._scan_when_quiet(rules=True)  # the folder became, or was, a repository of its own
             elif gone:
                 self._drop(path)
             elif not opened and not self._rules.reason(path, is_dir=True):
@@ -171,7 +171,7 @@ class FileWatcher:
         self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
 
     def _scan_when_quiet(self, *, rules: bool = False) -> None:
-        """Plan one scan of everything, however often this is called before it begins."""
+        """Schedule one scan of everything, however often this is called before it begins."""
         self._stale = self._stale or rules
         if self._lost_at is None and self._state != "missing":
             self._lost_at = time.monotonic()
@@ -203,7 +203,7 @@ class FileWatcher:
             self._scan_slice()
 
     def _scan_slice(self) -> None:
-        """Look at waiting folders for a moment; come back until none is left."""
+        """Scan queued folders for up to SLICE seconds; reschedule until none is left."""
         began, spent = time.monotonic(), time.thread_time()
         while self._to_scan and not self._stopped:
             self._look_at(self._to_scan.popleft())
@@ -225,7 +225,7 @@ class FileWatcher:
             )
 
     def _look_at(self, folder: str) -> None:
-        """Watch one folder and compare what is in it with what was known of it."""
+        """Watch one folder and compare its content with the snapshot."""
         limits = self._options.limits
         if not self._snapshot.knows_folder(folder) and self._snapshot.folders >= limits.folders:
             self._truncated = f"more than {limits.folders:,} folders: the rest is not watched"
@@ -235,10 +235,10 @@ class FileWatcher:
             self._drop(folder)
             return
         new = self._snapshot.add_folder(folder) or self._first
-        self._watch(folder, place)  # before it is read: what happens in between is seen twice rather than never
+        self._watch(folder, place)  # before it is listed: a change in between is seen twice rather than never
         listing = self._rules.listing(folder, limits)
         if folder and listing.skipped["git"]:
-            self._scan_when_quiet(rules=True)  # it became a repository of its own after it was judged
+            self._scan_when_quiet(rules=True)  # it became a repository of its own after it was listed
         if listing.truncated:
             self._truncated = f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
         self._compare(folder, listing.files)
@@ -263,7 +263,7 @@ class FileWatcher:
             self._bursts.touch(f"{folder}/{name}" if folder else name)
 
     def _drop(self, folder: str) -> None:
-        """A folder went away, or is no longer wanted: so are the files in it."""
+        """Remove a folder, with its files, that is gone or no longer wanted."""
         if folder == "":
             return
         files, folders = self._snapshot.remove_folder(folder)
@@ -292,7 +292,7 @@ class FileWatcher:
         self._polled.discard(folder)
 
     def _poll_again(self) -> None:
-        """Look at every folder that is not watched; one that can be watched by now is."""
+        """Scan every polled folder, and watch those that can be watched by now."""
         self._poll = None
         if not self._stopped and self._state == "watching":
             self._scan(sorted(self._polled))
@@ -324,7 +324,7 @@ class FileWatcher:
         self._begin()
 
     def _check_root(self) -> None:
-        """A root whose parent was moved gives no sign: compare what lies there with what is watched."""
+        """Compare the root with the watched one: moving its parent causes no event."""
         if self._stopped or self._state == "missing":
             return
         try:
@@ -345,7 +345,7 @@ class FileWatcher:
 
 
 def _is_folder(place: str) -> bool:
-    """Whether there is a folder, and not a link to one."""
+    """Return True for a folder that is not a symlink."""
     try:
         return stat.S_ISDIR(os.lstat(place).st_mode)
     except OSError:

@@ -1,8 +1,8 @@
-"""What happens in single folders, as the system tells it. The only module that imports watchdog.
+"""Folder watches of the operating system. The only module that imports watchdog.
 
-Watchdog's observers spend a thread on each folder that is watched without its subfolders, and tell nobody when the
-kernel's queue overflowed. So on Linux its inotify binding is used directly: one descriptor for any number of folders,
-a mask without opens, an overflow that is told. Elsewhere a watchdog observer watches the whole tree.
+Watchdog's observers use a thread for each folder that is watched without its subfolders, and do not report
+overflows of the kernel's queue. So on Linux its inotify binding is used directly: one descriptor for any number of
+folders, a mask without opens, overflows reported. On other systems a watchdog observer watches the whole tree.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 
 logger = logging.getLogger(__name__)
 
-# What one read takes from the kernel: some 4,000 events. Large, because draining fast prevents overflows.
+# Size of one read from the kernel: some 4,000 events. Large, because draining fast prevents overflows.
 _READ_BYTES = 256 * 1024
 _HEADER = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name
 
 
 class Unwatchable(Exception):
-    """A folder cannot be watched. `full`: the system's watches are used up; otherwise the folder is not there."""
+    """A folder cannot be watched.
+
+    `full` means that the system's watches are used up; otherwise the folder does not exist.
+    """
 
     def __init__(self, message: str, *, full: bool) -> None:
         super().__init__(message)
@@ -37,20 +40,23 @@ class Unwatchable(Exception):
 
 
 class Listener(Protocol):
-    """Whoever watches folders. Every method is called on the watching thread."""
+    """Receiver of folder events. Every method is called on the watcher thread."""
 
     def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
-        """The entry `name` of a watched folder was written, created, moved or removed (`gone`), or only opened."""
+        """Handle a change of the entry `name` of a watched folder.
+
+        It was written, created, moved or removed (`gone`), or only opened (`opened`).
+        """
 
     def vanished(self, folder: str) -> None:
-        """The watched folder itself was removed, moved or unmounted; it is no longer watched."""
+        """Handle the loss of a watched folder: removed, moved or unmounted; the watch is gone."""
 
     def lost(self) -> None:
-        """The kernel dropped events: anything may have changed."""
+        """Handle an overflow: the kernel dropped events, so anything may have changed."""
 
 
 class Host(Protocol):
-    """The thread that folders are watched for."""
+    """Thread on whose behalf folders are watched."""
 
     def submit(self, call: Callable[[], None]) -> None: ...
     def report(self, call: Callable[..., None], *args: Any, **named: Any) -> None: ...
@@ -58,7 +64,7 @@ class Host(Protocol):
 
 
 class Folders(Protocol):
-    """How a system tells what happens in folders."""
+    """Backend that watches folders."""
 
     def __len__(self) -> int: ...
     def descriptors(self) -> list[int]: ...
@@ -70,10 +76,10 @@ class Folders(Protocol):
 
 
 class InotifyFolders:
-    """Folders watched by inotify, one watch each."""
+    """Backend for Linux: one inotify watch for each folder."""
 
     def __init__(self, host: Host) -> None:
-        from watchdog.observers.inotify_c import (  # not importable where there is no inotify
+        from watchdog.observers.inotify_c import (  # not importable on systems without inotify
             InotifyConstants,
             inotify_add_watch,
             inotify_init,
@@ -113,7 +119,7 @@ class InotifyFolders:
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None:
         mask = self._mask | (self._flags.IN_OPEN if opens else 0)
         if folder in self._numbers:
-            mask |= self._flags.IN_MASK_ADD  # another listener may want more than this one
+            mask |= self._flags.IN_MASK_ADD  # another listener may need more events than this one
         number = self._add_watch(self._descriptor, os.fsencode(folder), mask)
         if number < 0:
             code = ctypes.get_errno()
@@ -137,7 +143,7 @@ class InotifyFolders:
             self._forget(number, folder, rm=True)
 
     def read(self) -> None:
-        """Pass on everything that has been waiting up to now."""
+        """Dispatch all pending events."""
         flags = self._flags
         try:
             buffer = os.read(self._descriptor, _READ_BYTES)
@@ -156,7 +162,7 @@ class InotifyFolders:
                 continue
             folder, listeners = watch
             if mask & (self._self_gone | flags.IN_IGNORED):
-                current = self._numbers.get(folder) == number  # otherwise another folder took the name
+                current = self._numbers.get(folder) == number  # otherwise another folder has taken the name
                 self._forget(number, folder, rm=not mask & flags.IN_IGNORED)
                 for listener in listeners if current else ():
                     self._host.report(listener.vanished, folder)
@@ -185,13 +191,13 @@ class InotifyFolders:
 
 
 class ObservedFolders(FileSystemEventHandler):
-    """Folders watched by a watchdog observer: one that lies below a watched one is covered by that."""
+    """Backend with a watchdog observer, recursive: subfolders of a watched folder are covered."""
 
     def __init__(self, host: Host, observer: BaseObserver | None = None) -> None:
         self._host = host
         self._observer = observer or Observer()
         self._observer.start()
-        self._listeners: dict[str, tuple[str, tuple[Listener, ...]]] = {}  # by path as the system writes it
+        self._listeners: dict[str, tuple[str, tuple[Listener, ...]]] = {}  # by normalised path
         self._opens: set[str] = set()
         self._roots: dict[str, ObservedWatch] = {}
 
@@ -229,7 +235,7 @@ class ObservedFolders(FileSystemEventHandler):
             self._observer.unschedule(watch)
 
     def read(self) -> None:
-        """Nothing to do: events arrive as calls."""
+        """Do nothing: events arrive as calls."""
 
     def close(self) -> None:
         self._listeners.clear()
@@ -237,7 +243,7 @@ class ObservedFolders(FileSystemEventHandler):
         self._observer.join(1.0)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Called on the observer's thread: pass on to ours."""
+        """Forward an event from the observer's thread to the watcher thread."""
         kind = event.event_type
         if kind == "closed_no_write" or (event.is_directory and kind in ("modified", "opened", "closed")):
             return
@@ -262,7 +268,7 @@ class ObservedFolders(FileSystemEventHandler):
 
 
 class NoFolders:
-    """Where the system gives us nothing to watch with: every folder has to be looked at again and again."""
+    """Backend for systems without watches: every folder has to be polled."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -280,19 +286,19 @@ class NoFolders:
         raise Unwatchable(f"{folder}: {self._reason}", full=True)
 
     def remove(self, folder: str, listener: Listener) -> None:
-        """Nothing was added."""
+        """Do nothing: no folder was added."""
 
     def read(self) -> None:
-        """Nothing arrives."""
+        """Do nothing: no events arrive."""
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: nothing was opened."""
 
 
 def folders(host: Host) -> Folders:
-    """The best that this system has."""
+    """Return the best backend of this system."""
     try:
         return InotifyFolders(host) if sys.platform.startswith("linux") else ObservedFolders(host)
     except (Unwatchable, OSError) as error:
-        logger.warning("files cannot be watched and are polled instead: %s", error)
+        logger.warning("files cannot be watched (%s); polling them instead", error)
         return NoFolders(str(error))

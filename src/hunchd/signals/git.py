@@ -1,4 +1,4 @@
-"""A repository's state, watched through its files: no git process is ever started, and nothing is written."""
+"""Watcher of a git repository through its files; it starts no git process and writes nothing."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hunchd.signals.folders import Unwatchable
 from hunchd.signals.movements import Look, Story, movements
 from hunchd.signals.watching import Timer, WatchThread
 
-# git moves several files for one command; this long after the last one it is done.
+# git moves several files for one command; it is done this long after the last one.
 REST = 0.06  # seconds
 LONGEST_BURST = 0.4  # seconds
-# In case something moved without a sign (a network file system, a watch that was lost).
+# For changes without an event (a network file system, a lost watch).
 SLOW_CHECK = 30.0  # seconds
-# Where folders cannot be watched: a look costs some tenths of a millisecond.
+# Interval if folders cannot be watched: a check takes some tenths of a millisecond.
 POLL = 2.0  # seconds
 MOST_WORKTREES = 50
 MOST_REF_FOLDERS = 500
 
-# What the files of a git folder have to do with what is checked out; the index and its lock have nothing.
+# Files of a git folder that affect what is checked out; the index and its lock do not.
 _STATE = frozenset(
     {"HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge"}
     | {"rebase-apply", "sequencer", "packed-refs", "worktrees", "logs", "refs", "tables.list", "shallow"}
@@ -38,7 +38,7 @@ _STATE = frozenset(
 
 
 class _Tree:
-    """One working tree: what it looked like, and what happened since that is not told yet."""
+    """State of one working tree, and pending steps of a running operation."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -49,7 +49,7 @@ class _Tree:
         self.border = layouts.border(layout)
 
     def news(self, now: datetime) -> tuple[Signal, ...]:
-        """What happened since the last time."""
+        """Return the signals since the last call."""
         project = str(self.layout.root)
         if self.layout.reftable:
             written, self.tables = self.tables, _tables(self.layout)
@@ -71,18 +71,19 @@ class _Tree:
 
 
 def _origin(layout: Layout, look: Look) -> Head | None:
-    """Where the branch stood before the operation that is already running."""
+    """Return HEAD as it was before the operation that is already running."""
     if look.operation != "rebase":
         return look.head if look.operation else None
     return Head(branch=look.branch, sha=layouts.rebase_origin(layout) or look.head.sha)
 
 
 def look_at(layout: Layout) -> Look:
+    """Read HEAD, the running operation and the rebased branch."""
     return Look(layouts.head(layout), layouts.operation(layout), layouts.rebased_branch(layout))
 
 
 class GitWatcher:
-    """Watches one repository and calls `emit` on `thread`; with `linked`, all of its working trees.
+    """Watcher of one repository that calls `emit` on `thread`; `linked` adds all its worktrees.
 
     A signal's `project` is the working tree it happened in. `emit` may raise Overloaded: the signals are kept.
     """
@@ -121,7 +122,7 @@ class GitWatcher:
         return self._ready.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """What is watched and how; from any thread."""
+        """Return what is watched and how. Thread-safe."""
         trees = tuple(self._trees.values())
         return {
             "state": "stopped" if self._stopped else "missing" if self._missing else "watching",
@@ -134,7 +135,7 @@ class GitWatcher:
             "thread": self._thread.name,
         }
 
-    # What the watching thread tells
+    # Events from the watcher thread
 
     def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
         del opened
@@ -163,7 +164,7 @@ class GitWatcher:
             self._first_event = time.monotonic()
             self._timer = self._thread.later(REST, self._look)
 
-    # Looking
+    # Checking
 
     def _begin(self) -> None:
         self._find_trees()
@@ -182,7 +183,7 @@ class GitWatcher:
         self._plan_slow()
 
     def _look(self) -> None:
-        """See what changed in every tree and tell it."""
+        """Check every tree and emit what changed."""
         self._timer = None
         if self._stopped:
             return
@@ -203,7 +204,7 @@ class GitWatcher:
             self._waiting.popleft()
 
     def _find_trees(self) -> None:
-        """Follow the repository: gone, back again, another one in its place; linked trees that came and went."""
+        """Update the trees: repository removed, recreated or replaced; worktrees added or removed."""
         layout = self._layout
         there = layout.git_dir is not None and os.path.lexists(layout.git_dir / "HEAD")
         if not there or self._missing:
@@ -237,7 +238,7 @@ class GitWatcher:
                     self._reason = str(error)
 
     def _folders(self) -> list[str]:
-        """The folders whose entries tell what is checked out."""
+        """Return the folders whose entries determine what is checked out."""
         found: dict[str, None] = {}
         for tree in self._trees.values():
             git_dir, common = tree.layout.git_dir, tree.layout.common_dir
@@ -265,7 +266,7 @@ def _all_roots(layout: Layout) -> list[Path]:
 
 
 def _ref_folders(heads: Path) -> list[str]:
-    """`refs/heads` and the folders in it, for branches with a slash."""
+    """Return `refs/heads` and its subfolders, for branches with a slash."""
     found: list[str] = []
     for folder, inner, _ in os.walk(heads):
         found.append(folder)
@@ -276,7 +277,7 @@ def _ref_folders(heads: Path) -> list[str]:
 
 
 def _tables(layout: Layout) -> tuple[int, int] | None:
-    """When the reftable was last written."""
+    """Return modification time and inode of the reftable; None if there is none."""
     if layout.common_dir is None:
         return None
     try:

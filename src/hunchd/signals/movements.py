@@ -1,4 +1,7 @@
-"""What two looks at a repository, and the steps between them, mean: checkouts, commits, merges, rewrites. No I/O."""
+"""Interpretation of two states of a repository and the reflog steps between them. No I/O.
+
+Results are checkouts, commits, merges and rewrites.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from hunchd.domain.signal import BranchCheckout, Commit, Merge, OperationBegan, 
 from hunchd.repository.layout import Head
 from hunchd.repository.reflog import Step
 
-# A script that commits more often between two looks is told by its newest commits: the rest is in the history.
+# If there are more commits between two checks, only the newest are reported: the rest is in the history.
 MOST_COMMITS = 20
 
 _SOURCE = "watcher"
@@ -22,16 +25,16 @@ _PICKED = re.compile(r"\((?:pick|reword|edit|squash|fixup|continue|merge|exec)\)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A repository at one moment."""
+    """State of a repository at one time."""
 
     head: Head
     operation: str = ""
-    branch: str | None = None  # during a rebase, which detaches HEAD: the branch it works on
+    branch: str | None = None  # during a rebase, which detaches HEAD: the rebased branch
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What can be told now, and what must be kept until the operation that is running has ended."""
+    """Signals to emit now, and steps to keep until the running operation has ended."""
 
     signals: tuple[Signal, ...] = ()
     started: Head | None = None  # HEAD as it was before the operation
@@ -48,9 +51,10 @@ def movements(
     at: datetime,
     parents: tuple[str, ...] | None = None,
 ) -> Story:
-    """What happened between two looks, in order. While an operation runs nothing is told but its beginning.
+    """Return the signals between two states, in order.
 
-    `steps` are the new ones; `parents` are those of the new commit, for repositories without a log.
+    While an operation runs, only its beginning is reported. `steps` are the new reflog steps; `parents` are those
+    of the new commit, for repositories without a reflog.
     """
     event = _Event(project, at)
     if after.operation and before.operation:
@@ -79,7 +83,7 @@ def movements(
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """Where and when: what every signal of one story shares."""
+    """Factory of signals with a common project and time."""
 
     project: str
     at: datetime
@@ -106,7 +110,7 @@ class _Event:
 
 
 def _begins(step: Step, operation: str) -> bool:
-    """Whether the step is the operation's own: bisect moves HEAD by checkouts."""
+    """Return True if the step belongs to the operation: bisect moves HEAD by checkouts."""
     return step.message.startswith("checkout: " if operation == "bisect" else operation) or "(start)" in step.message
 
 
@@ -114,7 +118,7 @@ def _moved(
     before: Head, after: Head, steps: Sequence[Step], event: _Event, parents: tuple[str, ...] | None
 ) -> list[Signal]:
     switched = _switch(before, after, steps, event)
-    if any("(finish)" in step.message for step in steps):  # a rebase that was over before it was seen
+    if any("(finish)" in step.message for step in steps):  # a rebase that ended before it was noticed
         ended = event.ended("rebase", after.branch, before.sha, after.sha)
         return [ended, *switched, *_rebased(before, after, steps, event)]
     real = [step for step in steps if step.old != step.new]
@@ -122,7 +126,7 @@ def _moved(
         moved = after.sha is not None and after.sha != before.sha and not switched
         return [*switched, *([_unlogged(before, after.sha, parents, event)] if moved and after.sha else [])]
     told: list[Signal] = []
-    turn = 0  # where the switch of branches belongs among the commits
+    turn = 0  # index of the branch switch among the commits
     for step in real:
         if step.message.startswith("checkout: "):
             turn = len(told)
@@ -134,7 +138,10 @@ def _moved(
 
 
 def _switch(before: Head, after: Head, steps: Sequence[Step], event: _Event) -> list[Signal]:
-    """A detached HEAD is on the branch "": to check out one commit after another is a switch as well."""
+    """Return a checkout signal if the branch changed.
+
+    A detached HEAD is on the branch "": checking out one commit after another is a switch as well.
+    """
     if before.branch == after.branch:
         detached = after.branch is None and before.sha != after.sha
         if not detached or not any(step.message.startswith("checkout: ") for step in steps):
@@ -145,13 +152,15 @@ def _switch(before: Head, after: Head, steps: Sequence[Step], event: _Event) -> 
 def _rebased(before: Head, after: Head, steps: Sequence[Step], event: _Event) -> list[Signal]:
     if before.sha is None or after.sha is None or before.sha == after.sha:
         return []
-    if steps and not any(_PICKED.search(step.message) for step in steps):  # nothing of ours: it was moved forward
+    if steps and not any(
+        _PICKED.search(step.message) for step in steps
+    ):  # no commit was picked: the branch was fast-forwarded
         return [event.merge(after.sha)]
     return [event.rewrite(before.sha, after.sha)]
 
 
 def _meaning(step: Step, event: _Event) -> Signal:
-    """What one logged step was."""
+    """Return the signal for one reflog step."""
     message = step.message
     merged = _MERGED.match(message)
     if merged or message.startswith(("commit (merge)", "pull")):
@@ -162,7 +171,7 @@ def _meaning(step: Step, event: _Event) -> Signal:
 
 
 def _unlogged(before: Head, sha: str, parents: tuple[str, ...] | None, event: _Event) -> Signal:
-    """The branch moved and no log says why: the new commit's parents tell, if they can be read."""
+    """Return the signal for a move without a reflog, by the new commit's parents if readable."""
     if before.sha is not None and parents is not None and before.sha not in parents:
         return event.rewrite(before.sha, sha)
     if parents is not None and len(parents) > 1:

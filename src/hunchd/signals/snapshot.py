@@ -1,4 +1,4 @@
-"""What a tree looked like when it was last seen: just enough to tell what has changed since."""
+"""Snapshot of a tree with just enough data to detect changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def stamp_of(found: os.stat_result) -> int:
-    """A number that differs when the file was written, replaced or resized; smaller than the values themselves."""
+    """Hash modification time, size and inode; smaller than the values themselves."""
     return hash((found.st_mtime_ns, found.st_size, found.st_ino))
 
 
@@ -39,7 +39,7 @@ class Snapshot:
         files[name] = stamp
 
     def forget(self, path: str) -> bool:
-        """Drop a file; whether it was known until now."""
+        """Remove a file; return True if it was known."""
         folder, _, name = path.rpartition("/")
         found = self._find(folder)
         known = found is not None and found.files.pop(name, None) is not None
@@ -47,7 +47,7 @@ class Snapshot:
         return known
 
     def add_folder(self, folder: str) -> bool:
-        """Whether the folder is new."""
+        """Add a folder; return True if it is new."""
         before = self.folders
         self._make(folder)
         return self.folders != before
@@ -56,18 +56,18 @@ class Snapshot:
         return self._find(folder) is not None
 
     def names(self, folder: str) -> dict[str, int]:
-        """The known files of one folder with their stamps."""
+        """Return the known files of one folder with their stamps."""
         found = self._find(folder)
         return dict(found.files) if found is not None else {}
 
     def inner_folders(self, folder: str) -> list[str]:
-        """The known folders directly in `folder`, as paths."""
+        """Return the paths of the known folders directly in `folder`."""
         found = self._find(folder)
         prefix = f"{folder}/" if folder else ""
         return [prefix + name for name in found.folders] if found is not None and found.folders else []
 
     def remove_folder(self, folder: str) -> tuple[list[str], list[str]]:
-        """Forget a folder with all below it: the files and the folders that were known."""
+        """Remove a folder recursively; return the files and folders that were known."""
         found = self._find(folder)
         if found is None:
             return [], []
@@ -87,7 +87,7 @@ class Snapshot:
         return files, folders
 
     def paths(self) -> Iterator[str]:
-        """Every known file."""
+        """Yield every known file."""
         for path, folder in _below("", self._top):
             for name in tuple(folder.files):
                 yield f"{path}/{name}" if path else name

@@ -1,11 +1,11 @@
-"""The letterbox: a folder that hooks write to when no daemon runs, emptied without losing or believing anything.
+"""Spool of messages that hooks write while no daemon runs, read without loss or trust.
 
     spool/tmp/      a hook writes a file here …
     spool/new/      … and renames it to here: one JSON object in each
     spool/lines     or it appends one line of JSON, at most 4 KiB, which needs no other program than the shell
-    spool/aside/    what could not be understood, kept for `hunch doctor`
+    spool/aside/    messages that could not be parsed, kept for `hunch doctor`
 
-Each entry's name is stable, so that reading an entry again after a crash is recognised by whoever keeps it.
+Each message has a stable name, so that the receiver recognises a message that is read again after a crash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hunchd.signals.watching import Timer, WatchThread
 logger = logging.getLogger(__name__)
 
 LINES = "lines"
-# An error with its trace fits; more is not a signal.
+# Enough for an error with its traceback; larger files are no signals.
 MAX_FILE_BYTES = 64 * 1024
 # A shell appends a line of this length in one write.
 MAX_LINE_BYTES = 4 * 1024
@@ -36,18 +36,18 @@ MAX_LINE_BYTES = 4 * 1024
 MAX_LINES_BYTES = 8 * 1024 * 1024
 MOST_FILES = 1_000  # read in one go; the next drain takes the next
 MOST_ASIDE = 100
-# A writer that is interrupted leaves a line without its end; after this time nobody will finish it.
+# An interrupted writer leaves an incomplete line; after this time it will not be completed any more.
 FINISHED = 2.0  # seconds
 ABANDONED = 24 * 3600.0  # seconds: a file in tmp that was never renamed
 REST = 0.05  # seconds: several lines of one hook are read together
-POLL = 10.0  # seconds between looks where the folder cannot be watched
-# After a drain the folder is looked at once more: there may be more than one drain takes, or a line was unfinished.
+POLL = 10.0  # seconds between checks if the folder cannot be watched
+# After a drain the folder is checked once more: there may be more files than one drain reads, or a line was incomplete.
 SECOND_LOOK = 2.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that a hook said: `raw` as it was written, or the reason why it is nothing (`error`)."""
+    """Spool message: its content in `raw`, or the reason why it is invalid in `error`."""
 
     name: str
     raw: dict[str, Any] | None = None
@@ -61,7 +61,10 @@ class _Read:
 
 
 class Drain:
-    """What lies in the spool now. Iterate, make the entries safe, then `acknowledge`: only then files go away."""
+    """Reader of the current spool messages.
+
+    Iterate, make the messages durable, then `acknowledge`: only then the files are deleted.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.set_aside = 0
@@ -75,7 +78,10 @@ class Drain:
             yield from self._entries(path)
 
     def acknowledge(self) -> None:
-        """Delete what was read; a file that grew meanwhile stays, and its old entries come again under their names."""
+        """Delete the files that were read.
+
+        A file that grew meanwhile stays, and its old messages come again under their names.
+        """
         for read in self._read:
             with contextlib.suppress(FileNotFoundError):
                 if read.path.lstat().st_size == read.size:
@@ -84,14 +90,14 @@ class Drain:
         self._sweep()
 
     def _collect_lines(self) -> None:
-        """Take the appended lines out of the writers' way."""
+        """Rename the file of appended lines, so that writers begin a new one."""
         lines = self._directory / LINES
         with contextlib.suppress(OSError):
             if lines.lstat().st_size:
                 lines.rename(self._directory / "new" / f"{LINES}.{time.time_ns()}")
 
     def _files(self) -> list[Path]:
-        """The files to read, oldest first."""
+        """Return the files to read, oldest first."""
         found: list[tuple[int, str, Path]] = []
         with contextlib.suppress(OSError), os.scandir(self._directory / "new") as entries:
             for entry in entries:
@@ -119,7 +125,7 @@ class Drain:
             yield entry
             return
         if content and not content.endswith(b"\n") and age < FINISHED:
-            return  # somebody is writing the last line
+            return  # the last line is still being written
         self._read.append(_Read(path, len(content)))
         yield from self._lines(path, content)
 
@@ -142,17 +148,17 @@ class Drain:
                     file.write(b"\n".join(broken))
 
     def _aside(self, path: Path, reason: str) -> Entry:
-        """Move what nobody can use out of the way, as it is."""
+        """Move an invalid message aside, unchanged."""
         self.set_aside += 1
-        logger.warning("set aside from the spool: %r: %s", path.name, reason)
+        logger.warning("invalid message %r in the spool: %s; moving it aside", path.name, reason)
         try:
             path.rename(self._directory / "aside" / path.name)
         except OSError:
-            logger.warning("%r cannot be moved and is left where it is", path.name)
+            logger.warning("spool message %r cannot be moved; leaving it in place", path.name)
         return Entry(path.name, error=reason)
 
     def _sweep(self) -> None:
-        """Keep the newest of what was set aside, and nothing that was abandoned half written."""
+        """Delete old set-aside messages and abandoned temporary files."""
         with contextlib.suppress(OSError):
             aside = sorted((self._directory / "aside").iterdir(), key=lambda path: path.lstat().st_mtime_ns)
             for path in aside[:-MOST_ASIDE]:
@@ -164,18 +170,21 @@ class Drain:
 
 
 def drain(directory: Path) -> Drain:
-    """Everything that hooks left in the spool since the last time."""
+    """Return a reader of the messages in the spool."""
     return Drain(directory)
 
 
 def prepare(directory: Path) -> None:
-    """Make the spool and its folders, for us alone. Raises ConfigError if somebody else could write there."""
+    """Create the spool and its folders with private modes.
+
+    Raises ConfigError if another user could write there.
+    """
     for folder in (directory, *(directory / name for name in ("tmp", "new", "aside"))):
         make_private(folder)
 
 
 class SpoolWatcher:
-    """Calls `news` on the watching thread when something was spooled; once at the start in any case."""
+    """Watcher that calls `news` on the watcher thread for new messages, and once at the start."""
 
     def __init__(self, directory: Path, news: Callable[[], None], *, thread: WatchThread) -> None:
         self._directory = directory
@@ -212,7 +221,7 @@ class SpoolWatcher:
             for folder in self._folders:
                 self._thread.watch(folder, self)
         except Unwatchable as error:
-            logger.warning("the spool cannot be watched and is looked at every %.0f s: %s", POLL, error)
+            logger.warning("the spool cannot be watched; polling it every %.0f s: %s", POLL, error)
             self._plan(POLL)
         self._tell()
 
@@ -231,7 +240,7 @@ class SpoolWatcher:
         self._second = self._thread.later(SECOND_LOOK, self._look_again)
 
     def _look_again(self) -> None:
-        """Tell again while something is left; what cannot be used is set aside, so that this comes to an end."""
+        """Notify again while files are left; this ends because invalid ones are set aside."""
         self._second = None
         with contextlib.suppress(OSError), os.scandir(self._folders[1]) as entries:
             if not self._stopped and next(entries, None) is not None:
@@ -248,7 +257,7 @@ class SpoolWatcher:
 
 def _entry(name: str, content: bytes) -> Entry:
     try:
-        raw = json.loads(content, parse_constant=_no_constant, strict=False)  # hooks write a tab as it is
+        raw = json.loads(content, parse_constant=_no_constant, strict=False)  # hooks write tabs unescaped
     except (ValueError, RecursionError) as error:
         return Entry(name, error=f"not JSON: {error}"[:200])
     return Entry(name, raw=raw) if isinstance(raw, dict) else Entry(name, error="not a JSON object")
@@ -259,19 +268,22 @@ def _no_constant(name: str) -> float:
 
 
 def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
-    """The bytes of a plain file of ours and its age in seconds. Raises ValueError for anything else."""
+    """Return the content of a regular file of ours and its age in seconds.
+
+    Raises ValueError for any other file.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if stat.S_ISLNK(path.lstat().st_mode):
-        raise ValueError("a symbolic link")
+        raise ValueError("it is a symbolic link")
     descriptor = os.open(path, flags)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("not a plain file")
+            raise ValueError("it is not a regular file")
         if found.st_uid != _own_uid(found.st_uid):
-            raise ValueError("written by another user")
+            raise ValueError("it was written by another user")
         if os.name == "posix" and found.st_mode & 0o022:
-            raise ValueError("others can write to it")
+            raise ValueError("other users can write to it")
         if found.st_size > limit:
             raise ValueError(f"more than {limit} bytes")
         with open(descriptor, "rb", closefd=False) as file:
@@ -284,5 +296,5 @@ def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
 
 
 def _own_uid(default: int) -> int:
-    """Our user id; where there are none every file is ours."""
+    """Return our user id, or `default` on systems without user ids."""
     return os.getuid() if hasattr(os, "getuid") else default

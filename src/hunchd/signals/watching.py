@@ -1,4 +1,4 @@
-"""One named thread that sleeps until the kernel, a timer or a caller has something for it."""
+"""Watcher thread: an event loop over kernel events, timers and calls."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hunchd.signals.folders import Folders, Listener, folders
 
 logger = logging.getLogger(__name__)
 
-# A stop waits this long for the thread; it is a daemon thread, so nothing hangs on one that is still scanning.
+# A stop waits this long for the thread; it is a daemon thread, so one that is still scanning blocks nothing.
 _STOP_SECONDS = 1.0
 
 
 @dataclass(order=True)
 class Timer:
-    """A call that is due at `at` (monotonic seconds), unless it was cancelled."""
+    """Call that is due at `at` (monotonic seconds), unless it is cancelled."""
 
     at: float
     number: int
@@ -37,10 +37,10 @@ class Timer:
 
 
 class WatchThread:
-    """The loop. Everything that listeners do happens on its thread, so that they need no locks."""
+    """Event loop in a thread. Listeners run on this thread only, so they need no locks."""
 
     def __init__(self, name: str, *, failed: Callable[[], None] | None = None) -> None:
-        """`failed` is called on the thread when it ends without being told to."""
+        """Create the thread; `failed` is called on it if it ends unexpectedly."""
         self.name = name
         self._failed = failed
         self.overflows = 0
@@ -58,7 +58,7 @@ class WatchThread:
 
     @property
     def watched(self) -> int:
-        """Folders that the system reports on."""
+        """Number of folders that are watched."""
         return len(self._folders)
 
     @property
@@ -69,7 +69,7 @@ class WatchThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and give every watch back; returns within a second."""
+        """End the thread and release every watch; returns within a second."""
         self.stopping = True
         self._wake()
         if not self._thread.is_alive():
@@ -78,18 +78,21 @@ class WatchThread:
             self._thread.join(_STOP_SECONDS)
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Have `call` run on the thread soon; from any thread. After the end nothing runs."""
+        """Run `call` on the thread soon; thread-safe. After the end nothing runs."""
         self._calls.put(call)
         self._wake()
 
     def later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Have `call` run after `seconds`; on the thread only."""
+        """Run `call` after `seconds`. Call on the thread only."""
         timer = Timer(time.monotonic() + seconds, next(self._numbers), call)
         heapq.heappush(self._timers, timer)
         return timer
 
     def watch(self, folder: str, listener: Listener, *, opens: bool = False) -> None:
-        """Report what happens to the entries of `folder` (not below); on the thread only. Raises Unwatchable."""
+        """Report changes of the entries of `folder` (not recursively) to `listener`.
+
+        Call on the thread only. Raises Unwatchable.
+        """
         self._folders.add(folder, listener, opens=opens)
 
     def unwatch(self, folder: str, listener: Listener) -> None:
@@ -102,15 +105,15 @@ class WatchThread:
             self.report(listener.lost)
 
     def report(self, call: Callable[..., None], *args: Any, **named: Any) -> None:
-        """Call a listener; what it raises is logged and ends nothing."""
+        """Call a listener; exceptions are logged and do not end the thread."""
         try:
             call(*args, **named)
         except Exception:
             self.failures += 1
-            logger.exception("%s: a listener failed", self.name)
+            logger.exception("%s: a listener raised an exception; continuing", self.name)
 
     def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # a full pipe wakes as well; a closed one has nobody to wake
+        with contextlib.suppress(OSError):  # a full pipe wakes the thread as well; with a closed one it has ended
             self._writer.send(b"!")
 
     def _run(self) -> None:
@@ -118,7 +121,7 @@ class WatchThread:
             self._loop()
         except Exception:
             self.failures += 1
-            logger.exception("%s ended: nothing is watched any more", self.name)
+            logger.exception("%s ended unexpectedly; nothing is watched until it is restarted", self.name)
             if self._failed is not None:
                 self._failed()
         finally:
@@ -134,14 +137,14 @@ class WatchThread:
 
     def _close(self) -> None:
         if self._closed:
-            return  # descriptors may belong to somebody else by now
+            return  # the descriptors may be reused by now
         self._closed = True
         self._folders.close()
         self._reader.close()
         self._writer.close()
 
     def _pause(self) -> float | None:
-        """Seconds until the next timer; None to sleep until woken."""
+        """Return the seconds until the next timer; None to sleep until woken."""
         while self._timers and self._timers[0].cancelled:
             heapq.heappop(self._timers)
         return max(0.0, self._timers[0].at - time.monotonic()) if self._timers else None
@@ -161,10 +164,10 @@ class WatchThread:
 
 
 def _waiter(descriptors: list[int]) -> Callable[[float | None], object]:
-    """A function that sleeps until a descriptor is readable or some seconds have passed."""
+    """Return a function that waits until a descriptor is readable or a timeout passes."""
     if not hasattr(select, "poll"):
         return lambda seconds: select.select(descriptors, [], [], seconds)
-    poller = select.poll()  # unlike select it takes descriptors above 1,023
+    poller = select.poll()  # unlike select it supports descriptors above 1,023
     for descriptor in descriptors:
         poller.register(descriptor, select.POLLIN)
     # Rounded up: a timer that is due in 0.3 ms must not spin.
